@@ -1,0 +1,1 @@
+"""What a hook, a comment or a transcript says, redacted, as records."""

@@ -1,0 +1,532 @@
+"""The one door through which everything is written: secrets leave a text here, and its sense stays.
+
+A secret becomes `[redacted:kind]`; what stands between `<private>` tags goes without a trace. Nothing here logs,
+stores or returns the secret itself. No regex is compiled at import, since hooks pay for every millisecond.
+"""
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from commonplace.capture import secrets
+
+# After this many rounds only text made to defeat us still yields something; it is then dropped as a whole.
+ROUNDS_MAX = 6
+QUOTED_MAX = 2000
+HEADER_MIN = 6
+PASSWORD_MIN = 4
+PASSWORD_LOOSE_MIN = 6
+KEY_MIN = 8
+KEY_LOOSE_MIN = 12
+# What looks drawn by lot: how long, how many digits, how often letters and digits take turns.
+RANDOM_MIN = 16
+DIGITS_MIN = 2
+TURNS_MIN = 3
+# `_name_end` looks 60 characters ahead for a digit, quotes included.
+DIGIT_WITHIN = 50
+
+CLIENTS = ("mysql", "mariadb", "sshpass", "docker login", "curl")
+NAME_WORDS = ("token", "secret", "key", "pass", "auth", "cred", "pwd")
+
+
+class Redaction(NamedTuple):
+    """What was taken out and where; never the value."""
+
+    kind: str
+    field: str
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+    kind: str
+
+
+def suspicious(line: str) -> bool:
+    """Whether *line*, a text or its JSON encoding, may hold a secret; False is certain.
+
+    Each test is for something that JSON encoding keeps: it only ever puts backslashes before quotes and
+    backslashes, and writes control characters as a backslash and letters.
+    """
+    lowered = line.lower()
+    for word in NAME_WORDS:
+        if word in lowered and _has_name(lowered, word):
+            return True
+    if "@" in line and secrets.URL_KEY in line:
+        return True
+    if "<" in line and "<private" in lowered:
+        return True
+    if "%" in line and secrets.SAS_KEY in line:
+        return True
+    if (" -p" in line or " -u" in line) and any(client in lowered for client in CLIENTS):
+        return True
+    return _has_token(line)
+
+
+def redact_text(text: str) -> tuple[str, list[str]]:
+    """*text* without its secrets, and the kinds found, in order."""
+    kinds: list[str] = []
+    for _ in range(ROUNDS_MAX):
+        spans = _merged(_spans(text)) if suspicious(text) else []
+        if not spans:
+            return text, kinds
+        kinds += [span.kind for span in spans]
+        text = _cut(text, spans)
+    return _marker("secret"), [*kinds, "secret"]
+
+
+def redact(fields: dict[str, object]) -> tuple[dict[str, object], list[Redaction]]:
+    """*fields* without secrets at any depth; the same object when there are none."""
+    found: list[Redaction] = []
+    clean = _redact_dict(fields, "", found)
+    return (clean, found) if found else (fields, [])
+
+
+# Walking the fields
+
+
+def _redact_dict(fields: dict[str, object], path: str, found: list[Redaction]) -> dict[str, object]:
+    clean: dict[str, object] = {}
+    for key, value in fields.items():
+        if not isinstance(key, str):
+            clean[key] = _redact_value(value, f"{path}{key}", "", found)
+            continue
+        safe_key, kinds = redact_text(key)
+        field = f"{path}{safe_key}"
+        found += [Redaction(kind, field) for kind in kinds]
+        clean[_unused(safe_key, clean)] = _redact_value(value, field, key, found)
+    return clean
+
+
+def _redact_value(value: object, field: str, name: str, found: list[Redaction]) -> object:
+    if isinstance(value, str):
+        clean, kinds = _redact_named(value, name)
+        found += [Redaction(kind, field) for kind in kinds]
+        return clean
+    if isinstance(value, dict):
+        return _redact_dict(value, f"{field}.", found)
+    if isinstance(value, list | tuple):
+        return [_redact_value(item, f"{field}[{i}]", name, found) for i, item in enumerate(value)]
+    return value
+
+
+def _redact_named(text: str, name: str) -> tuple[str, list[str]]:
+    clean, kinds = redact_text(text)
+    kind = name_kind(name) if _ident().fullmatch(name) else ""
+    if kind and _is_secret_value(clean, kind, name, "quoted"):
+        return _marker(kind), [*kinds, kind]
+    return clean, kinds
+
+
+def _unused(key: str, taken: dict[str, object]) -> str:
+    # Two secret keys may become one name; the second must not push out the first one's value.
+    candidate, n = key, 2
+    while candidate in taken:
+        candidate, n = f"{key}~{n}", n + 1
+    return candidate
+
+
+# Finding
+
+
+def _spans(text: str) -> list[_Span]:
+    lowered = text.lower()
+    spans = _private_spans(text) if "<private" in lowered else []
+    if _has_run(text):
+        spans += _token_spans(text)
+    if secrets.PEM_KEY in text:
+        spans += _matches(text, "private-key", secrets.PEM)
+    if secrets.SAS_KEY in text:
+        spans += _matches(text, "azure-sas", secrets.SAS)
+    if secrets.URL_KEY in text and "@" in text:
+        spans += _url_spans(text)
+    if any(word in lowered for word in NAME_WORDS):
+        spans += _named_spans(text)
+    if " -p" in text or " -u" in text:
+        spans += _client_spans(text)
+    return spans
+
+
+def _matches(text: str, kind: str, pattern: str) -> list[_Span]:
+    return [_Span(m.start(), m.end(), kind) for m in _compiled(pattern).finditer(text)]
+
+
+def _token_spans(text: str) -> list[_Span]:
+    spans = []
+    for kind, keys, pattern in secrets.RULES:
+        if any(key in text for key in keys):
+            # A match must also be one that `suspicious` sees, which passes over runs that no lot would draw.
+            found = (m for m in _compiled(pattern).finditer(text) if _has_token(m[0]))
+            spans += [_Span(*m.span(m.lastindex or 0), kind) for m in found]
+    if any(key in text for key in secrets.WEBHOOK_KEYS):
+        spans += _matches(text, "webhook", secrets.WEBHOOK)
+    return spans
+
+
+def _url_spans(text: str) -> list[_Span]:
+    passwords = (
+        _Span(m.start(1), m.end(1), "url-password")
+        for m in _compiled(secrets.URL_WITH_LOGIN).finditer(text)
+        if not _is_stand_in(m[1]) and m[1].lower() not in {"password", "pass", "passwd", "pw", "pwd", "secret", "token"}
+    )
+    tokens = (
+        _Span(m.start(1), m.end(1), "url-token")
+        for m in _compiled(secrets.URL_WITH_USER).finditer(text)
+        if _is_random(m[1])
+    )
+    return [*passwords, *tokens]
+
+
+def _private_spans(text: str) -> list[_Span]:
+    spans, depth, start = [], 0, 0
+    for tag in _compiled(r"<(/?)private(?:\s[^<>]{0,200})?>", re.IGNORECASE | re.ASCII).finditer(text):
+        if not tag[1]:
+            start = start if depth else tag.start()
+            depth += 1
+        elif depth:
+            depth -= 1
+            if not depth:
+                spans.append(_Span(start, tag.end(), "private"))
+    if depth:
+        spans.append(_Span(start, len(text), "private"))
+    return spans
+
+
+def _named_spans(text: str) -> list[_Span]:
+    spans = []
+    at = 0
+    while m := _assignment().search(text, at):
+        span = _named_span(text, m)
+        # What was taken for a value may itself be `name=value`, so the search goes on inside it.
+        at = span.end if span else m.end("name")
+        if span:
+            spans.append(span)
+    return spans
+
+
+def _named_span(text: str, m: re.Match[str]) -> _Span | None:
+    group = m.lastgroup or ""
+    name, kind = m["name"], name_kind(m["name"])
+    if not kind or text.endswith("://", 0, m.start()):
+        return None
+    start, end = m.span(group)
+    if group == "bare":
+        end = _bare_end(text, start, in_query=m.start() > 0 and text[m.start() - 1] in "?&")
+    if not _is_secret_value(text[start:end], kind, name, _form(group, m["gap"], name)):
+        return None
+    return _Span(start, end, kind)
+
+
+def _bare_end(text: str, start: int, *, in_query: bool) -> int:
+    stop = _compiled(r"[\s\"'`\\,;&]" if in_query else r"[\s\"'`\\,;]").search(text, start)
+    end = stop.start() if stop else len(text)
+    while end > start and text[end - 1] in ".:?)}":
+        end -= 1
+    return end
+
+
+def _form(group: str, gap: str, name: str) -> str:
+    """How sure the writing is that a value follows: quoted, header, tight (`NAME=x`, `--name x`), loose, prose."""
+    if name.startswith("--"):
+        return "tight" if group == "bare" else "quoted"
+    if not any(mark in gap for mark in ":="):
+        return "prose"
+    if group == "header":
+        return "header"
+    if group != "bare":
+        return "quoted"
+    return "tight" if "=" in gap and " " not in gap else "loose"
+
+
+def _client_spans(text: str) -> list[_Span]:
+    return [
+        _Span(m.start("value"), m.end("value"), "password")
+        for m in _client().finditer(text)
+        if not _is_stand_in(m["value"])
+    ]
+
+
+def _merged(spans: list[_Span]) -> list[_Span]:
+    """Overlapping spans as one, under the kind found first: rules go from the particular to the general."""
+    merged: list[_Span] = []
+    rank = {id(span): i for i, span in enumerate(spans)}
+    best = 0
+    for span in sorted(spans, key=lambda span: span.start):
+        if not merged or span.start >= merged[-1].end:
+            merged.append(span)
+            best = rank[id(span)]
+            continue
+        kind = span.kind if rank[id(span)] < best else merged[-1].kind
+        best = min(best, rank[id(span)])
+        merged[-1] = _Span(merged[-1].start, max(merged[-1].end, span.end), kind)
+    return merged
+
+
+def _cut(text: str, spans: list[_Span]) -> str:
+    pieces: list[str] = []
+    at = 0
+    for span in spans:
+        pieces.append(text[at : span.start])
+        at = span.end
+        if span.kind != "private":
+            pieces.append(_marker(span.kind))
+        elif text[at : at + 1] in {" ", ""} and (span.start == 0 or text[span.start - 1] == " "):
+            # One of the two spaces around the gap goes with it.
+            at += 1
+    if spans[-1].kind == "private" and at > len(text):
+        pieces[-1] = pieces[-1].removesuffix(" ")
+    return "".join([*pieces, text[at:]])
+
+
+def _marker(kind: str) -> str:
+    return f"[redacted:{kind}]"
+
+
+# Runs: what nearly every token has and little else
+
+_RUN = b"x" * secrets.RUN_MIN
+_TOKEN_CHARACTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+_RUN_TABLE = bytes(120 if byte in _TOKEN_CHARACTERS else 32 for byte in range(256))
+_ALL_KEYS = [key.encode() for rule in secrets.RULES for key in rule.keys]
+_PLAIN_KEYS = [key for key in _ALL_KEYS if b"_" not in key and b"-" not in key]
+_JOINED_KEYS = [key for key in _ALL_KEYS if b"_" in key or b"-" in key]
+
+
+def _has_run(text: str) -> bool:
+    return _RUN in text.encode("utf-8", "replace").translate(_RUN_TABLE)
+
+
+def _has_token(line: str) -> bool:
+    # Mapping bytes to classes turns "20 of these in a row" into a search for a literal, ten times as quick as a regex.
+    encoded = line.encode("utf-8", "replace")
+    classes = encoded.translate(_RUN_TABLE)
+    start = classes.find(_RUN)
+    if start < 0:
+        return False
+    while start >= 0:
+        end = classes.find(b" ", start)
+        end = len(classes) if end < 0 else end
+        if _holds_key(encoded[start:end], encoded[max(0, start - secrets.KEY_LEAD) : end]):
+            return True
+        start = classes.find(_RUN, end)
+    return any(key in line for key in secrets.WEBHOOK_KEYS)
+
+
+def _holds_key(run: bytes, run_and_lead: bytes) -> bool:
+    # Hashes and UUIDs, then long plain names: most runs are one of these, and the keys would be tried in vain.
+    if not run.strip(b"0123456789abcdef-"):
+        return b"earer " in run_and_lead or b"v1.0-" in run_and_lead
+    if run.islower() and run.replace(b"_", b"").replace(b"-", b"").isalpha():
+        return False
+    for key in _PLAIN_KEYS:
+        if key in run_and_lead:
+            return True
+    if b"_" in run_and_lead or b"-" in run_and_lead:
+        for key in _JOINED_KEYS:
+            if key in run_and_lead:
+                return True
+    return False
+
+
+# Names: what a secret is called
+
+
+def _word_set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_KEY_OWNERS = r"api|access|private|secret|auth|account|signing|encryption|master|service|app|ssh|deploy|license"
+_NAME_WORD = rf"(?:pass|pwd|secret|token|(?:{_KEY_OWNERS})[_-]{{0,3}}key|auth|cred)"
+_KEY_OWNER_LIST = tuple(_KEY_OWNERS.split("|"))
+_PASS_OWNERS = _word_set(
+    "db database mysql postgres pg user smtp mail email redis admin root ftp ssh login sudo mongo amqp "
+    "http proxy basic auth my bind"
+)
+# Tokens of a grammar, a page or a design are no secrets.
+_TOKEN_OWNERS_HARMLESS = _word_set(
+    "eos bos pad unk mask sep cls next page stop special continuation design cancellation cancel first "
+    "last per syntax start end prev previous color"
+)
+_HEADS = (
+    ("password", "password"),
+    ("passwd", "password"),
+    ("passphrase", "password"),
+    ("pwd", "password"),
+    ("apikey", "api-key"),
+    ("secretkey", "secret"),
+    ("accesskey", "access-key"),
+    ("privatekey", "private-key"),
+    ("accountkey", "access-key"),
+    ("secret", "secret"),
+    ("token", "token"),
+    ("credential", "credential"),
+    ("credentials", "credential"),
+)
+
+
+def _has_name(lowered: str, word: str) -> bool:
+    """Whether some *word* in *lowered* ends a secret's name that a value may follow."""
+    if word == "key" and "private key" in lowered:
+        return True
+    at = lowered.find(word)
+    while at >= 0:
+        end = at + len(word)
+        if word != "key" or lowered[max(0, at - 20) : at].rstrip(" _.-").endswith(_KEY_OWNER_LIST):
+            flag = lowered.rfind("--", max(0, at - 80), at)
+            if (flag >= 0 and " " not in lowered[flag:at]) or _name_end().match(lowered, end):
+                return True
+        at = lowered.find(word, end)
+    return False
+
+
+def name_kind(name: str) -> str:
+    """The kind of secret that *name* announces, or an empty string."""
+    words = ["", "", *_words(name)]
+    owner, last = words[-2:]
+    if "aws" in words and "secret" in words and last in {"key", "secret"}:
+        return "aws-secret-key"
+    if last == "key" and owner in _KEY_OWNER_LIST:
+        return {"api": "api-key", "secret": "secret"}.get(owner, "access-key")
+    if last == "pass" and owner in _PASS_OWNERS:
+        return "password"
+    if last in {"auth", "authorization"}:
+        return "authorization"
+    if last == "token" and owner in _TOKEN_OWNERS_HARMLESS:
+        return ""
+    return next((kind for head, kind in _HEADS if last.endswith(head)), "")
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _compiled(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+").findall(name)]
+
+
+# Values: what could be the secret itself
+
+_VALUE_WORDS = _word_set(
+    "str string text bytes int number bool boolean none null nil undefined true false any object optional "
+    "required missing invalid hidden empty unset never password passwd secret token key value todo "
+    "changeme redacted masked yes no env environment prompt file keyring secretstr bearer basic oauth jwt "
+    "expired"
+)
+_PLACEHOLDER_WORDS = _word_set("your example placeholder changeme dummy fake todo redacted xxx xxxx")
+
+
+def _is_secret_value(value: str, kind: str, name: str, form: str) -> bool:
+    if kind == "authorization" and form == "quoted" and " " in value:
+        return _is_credential_header(value)
+    if _is_stand_in(value):
+        return False
+    if form in {"header", "prose"}:
+        return len(value) >= HEADER_MIN if form == "header" else _is_random(value)
+    return _is_password(value, name, form) if kind == "password" else _is_key_like(value, form)
+
+
+def _is_credential_header(value: str) -> bool:
+    scheme, _, rest = value.partition(" ")
+    return (
+        scheme.lower() in {"bearer", "basic", "token", "digest"} and len(rest) >= HEADER_MIN and not _is_stand_in(rest)
+    )
+
+
+def _is_stand_in(value: str) -> bool:
+    """Whether *value* only stands for a secret: a marker, a reference, a placeholder, a type, a path, a checksum."""
+    if _compiled(_STAND_IN).fullmatch(value) or value.lower() in _VALUE_WORDS:
+        return True
+    return not _PLACEHOLDER_WORDS.isdisjoint(_compiled(r"[a-z]+").findall(value.lower()))
+
+
+_STAND_IN = (
+    r"\[redacted:[a-z-]{1,40}\][.,;:!?)}]*"  # ours
+    r"|(?:[$%{<(@&*#|!]|\[(?!redacted:)).*"  # $X, ${X}, %X%, {{ x }}, <x>, [x], @file, ***
+    r"|.{0,3}(.)\1{2,}.{0,3}"  # xxxx, ....
+    r"|(?:[A-Za-z_]\w*(?:\.|::|->))+[A-Za-z_]\w*"  # process.env.TOKEN, settings.password
+    r"|[A-Za-z_][\w.:]*[(\[].*"  # getToken(), os.environ["X"]
+    r"|(?:~|\.{1,2})?/.*|[A-Za-z]:\\.*|\w+://.*"  # paths and addresses
+    r"|sha[0-9]+[:-].*|md5:.*"
+    r"|v?[0-9]+(?:\.[0-9]+)+.*"  # versions
+    r"|\W*"
+)
+
+
+def _is_password(value: str, name: str, form: str) -> bool:
+    if any(c.isspace() for c in value):
+        return False
+    if form == "quoted":
+        return len(value) >= PASSWORD_MIN
+    plain_word = value.replace("_", "").replace("-", "").isalpha()
+    if form == "tight" and (name.isupper() or name.startswith("--")):
+        return len(value) >= PASSWORD_MIN
+    return len(value) >= PASSWORD_LOOSE_MIN and not plain_word
+
+
+def _is_key_like(value: str, form: str) -> bool:
+    length_min = KEY_LOOSE_MIN if form == "loose" else KEY_MIN
+    if len(value) < length_min or any(c.isspace() for c in value):
+        return False
+    digits = sum(c.isdigit() for c in value)
+    if digits == 0:
+        return len(value) >= RANDOM_MIN and value.isalpha() and not (value.islower() or value.isupper())
+    return digits < len(value) and (form != "loose" or digits >= DIGITS_MIN)
+
+
+def _is_random(value: str) -> bool:
+    """Whether *value* looks drawn by lot: letters and digits in turn, as no word or name has them."""
+    if len(value) < RANDOM_MIN or not _compiled(r"[A-Za-z0-9+/=_.~-]+").fullmatch(value) or _is_stand_in(value):
+        return False
+    if not any(c.isdigit() for c in value[:DIGIT_WITHIN]):
+        return False
+    turns = len(_compiled(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])").findall(value))
+    return turns >= TURNS_MIN and sum(c.isdigit() for c in value) >= DIGITS_MIN
+
+
+# Regexes, each compiled when first needed
+
+
+@cache
+def _compiled(pattern: str, flags: int = re.ASCII) -> re.Pattern[str]:
+    return re.compile(pattern, flags)
+
+
+@cache
+def _ident() -> re.Pattern[str]:
+    return re.compile(r"[\w.-]{1,80}", re.ASCII)
+
+
+@cache
+def _name_end() -> re.Pattern[str]:
+    """The rest of a secret's name after one of NAME_WORDS, with room for a value, in a lower-cased line.
+
+    It must let through all that `_assignment` finds, also where JSON has put backslashes before quotes.
+    """
+    return re.compile(
+        r"(?:word|wd|phrase|orization|entials?)?[_.-]*"
+        r"(?:[\"'`\\\]) ]*[:=]|(?: (?:is|was|to|of))? [\"'`\\]*[^\s\"'`\\]{0,60}[0-9])",
+        re.ASCII,
+    )
+
+
+@cache
+def _assignment() -> re.Pattern[str]:
+    value = (
+        rf"\"(?P<double>(?:[^\"\\\n]|\\.){{1,{QUOTED_MAX}}})\"|'(?P<single>(?:[^'\\\n]|\\.){{1,{QUOTED_MAX}}})'"
+        rf"|\\+[\"'](?P<escaped>[^\"'\\\n]{{1,{QUOTED_MAX}}})\\+[\"']"
+        rf"|`(?P<ticked>[^`\\\n]{{1,{QUOTED_MAX}}})`"
+        r"|(?:bearer|basic|token|digest) (?P<header>[^\s\"'`\\,;]+)"
+        r"|\\*[\"'`]?(?P<bare>[^\s\"'`\\,;])"
+    )
+    return re.compile(
+        rf"(?<![\w-])(?P<name>(?:{_KEY_OWNERS}) key|(?=[\w-]{{0,60}}?{_NAME_WORD})[\w-]{{1,80}})"
+        rf"(?P<gap>\\*[\"'`]?[\])]? {{0,4}}[:=]{{1,2}}>? {{0,4}}|(?: (?:is|was|to|of|=))? )(?:{value})",
+        re.ASCII | re.IGNORECASE,
+    )
+
+
+@cache
+def _client() -> re.Pattern[str]:
+    """Clients that take a password as `-p` or `-u user:password`."""
+    return re.compile(
+        r"(?:(?:mysql|mysqldump|mysqladmin|mariadb) [^\n|;&]{0,200}?(?<= )-p|sshpass -p ?"
+        r"|docker login [^\n|;&]{0,200}?(?<= )-p |curl [^\n|;&]{0,300}?(?<= )-u ?[\"']?[^\s:\"'\\]{1,100}:)"
+        r"[\"']?(?P<value>[^\s\"'\\]{3,200})",
+        re.ASCII | re.IGNORECASE,
+    )

@@ -1,0 +1,114 @@
+"""What a user can put right: one class a mistake, with its sentence, its hint and its exit code.
+
+A mistake of ours is not here: it is an `assert` and a traceback.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+_IDS_SHOWN_MAX = 3
+
+
+class CommonplaceError(Exception):
+    """The root of the tree. `hint` says what to do, `exit_code` what the command line answers."""
+
+    exit_code = 1
+    hint = ""
+
+
+class UsageError(CommonplaceError):
+    """Flags that contradict one another, or a flag that is missing."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class RecordInvalid(CommonplaceError):
+    """A record that may not be written. `field` is the one to put right."""
+
+    exit_code = 3
+
+    def __init__(self, field: str, reason: str, hint: str = "") -> None:
+        super().__init__(f"`{field}` {reason}")
+        self.field = field
+        self.reason = reason
+        self.hint = hint
+
+
+class RecordNotFound(CommonplaceError):
+    exit_code = 4
+
+    def __init__(self, ident: str, message: str = "", hint: str = "") -> None:
+        super().__init__(message or f"no record has an id that starts with `{ident}`")
+        self.hint = hint or "`commonplace export` lists every id; `commonplace where` says which home was searched"
+
+
+class IdAmbiguous(CommonplaceError):
+    exit_code = 5
+
+    def __init__(self, prefix: str, ids: Sequence[str]) -> None:
+        super().__init__(f"`{prefix}` matches {len(ids)} records")
+        shown = ", ".join(f"`{ident}`" for ident in ids[:_IDS_SHOWN_MAX])
+        self.hint = f"give more of the id: {shown}{' …' if len(ids) > _IDS_SHOWN_MAX else ''}"
+
+
+class HomeUnusable(CommonplaceError):
+    """The folder that should hold the memory cannot: it is a file, or may not be read or written."""
+
+    exit_code = 6
+
+    def __init__(self, path: Path, reason: str, hint: str = "") -> None:
+        super().__init__(f"the home `{path}` cannot be used: {reason}")
+        self.hint = hint or "choose another with `--home` or `COMMONPLACE_HOME`, or put its permissions right"
+
+
+class DiskFull(CommonplaceError):
+    exit_code = 7
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"the disk is full: nothing was added to `{path}`")
+        self.hint = "free some space and write again; everything acknowledged before is safe"
+
+
+class LinesRefused(CommonplaceError):
+    """Some lines of a bulk write were not taken; the others were."""
+
+    exit_code = 8
+
+    def __init__(self, refused: int, taken: int) -> None:
+        super().__init__(f"{refused:,} of {refused + taken:,} lines were refused; the others are stored")
+        self.hint = "put the lines named above right and send those again"
+
+
+class FindingsLeft(CommonplaceError):
+    """A check found something and did not mend it: `doctor`, `scan`, an erasure that left a trace."""
+
+    exit_code = 9
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class SettingsInvalid(CommonplaceError):
+    exit_code = 10
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"`{path}`: {reason}")
+        self.hint = "docs/SETTINGS.md lists every setting with its type and default"
+
+
+class LogBusy(CommonplaceError):
+    exit_code = 11
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        super().__init__(f"another process has held `{path}` for over {seconds:.0f} s")
+        self.hint = "`commonplace doctor` shows what is going on; try again when that process is done"

@@ -1,0 +1,317 @@
+"""Redaction: what must go, what must stay, and the laws that hold for any text."""
+
+import json
+import random
+import string
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commonplace.capture.redact import Redaction, redact, redact_text, suspicious
+
+# Secrets are drawn at run time, so that no scanner trips over this file.
+RANDOM = random.Random(20260)
+MIXED = string.ascii_letters + string.digits
+HEX = "0123456789abcdef"
+UPPER = string.ascii_uppercase + "234567"
+
+
+def some(length: int, alphabet: str = MIXED) -> str:
+    return "".join(RANDOM.choice(alphabet) for _ in range(length))
+
+
+def pem(label: str, newline: str = "\n") -> str:
+    body = newline.join(some(64) for _ in range(3))
+    return f"-----BEGIN {label}-----{newline}{body}{newline}{some(20)}=={newline}-----END {label}-----"
+
+
+JWT = "eyJhbGciOiJIUzI1NiJ9." + some(40) + "." + some(43)
+
+# kind, the text before the secret, the secret, the text after it
+SECRETS = [
+    ("aws-access-key", "", "AKIA" + some(16, UPPER), ""),
+    ("aws-access-key", "", "ASIA" + some(16, UPPER), ""),
+    ("aws-secret-key", "AWS_SECRET_ACCESS_KEY=", some(38) + "/1", ""),
+    ("aws-secret-key", "aws_secret_access_key = ", some(38) + "+1", ""),
+    *[("github-token", "", f"gh{letter}_" + some(36), "") for letter in "pousr"],
+    ("github-token", "", "github_pat_" + some(22) + "_" + some(59), ""),
+    *[("gitlab-token", "", f"gl{word}-" + some(20), "") for word in ("pat", "dt", "rt", "ptt", "agent", "soat")],
+    ("slack-token", "", "xoxb-" + some(12, string.digits) + "-" + some(24), ""),
+    ("slack-token", "", "xapp-1-" + some(11, UPPER) + "-" + some(13, string.digits) + "-" + some(64, HEX), ""),
+    ("webhook", "https://hooks.slack.com/", "services/T" + some(8, UPPER) + "/B" + some(8, UPPER) + "/" + some(24), ""),
+    ("webhook", "https://discord.com/api/webhooks/", some(18, "123456789") + "/" + some(68), ""),
+    *[("stripe-key", "", prefix + some(24), "") for prefix in ("sk_live_", "sk_test_", "rk_live_", "rk_test_")],
+    ("stripe-webhook-secret", "", "whsec_" + some(32), ""),
+    ("npm-token", "", "npm_" + some(36), ""),
+    ("pypi-token", "", "pypi-AgEIcHlwaS5vcmc" + some(80), ""),
+    ("openai-key", "", "sk-" + some(48), ""),
+    ("openai-key", "", "sk-proj-" + some(48), ""),
+    ("openai-key", "", "sk-svcacct-" + some(48), ""),
+    ("anthropic-key", "", "sk-ant-api03-" + some(80) + "AA", ""),
+    ("google-api-key", "", "AIza" + some(35), ""),
+    ("google-oauth-token", "", "ya29." + some(60), ""),
+    ("google-oauth-secret", "", "GOCSPX-" + some(28), ""),
+    ("access-key", "DefaultEndpointsProtocol=https;AccountName=x;AccountKey=", some(86) + "==", ""),
+    ("azure-sas", "https://x.blob.core.windows.net/c?sv=2022&sig=", some(20) + "%2B" + some(21) + "%3D", "&se=1"),
+    ("digitalocean-token", "", "dop_v1_" + some(64, HEX), ""),
+    ("huggingface-token", "", "hf_" + some(34), ""),
+    ("telegram-bot-token", "", some(9, "123456789") + ":AA" + some(33), ""),
+    ("twilio-key", "", "SK" + some(32, HEX), ""),
+    ("sendgrid-key", "", "SG." + some(22) + "." + some(43), ""),
+    ("mailgun-key", "", "key-" + some(32, HEX), ""),
+    ("discord-token", "", "MT" + some(22) + "." + some(6) + "." + some(38), ""),
+    ("databricks-token", "", "dapi" + some(32, HEX), ""),
+    ("vault-token", "", "hvs." + some(90), ""),
+    ("doppler-token", "", "dp.st.dev." + some(43), ""),
+    ("linear-key", "", "lin_api_" + some(40), ""),
+    ("notion-key", "", "secret_" + some(43), ""),
+    ("supabase-key", "", "sbp_" + some(40, HEX), ""),
+    ("vercel-token", "", "vcp_" + some(56), ""),
+    ("cloudflare-key", "", "v1.0-" + some(24, HEX) + "-" + some(146, HEX), ""),
+    ("sentry-token", "", "sntryu_" + some(64, HEX), ""),
+    ("shopify-token", "", "shpat_" + some(32, HEX), ""),
+    ("square-token", "", "sq0atp-" + some(22), ""),
+    ("docker-token", "", "dckr_pat_" + some(27), ""),
+    ("age-secret-key", "", "AGE-SECRET-KEY-1" + some(58, UPPER), ""),
+    ("jwt", "", JWT, ""),
+    ("jwt", "Authorization: Bearer ", JWT, ""),
+    ("bearer-token", "send Bearer ", some(40), " along"),
+    ("authorization", "curl -H 'Authorization: Basic ", some(20) + "==", "' x"),
+    *[("private-key", "", pem(f"{word}PRIVATE KEY"), "") for word in ("", "RSA ", "EC ", "OPENSSH ")],
+    ("private-key", "", pem("PGP PRIVATE KEY BLOCK"), ""),
+    ("private-key", '{"private_key": "', pem("PRIVATE KEY", "\\n"), '"}'),
+    ("private-key", "", "-----BEGIN RSA PRIVATE KEY-----\n" + some(64) + "\n" + some(64), "\nand then prose"),
+    ("url-password", "postgres://admin:", some(16), "@db.internal/app"),
+    ("url-password", "redis://:", some(16), "@cache:6379"),
+    ("url-token", "https://", some(40, HEX), "@github.com/a/b"),
+    ("password", "DB_PASSWORD=", some(20), ""),
+    ("password", '"password": "', "hunter2", '"'),
+    ("password", '{\\"dbPassword\\": \\"', "hunter2", '\\"}'),
+    ("password", "password: ", "hunter2!", ""),
+    ("password", "mysql --password ", "correcthorse", " -h x"),
+    ("password", "mysql -u root -p", "hunter2", " app"),
+    ("password", "sshpass -p ", "hunter2", " ssh host"),
+    ("password", "curl -u bob:", "hunter2", " https://x.io"),
+    ("api-key", "api-key: ", some(30) + "42", ""),
+    ("api-key", "apiKey='", some(30) + "4", "'"),
+    ("token", "https://x.io/?a=1&access_token=", some(30) + "4", "&b=2"),
+    ("token", "the api token is ", "8f3a9b1c2d4e5f60718293a4b5c6d7e8", " now"),
+    ("secret", "client_secret=", some(30) + "4", ""),
+]
+
+HARMLESS = [
+    "3f786850e387550fdab836ed7e6dc881de23001b",
+    "fixed in 3f78685",
+    "auth broke in commit 3f786850e387550fdab836ed7e6dc881de23001b",
+    "123e4567-e89b-12d3-a456-426614174000",
+    "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    '"integrity": "sha512-' + some(86) + '=="',
+    "src/routes/todos.ts",
+    "react@18.2.0",
+    "token_count=512 max_tokens: 500 tokens_max=500",
+    "password: str",
+    'password=os.environ["X"]',
+    "PASSWORD=$DB_PASSWORD",
+    "token=${TOKEN}",
+    "secret: <your-secret>",
+    "JWT_SECRET=your-secret-key-here",
+    "api_key=None",
+    "password=****",
+    "token: {{ secrets.X }}",
+    "const token = process.env.TOKEN",
+    "token = getToken()",
+    "csrf token missing",
+    "the token expired",
+    "forgot password flow",
+    "author: name",
+    "key=value",
+    "primary_key=id",
+    "sort_key: created",
+    "keyboard: qwerty123456",
+    "author_id=a1b2c3d4e5f6a7b8",
+    "data:image/png;base64," + some(200),
+    "postgres://user:password@localhost/app",
+    "git clone ssh://git@github.com/a/b",
+    "PWD=/home/me/project",
+    "class sk-fading-circle-animation-wrapper",
+    "look for -----BEGIN RSA PRIVATE KEY----- in the diff",
+    "mkdir -p build/out && docker run -p 8080:80 web",
+    "eos_token='</s>'",
+    "<PrivateRoute> wraps the page",
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "secret", "after"), SECRETS, ids=[f"{i}-{s[0]}" for i, s in enumerate(SECRETS)]
+)
+def test_a_secret_goes_and_the_text_around_it_stays(kind: str, before: str, secret: str, after: str) -> None:
+    text, kinds = redact_text(f"set it to {before}{secret}{after} before the run")
+
+    assert text == f"set it to {before}[redacted:{kind}]{after} before the run"
+    assert kinds == [kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "secret", "after"), SECRETS, ids=[f"{i}-{s[0]}" for i, s in enumerate(SECRETS)]
+)
+def test_a_line_with_a_secret_is_suspicious(kind: str, before: str, secret: str, after: str) -> None:
+    assert suspicious(to_line({"lesson": f"{before}{secret}{after}"})), kind
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_harmless_text_stays_as_it_is(text: str) -> None:
+    assert redact_text(text) == (text, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("keep this <private>but not zebra</private> and this", "keep this and this"),
+        ("a <PRIVATE>b <private>c</private> d</Private> e", "a e"),
+        ("a <private>to the end", "a"),
+        ("<private>x</private> a", "a"),
+        ("a<private>x</private>b", "ab"),
+        ("<pri<private>x</private>vate>zebra", ""),
+    ],
+)
+def test_private_text_leaves_nothing(text: str, rest: str) -> None:
+    assert redact_text(text)[0] == rest
+
+
+def test_secrets_are_found_at_any_depth_and_named_by_their_place() -> None:
+    token = "ghp_" + some(36)
+    fields: dict[str, object] = {"command": f"use {token}", "meta": {"env": ["a", {"dbPassword": "hunter2"}]}}
+    before = json.dumps(fields)
+
+    clean, found = redact(fields)
+
+    assert clean == {
+        "command": "use [redacted:github-token]",
+        "meta": {"env": ["a", {"dbPassword": "[redacted:password]"}]},
+    }
+    assert found == [Redaction("github-token", "command"), Redaction("password", "meta.env[1].dbPassword")]
+    assert json.dumps(fields) == before
+
+
+def test_secret_keys_go_and_their_values_both_survive() -> None:
+    clean, found = redact({"ghp_" + some(36): 1, "ghp_" + some(36): 2})
+
+    assert clean == {"[redacted:github-token]": 1, "[redacted:github-token]~2": 2}
+    assert [r.kind for r in found] == ["github-token", "github-token"]
+
+
+def test_clean_fields_come_back_as_the_same_object() -> None:
+    fields: dict[str, object] = {"lesson": "the token expired", "n": 1, "tags": ["auth"]}
+
+    assert redact(fields)[0] is fields
+
+
+# The laws, on text made of what rules look for
+
+PIECES = [
+    *[before + secret + after for _, before, secret, after in SECRETS],
+    *[secret for _, _, secret, _ in SECRETS],
+    *HARMLESS,
+    *[
+        "[redacted:token]",
+        "[redacted:",
+        "<private>",
+        "</private>",
+        "password",
+        "token",
+        "api key",
+        "--secret",
+        "Bearer ",
+    ],
+    *[
+        "=",
+        ":",
+        ": ",
+        " is ",
+        '"',
+        "'",
+        "`",
+        "\\",
+        "\\n",
+        "\n",
+        " ",
+        "]",
+        "@",
+        "://",
+        "-",
+        "_",
+        ".",
+        "hunter2",
+        "ſ",
+        "K",
+        "é",
+    ],
+    *["-----BEGIN RSA PRIVATE KEY-----", " -p", " -u ", "mysql ", "AKIA", "x" * 20],
+]
+TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=8).map("".join)
+VALUES = st.recursive(
+    TEXTS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2), max_leaves=4
+)
+
+
+def to_line(fields: object) -> str:
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+
+
+@settings(max_examples=400, deadline=None)
+@given(TEXTS)
+def test_redacting_twice_is_redacting_once(text: str) -> None:
+    once, _ = redact_text(text)
+
+    assert redact_text(once) == (once, [])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(TEXTS, VALUES, max_size=3))
+def test_redacting_fields_twice_is_redacting_once(fields: dict[str, object]) -> None:
+    once, _ = redact(fields)
+
+    assert redact(once) == (once, [])
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.dictionaries(TEXTS, VALUES, max_size=3))
+def test_what_is_not_suspicious_is_never_changed(fields: dict[str, object]) -> None:
+    clean, found = redact(fields)
+
+    assert suspicious(to_line(fields)) or (clean is fields and not found)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a",
+        "password=",
+        'password="',
+        "auth:",
+        "token is ",
+        "sk-",
+        "eyJ",
+        "://:",
+        "<private>",
+        "-----BEGIN PRIVATE KEY-----",
+        "password='\\\"",
+        "mysql -p ",
+        "a_token ",
+        ".",
+        "Bearer ",
+        "\\n",
+        "AKIA",
+        "ghp_",
+        "secret" * 20,
+        "[redacted:token]",
+    ],
+)
+def test_a_megabyte_made_to_be_slow_is_not(unit: str) -> None:
+    began = time.perf_counter()
+
+    redact_text("password=" + unit * (1_000_000 // len(unit)))
+
+    assert time.perf_counter() - began < 60
