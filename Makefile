@@ -1,0 +1,42 @@
+# Two commands: `make demo` shows the main job end to end, `make test` proves it. Both set everything up first, with
+# uv when it is there and with venv + pip when it is not, to the versions in requirements.lock. After that: offline.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+
+.PHONY: demo test check venv bench lock format clean help
+
+help: ## Say what there is
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
+
+venv: $(STAMP) ## Make .venv with everything in it
+	@$(BIN)/python -m compileall -q src
+
+$(STAMP): pyproject.toml requirements.lock tools/venv.py
+	@$(PYTHON) tools/venv.py $(VENV)
+	@touch $(STAMP)
+
+demo: venv ## Show the main job end to end
+	@$(BIN)/python scripts/demo.py
+
+test: venv ## Run all tests
+	$(BIN)/python -m pytest $(ARGS)
+
+check: venv ## Format, lint, types: what CI runs before the tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: venv ## Put the format right
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: venv ## Measure; each script prints its figures and what they are held to
+	$(BIN)/python bench/write.py
+
+lock: venv ## Resolve the dependencies anew into requirements.lock
+	uv pip compile --universal --quiet --python-version 3.11 --group dev pyproject.toml -o requirements.lock --no-emit-index-url --custom-compile-command "make lock"
+
+clean: ## Remove everything that was made
+	rm -rf $(VENV) dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,79 @@
+"""The command line. `main` answers the commands agents call all day by itself and hands the rest to typer.
+
+Typer takes longer to import than `commonplace log` may take in all (docs/decisions/0003-quick-commands.md), so a
+plain, well-formed `log` is read here by hand. Whatever this does not understand (help, a typo, a missing value) goes
+to the typer command of the same name, which says what is wrong.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from commonplace.errors import CommonplaceError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Flag → the field it sets. A test holds this equal to the typer command's own flags.
+LOG_FLAGS = {
+    "--repo": "repo",
+    "--type": "event_type",
+    "--context": "context",
+    "--command": "command",
+    "--lesson": "lesson",
+    "--success-rate": "success_rate",
+    "--tags": "tags",
+    "--agent": "agent_id",
+    "--timestamp": "timestamp",
+    "--id": "id",
+    "--home": "home",
+}
+LOG_SWITCHES = {"--stdin": "stdin", "--json": "json"}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code. A mistake of the user's is a sentence, never a traceback."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if arguments[:1] == ["log"]:
+            options = _quick_options(arguments[1:])
+            if options is not None:
+                from commonplace.cli.log import log  # noqa: PLC0415
+
+                return log(options)
+        from commonplace.cli.app import run  # noqa: PLC0415
+
+        return run(arguments)
+    except CommonplaceError as error:
+        return tell(error)
+    except KeyboardInterrupt:
+        return 130
+
+
+def tell(error: CommonplaceError) -> int:
+    """Say on stderr what is wrong and what to do, and return the exit code."""
+    print(f"error: {error}", file=sys.stderr)
+    if error.hint:
+        print(f"hint: {error.hint}", file=sys.stderr)
+    return error.exit_code
+
+
+def _quick_options(arguments: Sequence[str]) -> dict[str, str | bool] | None:
+    """The flags of a plain `log` call, or `None` if there is anything typer should look at."""
+    options: dict[str, str | bool] = {}
+    rest = iter(arguments)
+    for argument in rest:
+        flag, equals, value = argument.partition("=")
+        if argument in LOG_SWITCHES:
+            options[LOG_SWITCHES[argument]] = True
+        elif flag in LOG_FLAGS:
+            given = value if equals else next(rest, None)
+            if given is None or (not equals and given in (*LOG_FLAGS, *LOG_SWITCHES)):
+                return None
+            options[LOG_FLAGS[flag]] = given
+        else:
+            return None
+    if not options.get("stdin") and not ("event_type" in options and "lesson" in options):
+        return None
+    return options

@@ -1,0 +1,229 @@
+"""The commands, for typer: each opens the memory, calls one method of it, and renders what comes back."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import commonplace
+from commonplace import homes, repository
+from commonplace.cli import render
+from commonplace.cli.log import log as write_log
+from commonplace.errors import FindingsLeft
+from commonplace.memory import Memory
+from commonplace.records import EVENT_TYPES, KINDS, OUTCOMES
+
+app = typer.Typer(
+    name="commonplace",
+    help="Memory for coding agents: write down what was learned, get back what matters.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Home = Annotated[Path | None, typer.Option("--home", help="The home to use, instead of the one that counts here.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The id, or any unique prefix of it.")]
+
+
+def run(arguments: list[str]) -> int:
+    """Run typer on *arguments*; its own usage errors exit with 2."""
+    try:
+        result = app(arguments, standalone_mode=True, prog_name="commonplace")
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 1
+    return result if isinstance(result, int) else 0
+
+
+def _version(*, wanted: bool) -> None:
+    if wanted:
+        print(f"commonplace {commonplace.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=lambda value: _version(wanted=value), is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """What every command shares."""
+
+
+@app.command()
+def init(
+    *, user: Annotated[bool, typer.Option("--user", help="Make the user's home.")] = False, as_json: Json = False
+) -> None:
+    """Make a home at the root of this repository, or the user's. Twice is harmless."""
+    here = Path.cwd()
+    root = repository.find(here).root or here
+    path = homes.of_user(os.environ).path if user else root / homes.FOLDER
+    made = homes.make(path)
+    render.made(path, made, as_json=as_json)
+
+
+@app.command()
+def log(  # noqa: PLR0913 (seed 000's flags)
+    *,
+    event_type: Annotated[str | None, typer.Option("--type", help=f"One of {', '.join(EVENT_TYPES)}.")] = None,
+    lesson: Annotated[str | None, typer.Option("--lesson", help="What was learned.")] = None,
+    context: Annotated[str | None, typer.Option("--context", help="What was being attempted.")] = None,
+    command: Annotated[str | None, typer.Option("--command", help="The exact command, if there is one.")] = None,
+    success_rate: Annotated[
+        str | None, typer.Option("--success-rate", metavar="X/Y", help="How often it worked.")
+    ] = None,
+    tags: Annotated[str | None, typer.Option("--tags", metavar="A,B", help="Keywords, separated by commas.")] = None,
+    repo: Annotated[
+        str | None, typer.Option("--repo", help="The log to write to [default: this repository's].")
+    ] = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="Who learned it [default: $COMMONPLACE_AGENT].")] = None,
+    timestamp: Annotated[str | None, typer.Option("--timestamp", help="When [default: now]; RFC 3339.")] = None,
+    ident: Annotated[str | None, typer.Option("--id", help="The id [default: made from the content].")] = None,
+    stdin: Annotated[bool, typer.Option("--stdin", help="Read JSON lines, one record each, instead.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Write down a lesson and print its id."""
+    if not stdin:
+        for flag, value in (("--type", event_type), ("--lesson", lesson)):
+            if value is None:
+                raise typer.BadParameter(f"it is needed: e.g. {_EXAMPLES[flag]}", param_hint=f"'{flag}'")
+    given = {
+        "event_type": event_type, "lesson": lesson, "context": context, "command": command, "tags": tags,
+        "success_rate": success_rate, "repo": repo, "agent_id": agent, "timestamp": timestamp, "id": ident,
+        "home": home,
+    }  # fmt: skip
+    options: dict[str, str | bool] = {name: str(value) for name, value in given.items() if value is not None}
+    write_log({**options, "stdin": stdin, "json": as_json})
+
+
+_EXAMPLES = {"--type": f"`--type {EVENT_TYPES[0]}`", "--lesson": "`--lesson 'verify ownership before npm ci'`"}
+
+
+@app.command()
+def show(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
+    """Show a record, with the feedback it has had."""
+    with Memory.open(home) as memory:
+        render.record(memory.describe(ident), as_json=as_json)
+
+
+@app.command()
+def history(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
+    """Show every version of a record and what was said of it, oldest first."""
+    with Memory.open(home) as memory:
+        render.history(memory.history(ident), as_json=as_json)
+
+
+@app.command()
+def feedback(
+    ident: Id,
+    outcome: Annotated[str, typer.Argument(metavar="|".join(OUTCOMES), help="How using it went.")],
+    *,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Say how a memory served: it worked, failed, is wrong, or is stale."""
+    with Memory.open(home) as memory:
+        said = memory.feedback(ident, outcome)
+        render.feedback(memory.describe(str(said.fields["of"])), outcome, as_json=as_json)
+
+
+@app.command()
+def forget(
+    ident: Id,
+    *,
+    reason: Annotated[str, typer.Option("--reason", help="Why; it is kept in the history.")] = "",
+    erase: Annotated[bool, typer.Option("--erase", help="Remove it and all copies for good, and prove it.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Hide a record and what derives from it; with --erase, remove it for good."""
+    with Memory.open(home) as memory:
+        if not erase:
+            render.forgotten(memory.forget(ident, reason), as_json=as_json)
+            return
+        receipt = memory.erase(ident)
+        render.receipt(receipt, in_git=memory.repository.root is not None and not memory.home.of_user, as_json=as_json)
+        if receipt.left_in:
+            raise FindingsLeft(
+                f"its text is still in {len(receipt.left_in)} files of the home",
+                "those are notes or records of their own: edit them, or erase them as well",
+            )
+
+
+@app.command()
+def repos(*, home: Home = None, as_json: Json = False) -> None:
+    """List the logs of this home."""
+    with Memory.open(home) as memory:
+        render.repos(memory.repos(), memory.repository.name, as_json=as_json)
+
+
+@app.command()
+def where(*, home: Home = None, as_json: Json = False) -> None:
+    """Say which home is used here, and why."""
+    with Memory.open(home) as memory:
+        render.where(memory.homes, memory.repository, as_json=as_json)
+
+
+@app.command()
+def export(
+    *,
+    repo: Annotated[str | None, typer.Option("--repo", help="Only this log.")] = None,
+    kind: Annotated[str | None, typer.Option("--kind", help="Only records of this kind.")] = None,
+    home: Home = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list instead of lines.")] = False,
+) -> None:
+    """Print the current view as JSON lines: latest versions, archive included, nothing forgotten."""
+    if kind is not None and kind not in KINDS:
+        raise typer.BadParameter(f"`{kind}` is not one of {', '.join(KINDS)}", param_hint="'--kind'")
+    with Memory.open(home) as memory:
+        render.export(memory.exported(repo, kind), as_json=as_json)
+
+
+@app.command()
+def scan(
+    *,
+    fix: Annotated[bool, typer.Option("--fix", help="Take the secrets out.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Find secrets in this home: kinds and places, never values."""
+    with Memory.open(home) as memory:
+        secrets = memory.scan(fix=fix)
+        render.secrets(secrets, memory.home.path, fixed=fix, as_json=as_json)
+    if secrets and not fix:
+        raise FindingsLeft(f"{len(secrets)} secrets found", "`commonplace scan --fix` takes them out")
+
+
+@app.command()
+def doctor(
+    *,
+    fix: Annotated[bool, typer.Option("--fix", help="Mend what can be; damaged lines move to log/damaged/.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Check this home: damages by file and line, permissions, leftovers, kinds nobody knows."""
+    with Memory.open(home) as memory:
+        findings = memory.mend() if fix else memory.check()
+        render.findings(findings, memory.home.path, memory.settings.unknown, fixed=fix, as_json=as_json)
+    fixable = sum(1 for finding in findings if finding.fix)
+    if fixable and not fix:
+        raise FindingsLeft(f"{fixable} findings can be mended", "`commonplace doctor --fix` does what is said above")
+
+
+@app.command()
+def maintain(*, home: Home = None, as_json: Json = False) -> None:
+    """Do the upkeep: rotate long logs into the archive."""
+    with Memory.open(home) as memory:
+        render.rotations(memory.maintain(), as_json=as_json)
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

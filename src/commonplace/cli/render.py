@@ -1,0 +1,214 @@
+"""How answers look: data on stdout, remarks on stderr, JSON on request, readable without colour."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from commonplace.homes import Home
+    from commonplace.log.check import Finding
+    from commonplace.log.erase import Receipt
+    from commonplace.log.rotate import Rotation
+    from commonplace.log.scan import Secret
+    from commonplace.records import Record
+    from commonplace.repository import Repository
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_SUMMARY_CHARS_MAX = 100
+# The fields that say what a record is about, in the order they are looked for.
+_SAYING = ("lesson", "pattern", "what_fails", "label", "outcome", "reason", "task_id", "to")
+
+
+def plain(text: str) -> str:
+    """*text* with nothing in it that a terminal would obey: what is stored is data."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def note(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def as_json_line(value: object) -> None:
+    print(json.dumps(value, ensure_ascii=False))
+
+
+def made(path: Path, made: Sequence[Path], *, as_json: bool) -> None:
+    if as_json:
+        as_json_line({"home": str(path), "made": [str(item) for item in made]})
+    elif not made:
+        print(f"`{path}` is a home already; nothing changed")
+    else:
+        print(f"Made a home in `{path}`")
+        for item in made[1:] if made[0] == path else made:
+            print(f"  + {item.relative_to(path)}")
+
+
+def record(described: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        as_json_line(described)
+        return
+    table = Table.grid(padding=(0, 2))
+    for name, value in described.items():
+        if value not in ("", [], {}, None):
+            table.add_row(Text(name, style="bold"), Text(plain(_shown(name, value))))
+    Console(highlight=False).print(table)
+
+
+def _shown(name: str, value: object) -> str:
+    if name == "feedback" and isinstance(value, dict):
+        return ", ".join(f"{count} {outcome}" for outcome, count in value.items() if count) or "none yet"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def history(records: Sequence[Record], *, as_json: bool) -> None:
+    if as_json:
+        as_json_line([record.fields for record in records])
+        return
+    for record in records:
+        print(f"{record.timestamp}  {plain(record.kind):8}  {plain(record.agent_id)}  {summary(record)}")
+
+
+def summary(record: Record) -> str:
+    """One line that says what the record is about."""
+    said = next((str(record.fields[name]) for name in _SAYING if record.fields.get(name)), record.id)
+    text = plain(" ".join(said.split()))
+    return text if len(text) <= _SUMMARY_CHARS_MAX else text[: _SUMMARY_CHARS_MAX - 1] + "…"
+
+
+def feedback(described: dict[str, Any], outcome: str, *, as_json: bool) -> None:
+    if as_json:
+        as_json_line({name: described.get(name) for name in ("id", "success_rate", "feedback")})
+    else:
+        rate = f", now {described['success_rate']}" if described.get("success_rate") else ""
+        print(f"Noted: {outcome}{rate}  {described['id']}")
+
+
+def forgotten(said: Record, *, as_json: bool) -> None:
+    if as_json:
+        as_json_line(said.fields)
+    else:
+        print(f"Forgotten: {said.fields['of']}")
+        note("It is no longer recalled; the history keeps it. `--erase` removes it for good")
+
+
+def receipt(receipt: Receipt, *, in_git: bool, as_json: bool) -> None:
+    if as_json:
+        as_json_line({**receipt._asdict(), "git_history_may_hold_it": in_git})
+        return
+    print(f"Erased: {receipt.id}")
+    print(f"  records erased   {receipt.records_erased} ({receipt.derived_erased} derived from it)")
+    print(f"  lines removed    {receipt.lines_removed} in {len(receipt.files_rewritten)} files")
+    print(f"  searched after   {receipt.files_searched} files")
+    print(f"  still found in   {', '.join(receipt.left_in) if receipt.left_in else 'none'}")
+    if in_git:
+        note("This home lies in a git repository: commits made before still hold it")
+
+
+def repos(rows: Sequence[dict[str, Any]], here: str, *, as_json: bool) -> None:
+    if as_json:
+        as_json_line(rows)
+        return
+    if not rows:
+        note("No logs yet; `commonplace log --type … --lesson …` starts one")
+        return
+    table = Table(box=None, header_style="bold")
+    for column in ("repo", "records", "newest", "bytes"):
+        table.add_column(column, justify="right" if column in ("records", "bytes") else "left", overflow="fold")
+    for row in rows:
+        mark = " (here)" if row["repo"] == here else ""
+        table.add_row(Text(row["repo"] + mark), f"{row['records']:,}", row["newest"], f"{row['bytes']:,}")
+    Console(highlight=False).print(table)
+
+
+def where(found: Sequence[Home], here: Repository, *, as_json: bool) -> None:
+    if as_json:
+        rows = [{"path": str(home.path), "why": home.why, "exists": home.path.is_dir()} for home in found]
+        as_json_line({"home": rows[0]["path"], "why": rows[0]["why"], "homes": rows, "repo": here.name})
+        return
+    print(found[0].path)
+    note(f"  {found[0].why}{'' if found[0].path.is_dir() else '; it is made on first use'}")
+    for home in found[1:]:
+        note(f"  also read: {home.path} ({home.why})")
+    note(f"  lessons from this folder go to log/{here.name}.jsonl")
+
+
+def export(lines: Iterable[str], *, as_json: bool) -> None:
+    if as_json:
+        print(f"[{','.join(lines)}]")
+        return
+    try:
+        for line in lines:
+            sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read it has seen enough (`| head`). Python would complain once more when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def secrets(found: Sequence[Secret], home: Path, *, fixed: bool, as_json: bool) -> None:
+    if as_json:
+        rows = [{**secret._asdict(), "path": _within(secret.path, home)} for secret in found]
+        as_json_line({"secrets": rows, "fixed": fixed})
+        return
+    for secret in found:
+        print(f"{_within(secret.path, home)}:{secret.line}  {secret.kind}  {secret.field}")
+    if not found:
+        note("No secrets found")
+    elif fixed:
+        note(f"Took out {len(found)}; change those passwords and keys all the same: they were on the disk")
+
+
+def findings(
+    found: Sequence[Finding],
+    home: Path,
+    unknown_settings: Sequence[tuple[Path, str]],
+    *,
+    fixed: bool,
+    as_json: bool,
+) -> None:
+    settings = [
+        {"what": "unknown setting", "path": _within(path, home), "reason": name} for path, name in unknown_settings
+    ]
+    if as_json:
+        rows = [{**finding._asdict(), "path": _within(finding.path, home)} for finding in found]
+        as_json_line({"home": str(home), "findings": [*rows, *settings], "fixed": fixed})
+        return
+    for finding in found:
+        place = f"{_within(finding.path, home)}{f':{finding.line}' if finding.line else ''}"
+        done = f"  [{'done' if fixed else '--fix'}: {finding.fix}]" if finding.fix else ""
+        print(f"{finding.what}  {place}  {plain(finding.reason)}{done}")
+    for setting in settings:
+        print(f"{setting['what']}  {setting['path']}  `{setting['reason']}` means nothing here")
+    if not found and not settings:
+        print(f"All is well in `{home}`")
+
+
+def rotations(done: Sequence[Rotation], *, as_json: bool) -> None:
+    if as_json:
+        as_json_line([{**rotation._asdict(), "path": str(rotation.path)} for rotation in done])
+        return
+    for rotation in done:
+        print(
+            f"Rotated {rotation.path.name}: {rotation.lines_moved:,} lines to the archive, {rotation.lines_left:,} left"
+        )
+    if not done:
+        print("Nothing to do")
+
+
+def _within(path: Path, home: Path) -> str:
+    return str(path.relative_to(home)) if path.is_relative_to(home) else str(path)

@@ -1,0 +1,102 @@
+"""Homes: which folder holds the memory here, and why; and how one is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from commonplace.errors import HomeUnusable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from commonplace.repository import Repository
+
+FOLDER = ".commonplace"
+GITIGNORE = "# Derived from the log, or this machine's own.\n.index/\n.state/\n*.rewriting\n"
+GITATTRIBUTES = "# Two branches that both append merge without a conflict.\n*.jsonl text eol=lf merge=union\n"
+
+
+class Home(NamedTuple):
+    """A folder of memory, whether it is the user's, and the reason it was chosen."""
+
+    path: Path
+    of_user: bool
+    why: str
+
+    @property
+    def log_folder(self) -> Path:
+        return self.path / "log"
+
+    @property
+    def index_folder(self) -> Path:
+        return self.path / ".index"
+
+    @property
+    def state_folder(self) -> Path:
+        return self.path / ".state"
+
+
+def find(given: str | Path | None, cwd: Path, repository: Repository, environment: Mapping[str, str]) -> list[Home]:
+    """The homes that count in *cwd*, the nearest first: writing goes to the first, reading to all.
+
+    *given* (`--home`, `Memory.open(home=…)`) is one home and the only one.
+    """
+    if given is not None:
+        return [Home(Path(given).expanduser().absolute(), of_user=True, why="it was named")]
+    user = of_user(environment)
+    nearest = _nearest(cwd, repository, user.path, _user_folder(environment))
+    return [nearest, user] if nearest else [user]
+
+
+def of_user(environment: Mapping[str, str]) -> Home:
+    """The user's home: `COMMONPLACE_HOME` if that is set and not empty, else `~/.commonplace`."""
+    named = environment.get("COMMONPLACE_HOME")
+    if named:
+        return Home(Path(named).expanduser().absolute(), of_user=True, why="COMMONPLACE_HOME names it")
+    return Home(_user_folder(environment) / FOLDER, of_user=True, why="it is the user's")
+
+
+def _nearest(cwd: Path, repository: Repository, user: Path, own: Path) -> Home | None:
+    """A home at the root of the repository (or of its main worktree); outside git, in this folder or one above.
+
+    Outside git the search stays within the user's own folder: a `.commonplace` in a shared place such as `/tmp`
+    could be anybody's.
+    """
+    if repository.root is not None:
+        for root in dict.fromkeys((repository.root, repository.main_root)):
+            if root is not None and (root / FOLDER).is_dir() and root / FOLDER != user:
+                return Home(root / FOLDER, of_user=False, why="it is at the root of this repository")
+        return None
+    for folder in (cwd, *cwd.parents):
+        if (folder / FOLDER).is_dir() and folder / FOLDER != user:
+            return Home(folder / FOLDER, of_user=False, why="it is in this folder or one above it")
+        if not folder.is_relative_to(own) or folder == own:
+            return None
+    return None
+
+
+def make(path: Path) -> list[Path]:
+    """Make a home at *path* with what is missing of it; returns what was made. Twice is harmless."""
+    made: list[Path] = []
+    try:
+        for folder in (path, path / "log"):
+            if not folder.is_dir():
+                folder.mkdir(mode=0o700, parents=True)
+                made.append(folder)
+        for name, text in ((".gitignore", GITIGNORE), (".gitattributes", GITATTRIBUTES)):
+            if not (path / name).exists():
+                (path / name).touch(mode=0o600)
+                (path / name).write_text(text, encoding="utf-8", newline="\n")
+                made.append(path / name)
+    except (FileExistsError, NotADirectoryError):
+        raise HomeUnusable(path, "it, or a folder above it, is a file") from None
+    except OSError as error:
+        raise HomeUnusable(path, f"{error.strerror}") from error
+    return made
+
+
+def _user_folder(environment: Mapping[str, str]) -> Path:
+    named = environment.get("HOME") or environment.get("USERPROFILE")
+    return Path(named) if named else Path.home()

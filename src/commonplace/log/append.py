@@ -1,0 +1,171 @@
+"""Appending whole lines to one log file, safe beside any number of other writers and rewriters."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import threading
+from contextlib import suppress
+
+from commonplace.errors import DiskFull, HomeUnusable
+from commonplace.log import lock
+
+if sys.platform == "darwin":
+    import fcntl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+CHUNK_BYTES = 1 << 20
+FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT if hasattr(errno, "EDQUOT") else errno.ENOSPC, errno.EFBIG)
+# Windows will not replace a file that somebody holds open, so there a descriptor lives for one append only.
+_KEEP_OPEN = os.name == "posix"
+
+
+class Appender:
+    """One log file, open for appending. Safe to share between threads; a forked child opens its own."""
+
+    def __init__(self, path: Path, *, fsync: str) -> None:
+        self.path = path
+        self.fsync = fsync
+        self._descriptor = -1
+        self._pid = 0
+        self._unsynced = False
+        self._threads = threading.Lock()
+
+    def append(self, line: bytes) -> None:
+        """Add one whole line (with its newline). When this returns, the line outlives the process."""
+        assert line.endswith(b"\n"), "a line ends with a newline"
+        self.append_many([line])
+
+    def append_many(self, lines: Iterable[bytes]) -> None:
+        """Add *lines*, all or none, under one lock, in writes of about a mebibyte, each of whole lines."""
+        with self._threads:
+            descriptor = self._locked_descriptor()
+            try:
+                self._write(descriptor, lines)
+                if self.fsync == "always":
+                    sync(descriptor)
+                else:
+                    self._unsynced = True
+            finally:
+                lock.release(descriptor)
+                if not _KEEP_OPEN:
+                    self._close()
+
+    def flush(self) -> None:
+        """Bring what was appended to the disk itself, unless the policy is `never`."""
+        with self._threads:
+            if self._unsynced and self.fsync != "never" and self._descriptor >= 0 and self._pid == os.getpid():
+                sync(self._descriptor)
+            self._unsynced = False
+
+    def close(self) -> None:
+        self.flush()
+        with self._threads:
+            self._close()
+
+    def _locked_descriptor(self) -> int:
+        """A descriptor of the file that is at the path *now*, locked.
+
+        Somebody may have replaced the file (rotation, `git merge`) since it was opened or while we waited; a line
+        written to the old one would be lost.
+        """
+        while True:
+            if self._descriptor < 0 or self._pid != os.getpid():
+                self._open()
+            lock.acquire(self._descriptor, self.path)
+            if same_file(self._descriptor, self.path):
+                return self._descriptor
+            lock.release(self._descriptor)
+            self._close()
+
+    def _open(self) -> None:
+        # A descriptor inherited through a fork shares its lock with the parent, so it is left alone, not used.
+        self._descriptor, self._pid = open_for_append(self.path), os.getpid()
+
+    def _close(self) -> None:
+        if self._descriptor >= 0 and self._pid == os.getpid():
+            os.close(self._descriptor)
+        self._descriptor = -1
+
+    def _write(self, descriptor: int, lines: Iterable[bytes]) -> None:
+        size = os.fstat(descriptor).st_size
+        # A writer died half-way? Ending its line here keeps ours from being glued to it.
+        heal = b"\n" if size and _last_byte(descriptor, size) != b"\n" else b""
+        try:
+            for chunk in _chunks(lines):
+                _write_all(descriptor, heal + chunk)
+                heal = b""
+        except OSError as error:
+            # We hold the lock, so what lies behind `size` is ours alone: take the torn part back.
+            with suppress(OSError):
+                os.ftruncate(descriptor, size)
+            if error.errno in FULL_ERRORS:
+                raise DiskFull(self.path) from error
+            raise HomeUnusable(self.path, f"writing failed ({error.strerror})") from error
+
+
+def open_for_append(path: Path) -> int:
+    """A descriptor at the end of the file at *path*, made with its folder when missing, for its owner only."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        try:
+            return os.open(path, flags, 0o600)
+        except FileNotFoundError:
+            os.makedirs(path.parent, mode=0o700, exist_ok=True)
+            return os.open(path, flags, 0o600)
+    except OSError as error:
+        if error.errno in FULL_ERRORS:
+            raise DiskFull(path) from error
+        raise HomeUnusable(path, f"{error.strerror}") from error
+
+
+def sync(descriptor: int) -> None:
+    """Ask the disk itself to hold what was written."""
+    if sys.platform == "darwin":
+        # There, fsync leaves the data in the drive's cache; this does not.
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    elif sys.platform == "win32":
+        os.fsync(descriptor)
+    else:
+        os.fdatasync(descriptor)
+
+
+def same_file(descriptor: int, path: Path) -> bool:
+    try:
+        there = os.stat(path)
+    except FileNotFoundError:
+        return False
+    ours = os.fstat(descriptor)
+    return (there.st_ino, there.st_dev) == (ours.st_ino, ours.st_dev)
+
+
+def _last_byte(descriptor: int, size: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, 1, size - 1)
+    os.lseek(descriptor, size - 1, os.SEEK_SET)
+    return os.read(descriptor, 1)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    written = os.write(descriptor, data)
+    while written < len(data):
+        # A short write is nearly always a full disk; asking for the rest brings its error.
+        written += os.write(descriptor, data[written:])
+
+
+def _chunks(lines: Iterable[bytes]) -> Iterable[bytes]:
+    held: list[bytes] = []
+    size = 0
+    for line in lines:
+        held.append(line)
+        size += len(line)
+        if size >= CHUNK_BYTES:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)

@@ -1,0 +1,107 @@
+"""The doctor's eye on one home: damages, permissions, leftovers, kinds nobody knows; and what would mend each."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from commonplace.log import read, rewrite
+from commonplace.records import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Finding(NamedTuple):
+    """Something a person should know. `fix` says what `--fix` would do; empty when it would do nothing."""
+
+    what: str
+    path: Path
+    line: int
+    reason: str
+    fix: str
+
+
+def check(home: Path, log: Path, *, private: bool) -> list[Finding]:
+    """Everything worth telling about the home. *private*: only its owner should be able to read it."""
+    return [*_in_logs(log), *_permissions(home, private=private), *_leftovers(home)]
+
+
+def mend(home: Path, log: Path, *, private: bool) -> list[Finding]:
+    """Do what `check` offers, and return what was mended. Lines are moved to `log/damaged/`, never deleted."""
+    mended = [finding for path in log_files(log) for finding in _move_damaged(path, log / "damaged" / path.name)]
+    for finding in (*_permissions(home, private=private), *_leftovers(home)):
+        if finding.what == "permissions":
+            finding.path.chmod(0o700 if finding.path.is_dir() else 0o600)
+        else:
+            finding.path.unlink(missing_ok=True)
+        mended.append(finding)
+    return mended
+
+
+def log_files(log: Path) -> list[Path]:
+    """The logs and their archives, in order."""
+    found = (*log.glob("*.jsonl"), *(log / "archive").glob("*.jsonl"))
+    return sorted(path for path in found if not path.name.startswith("."))
+
+
+def _in_logs(log: Path) -> Iterator[Finding]:
+    for path in log_files(log):
+        for found in read.parse(path):
+            if isinstance(found, read.Damage):
+                yield _damaged(found)
+            elif found[1].kind not in KINDS:
+                line, record = found
+                reason = f"the kind `{record.kind}` is unknown here; a newer version may have written it"
+                yield Finding("unknown kind", path, line.number, reason, "")
+
+
+def _damaged(damage: read.Damage) -> Finding:
+    return Finding("damage", damage.path, damage.line, damage.reason, "move the line to log/damaged/")
+
+
+def _move_damaged(path: Path, damaged: Path) -> list[Finding]:
+    if not any(isinstance(found, read.Damage) for found in read.parse(path)):
+        return []
+    with rewrite.held(path):
+        findings = [_damaged(found) for found in read.parse(path) if isinstance(found, read.Damage)]
+        numbers = {finding.line for finding in findings}
+        lines = [line for line in read.lines(path) if line.raw.strip()]
+        rewrite.append_missing(damaged, [line.raw + b"\n" for line in lines if line.number in numbers])
+        rewrite.replace(path, (line.raw + b"\n" for line in lines if line.number not in numbers))
+    return findings
+
+
+def _permissions(home: Path, *, private: bool) -> Iterator[Finding]:
+    """Files others may read (or, where git lays out the files, write)."""
+    if os.name != "posix":
+        return
+    forbidden = 0o077 if private else 0o022
+    for path in (home, *sorted(home.rglob("*"))):
+        if path.is_symlink() or not (path.is_dir() or path.is_file()):
+            continue
+        mode = path.stat().st_mode & 0o777
+        if mode & forbidden:
+            wanted = "0700" if path.is_dir() else "0600"
+            yield Finding("permissions", path, 0, f"the mode is {mode:04o}: others have access", f"set it to {wanted}")
+
+
+def _leftovers(home: Path) -> Iterator[Finding]:
+    """What a killed rewrite left behind. Locks themselves cannot: they end with their process."""
+    for path in sorted(home.rglob(f".*{rewrite.TEMPORARY_SUFFIX}")):
+        if not _process_lives(path):
+            yield Finding("stale lock", path, 0, "an interrupted rewrite left it; the log itself is whole", "remove it")
+
+
+def _process_lives(temporary: Path) -> bool:
+    pid = temporary.name.removesuffix(rewrite.TEMPORARY_SUFFIX).rpartition(".")[2]
+    if not pid.isdecimal() or os.name != "posix":
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return int(pid) != os.getpid()

@@ -1,0 +1,88 @@
+"""The logs of one home: one file a repository, its archive beside it."""
+
+from __future__ import annotations
+
+from commonplace.log.append import Appender
+from commonplace.log.view import Version, View, all_lines, fold
+from commonplace.records import from_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from commonplace.log.door import Entry
+
+SUFFIX = ".jsonl"
+OPEN_FILES_MAX = 64
+
+
+class Logs:
+    """The folder `log/` of a home, open for reading and appending."""
+
+    def __init__(self, folder: Path, *, fsync: str) -> None:
+        self.folder = folder
+        self.fsync = fsync
+        self._appenders: dict[str, Appender] = {}
+
+    def path(self, repo: str) -> Path:
+        return self.folder / (repo + SUFFIX)
+
+    def archive(self, repo: str) -> Path:
+        return self.folder / "archive" / (repo + SUFFIX)
+
+    def repos(self) -> list[str]:
+        """The names of all logs, archived ones included, in order."""
+        found = (*self.folder.glob("*" + SUFFIX), *(self.folder / "archive").glob("*" + SUFFIX))
+        return sorted({path.name.removesuffix(SUFFIX) for path in found if not path.name.startswith(".")})
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Add *entries* to the logs of their repositories, in their order; all of one log's, or none."""
+        by_repo: dict[str, list[bytes]] = {}
+        for entry in entries:
+            by_repo.setdefault(entry.record.repo, []).append(entry.line)
+        for repo, lines in by_repo.items():
+            self._appender(repo).append_many(lines)
+
+    def view(self, repo: str | None = None, *, needle: bytes = b"", archive: bool = True) -> View:
+        """The current view of one log or of all."""
+        return fold(self._pairs(repo, archive=archive), needle)
+
+    def history(self, ident: str) -> list[Version]:
+        """Every line that carries or is about *ident*, oldest first."""
+        versions: list[Version] = []
+        last = b""
+        needle = ident.encode()
+        for path, line in all_lines(self._pairs(None, archive=True)):
+            if needle not in line.raw or line.raw == last:
+                continue
+            try:
+                record = from_line(line.raw)
+            except ValueError:
+                continue
+            if ident in (record.id, record.fields.get("of")):
+                last = line.raw
+                versions.append(Version(record, path))
+        return versions
+
+    def flush(self) -> None:
+        for appender in self._appenders.values():
+            appender.flush()
+
+    def close(self) -> None:
+        for appender in self._appenders.values():
+            appender.close()
+        self._appenders.clear()
+
+    def _pairs(self, repo: str | None, *, archive: bool) -> list[tuple[Path, Path]]:
+        repos = self.repos() if repo is None else [repo]
+        nothing = self.folder / ".none"
+        return [(self.archive(name) if archive else nothing, self.path(name)) for name in repos]
+
+    def _appender(self, repo: str) -> Appender:
+        appender = self._appenders.get(repo)
+        if appender is None:
+            if len(self._appenders) >= OPEN_FILES_MAX:
+                self._appenders.pop(next(iter(self._appenders))).close()
+            appender = self._appenders[repo] = Appender(self.path(repo), fsync=self.fsync)
+        return appender

@@ -1,0 +1,91 @@
+"""Replacing a whole file without losing a line to a writer that is appending at that moment.
+
+Whoever rewrites holds the file's lock, writes a new file beside it and puts it in its place in one step. Appenders
+that waited find another inode at the path and open that one. Killed half-way, the old file is still there.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager, suppress
+
+from commonplace.errors import DiskFull, HomeUnusable
+from commonplace.log import lock, read
+from commonplace.log.append import FULL_ERRORS, Appender, open_for_append, same_file, sync
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+TEMPORARY_SUFFIX = ".rewriting"
+_REPLACE_TRIES_MAX = 50
+
+
+@contextmanager
+def held(path: Path) -> Iterator[int]:
+    """Hold the file at *path* alone: nobody appends to it or replaces it meanwhile."""
+    while True:
+        descriptor = open_for_append(path)
+        try:
+            lock.acquire(descriptor, path)
+            if same_file(descriptor, path):
+                yield descriptor
+                return
+        finally:
+            os.close(descriptor)  # Closing ends the lock too.
+
+
+def replace(path: Path, chunks: Iterable[bytes]) -> None:
+    """Put *chunks* in the place of the file at *path*, whole or not at all. A log must be `held` by the caller."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY_SUFFIX}")
+    try:
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(temporary, flags, mode), "wb") as stream:
+            for chunk in chunks:
+                stream.write(chunk)
+            stream.flush()
+            sync(stream.fileno())
+        _swap(temporary, path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if error.errno in FULL_ERRORS:
+            raise DiskFull(path) from error
+        raise HomeUnusable(path, f"{error.strerror}") from error
+    _sync_folder(path.parent)
+
+
+def append_missing(path: Path, lines: list[bytes]) -> None:
+    """Append those of *lines* that are not in the file yet: what moves there after a kill is moved once."""
+    wanted = set(lines)
+    there = {line.raw + b"\n" for line in read.lines(path) if line.raw + b"\n" in wanted}
+    appender = Appender(path, fsync="always")
+    appender.append_many(line for line in lines if line not in there)
+    appender.close()
+
+
+def _swap(temporary: Path, path: Path) -> None:
+    for attempt in range(_REPLACE_TRIES_MAX):
+        try:
+            os.replace(temporary, path)
+        except PermissionError:
+            # Windows, while a reader has the file open; readers are brief.
+            if os.name != "nt" or attempt == _REPLACE_TRIES_MAX - 1:
+                raise
+            time.sleep(0.02)
+        else:
+            return
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name survive a power cut as well (a folder cannot be opened so on Windows)."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,79 @@
+"""Rotation: the least recently touched records of a long log move to its archive.
+
+What speaks of one id moves together (its versions, its feedback, its forgetting), so neither file ever tells half a
+story. The lines go into the archive before they leave the log; killed in between, both hold them, and readers take
+equal lines as one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from commonplace.log import read, rewrite
+from commonplace.log.rewrite import append_missing
+from commonplace.records import from_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Rotation(NamedTuple):
+    """What one rotation did to the log at `path`."""
+
+    path: Path
+    lines_moved: int
+    lines_left: int
+
+
+def rotate(path: Path, archive: Path, *, lines_max: int, move: int) -> Rotation | None:
+    """Move about *move* lines of the log at *path* to *archive* if it has over *lines_max*; 0 means never."""
+    if lines_max <= 0 or move <= 0 or not path.exists():
+        return None
+    with rewrite.held(path):
+        lines = [line.raw for line in read.lines(path) if line.raw.strip()]
+        if len(lines) <= lines_max:
+            return None
+        moving = _oldest_groups(_groups(lines), move)
+        moved = [raw + b"\n" for index, raw in enumerate(lines) if index in moving]
+        left = [raw + b"\n" for index, raw in enumerate(lines) if index not in moving]
+        if moved:
+            append_missing(archive, moved)
+            rewrite.replace(path, left)
+    return Rotation(path, len(moved), len(left))
+
+
+def _groups(lines: list[bytes]) -> list[list[int]]:
+    """Line indices by what they are about. A line that cannot be read stays where it is, for `doctor`."""
+    roots: dict[str, str] = {}
+
+    def root(ident: str) -> str:
+        while (parent := roots.setdefault(ident, ident)) != ident:
+            ident = parent
+        return ident
+
+    idents: list[str | None] = []
+    for raw in lines:
+        try:
+            record = from_line(raw)
+        except ValueError:
+            idents.append(None)
+            continue
+        of = record.fields.get("of")
+        if isinstance(of, str):
+            roots[root(record.id)] = root(of)
+        idents.append(record.id)
+    groups: dict[str, list[int]] = {}
+    for index, ident in enumerate(idents):
+        if ident is not None:
+            groups.setdefault(root(ident), []).append(index)
+    return list(groups.values())
+
+
+def _oldest_groups(groups: list[list[int]], move: int) -> set[int]:
+    chosen: set[int] = set()
+    for group in sorted(groups, key=lambda indices: indices[-1]):
+        if len(chosen) + len(group) > move:
+            break
+        chosen.update(group)
+    return chosen

@@ -1,0 +1,136 @@
+"""The current view: the log folded into the latest version of each record, what was forgotten, what feedback says."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import NamedTuple
+
+from commonplace.log import read
+from commonplace.records import OUTCOMES, Feedback, Forget, Lesson, Rate, Record, from_line, parse_rate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+
+class Version(NamedTuple):
+    """One line of a record's history, and the log it lies in."""
+
+    record: Record
+    path: Path
+
+
+class View:
+    """What a log says at its end. Feed it lines in their order: archive first, then the log."""
+
+    def __init__(self) -> None:
+        self.damages: list[read.Damage] = []
+        self.forgotten: dict[str, Forget] = {}
+        self._latest: dict[str, tuple[bytes, Path]] = {}
+        self._derived: dict[str, tuple[str, ...]] = {}
+        self._of: dict[str, str] = {}
+        self._feedback: dict[str, dict[str, int]] = {}
+
+    def add(self, raw: bytes, record: Record, path: Path) -> None:
+        """Take the next line; it replaces an earlier one with its id."""
+        ident = record.id
+        if isinstance(record, Forget):
+            self.forgotten[record.of] = record
+        elif isinstance(record, Feedback) and ident not in self._latest:  # A merge may bring a line twice.
+            counts = self._feedback.setdefault(record.of, dict.fromkeys(OUTCOMES, 0))
+            counts[record.outcome] = counts.get(record.outcome, 0) + 1
+        if not isinstance(record, Forget) and isinstance(of := record.fields.get("of"), str):
+            self._of[ident] = of
+        # Written again after it was forgotten: it was learned again.
+        self.forgotten.pop(ident, None)
+        self._latest[ident] = (raw, path)
+        if record.sources:
+            self._derived[ident] = record.sources
+        else:
+            self._derived.pop(ident, None)
+
+    def ids(self) -> Iterable[str]:
+        """Every id there is, hidden ones included, in the order of their first appearance."""
+        return self._latest.keys()
+
+    def latest(self, ident: str) -> Version:
+        raw, path = self._latest[ident]
+        return Version(from_line(raw), path)
+
+    def lines(self) -> Iterator[tuple[str, bytes]]:
+        """The latest line of every record that is not hidden."""
+        hidden = self.hidden()
+        for ident, (raw, _path) in self._latest.items():
+            if ident not in hidden:
+                yield ident, raw
+
+    def records(self) -> Iterator[Record]:
+        for _ident, raw in self.lines():
+            yield from_line(raw)
+
+    def hidden(self) -> set[str]:
+        """What was forgotten, what derives from it, and the feedback and links that speak of it."""
+        hidden = self.closure(self.forgotten.keys())
+        return hidden | {ident for ident, of in self._of.items() if of in hidden}
+
+    def closure(self, ids: Iterable[str]) -> set[str]:
+        """*ids* and everything that derives from them, directly or not."""
+        found = set(ids)
+        grown = True
+        while grown:
+            more = {ident for ident, sources in self._derived.items() if ident not in found and found & set(sources)}
+            grown = bool(more)
+            found |= more
+        return found
+
+    def feedback(self, ident: str) -> dict[str, int]:
+        """How often a use of the record ended in each outcome."""
+        return dict(self._feedback.get(ident, dict.fromkeys(OUTCOMES, 0)))
+
+    def rate(self, record: Record) -> Rate | None:
+        """`success_rate` with the feedback added; `None` when nobody ever tried."""
+        stated = record.success_rate if isinstance(record, Lesson) else ""
+        base = parse_rate(stated) if stated else Rate(0, 0)
+        counts = self.feedback(record.id)
+        rate = Rate(base.worked + counts["worked"], base.tried + counts["worked"] + counts["failed"])
+        return rate if stated or rate.tried else None
+
+
+def fold(pairs: Iterable[tuple[Path, Path]], needle: bytes = b"") -> View:
+    """The view of the logs in *pairs* of (archive, log). With *needle*, only of lines that hold it.
+
+    Lines that forget are always taken: they may hide what was asked for.
+    """
+    view = View()
+    for path, line in all_lines(pairs):
+        if needle and needle not in line.raw and b'"forget"' not in line.raw:
+            continue
+        try:
+            record = from_line(line.raw)
+        except ValueError as error:
+            view.damages.append(read.Damage(path, line.number, str(error)))
+        else:
+            view.add(line.raw, record, path)
+    return view
+
+
+def all_lines(pairs: Iterable[tuple[Path, Path]]) -> Iterator[tuple[Path, read.Line]]:
+    """Every line that is not blank, each archive before its log.
+
+    The log is opened before the archive is read: a rotation meanwhile puts lines into the archive first, so what
+    leaves the log is never missed, at worst seen twice.
+    """
+    for archive, log in pairs:
+        with ExitStack() as stack:
+            try:
+                stream = stack.enter_context(log.open("rb"))
+            except FileNotFoundError:
+                stream = None
+            for line in read.lines(archive):
+                if line.raw.strip():
+                    yield archive, line
+            if stream is not None:
+                for line in read.lines_of(stream):
+                    if line.raw.strip():
+                        yield log, line

@@ -1,0 +1,326 @@
+"""Memory: the library's face. It wires homes, settings and logs together, once; every surface goes through it.
+
+Whatever only some commands need (rotation, repair, erasure) is imported where it is called: `commonplace log` starts
+in a few milliseconds because it loads none of that.
+"""
+
+# ruff: noqa: PLC0415
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from commonplace import homes, repository, settings
+from commonplace.capture.redact import redact, suspicious
+from commonplace.errors import HomeUnusable, IdAmbiguous, RecordInvalid, RecordNotFound, UsageError
+from commonplace.log.door import Entry, prepare
+from commonplace.log.logs import Logs
+from commonplace.records import OUTCOMES, Record, decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from types import TracebackType
+    from typing import Self
+
+    from commonplace.log.check import Finding
+    from commonplace.log.erase import Receipt
+    from commonplace.log.rotate import Rotation
+    from commonplace.log.scan import Secret
+    from commonplace.log.view import Version, View
+
+BULK_LINES = 4000
+
+
+class Refusal(NamedTuple):
+    """A line of a bulk write that was not taken, and why."""
+
+    line: int
+    reason: str
+
+
+class Bulk(NamedTuple):
+    """What became of a bulk write."""
+
+    taken: int
+    refused: list[Refusal]
+    redacted: int
+
+
+def now_utc() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+class Memory:
+    """The memory that counts in a folder: its own home, if there is one, and the user's."""
+
+    def __init__(
+        self,
+        found: list[homes.Home],
+        here: repository.Repository,
+        *,
+        agent_id: str = "default",
+        clock: Callable[[], datetime] = now_utc,
+        token: Callable[[], str] = lambda: os.urandom(7).hex(),
+    ) -> None:
+        self.homes = found
+        self.repository = here
+        self.agent_id = agent_id
+        self.settings = settings.load((home.path, home.of_user) for home in reversed(found))
+        self._clock = clock
+        self._token = token
+        self._logs = [Logs(home.log_folder, fsync=self.settings["fsync"]) for home in found]
+
+    @classmethod
+    def open(
+        cls,
+        home: str | os.PathLike[str] | None = None,
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        environment: Mapping[str, str] = os.environ,
+        agent_id: str | None = None,
+        clock: Callable[[], datetime] = now_utc,
+    ) -> Self:
+        """The memory of *home* alone, or the one that counts in *cwd*. Nothing is made until something is written."""
+        folder = Path(cwd) if cwd is not None else _current_folder()
+        here = repository.find(folder)
+        found = homes.find(Path(home) if home is not None else None, folder, here, environment)
+        agent = agent_id or environment.get("COMMONPLACE_AGENT") or "default"
+        return cls(found, here, agent_id=agent, clock=clock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def home(self) -> homes.Home:
+        """The nearest home: the one that is written to."""
+        return self.homes[0]
+
+    # --- Writing --------------------------------------------------------------------------------------------------
+
+    def log(self, **fields: Any) -> Record:  # noqa: ANN401
+        """Write one record, a lesson unless `kind` says otherwise, and return it as it was stored.
+
+        `record.redactions` tells what was taken out on the way. The same content twice is the same id.
+        """
+        return self.append([fields])[0]
+
+    def append(self, records: Iterable[Mapping[str, Any] | Record]) -> list[Record]:
+        """Write *records*: all are checked before the first is written, so a refusal costs nothing."""
+        entries = [self._prepare(given.fields if isinstance(given, Record) else given) for given in records]
+        self._write(entries)
+        return [entry.record for entry in entries]
+
+    def append_lines(self, lines: Iterable[bytes]) -> Bulk:
+        """Write the JSON objects in *lines*, one a line, in batches; lines that hold none are told, not fatal."""
+        taken, redacted, refused = 0, 0, list[Refusal]()
+        batch: list[Entry] = []
+        now = self._clock()
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                entry = self._prepare(decode(line), now)
+            except (RecordInvalid, ValueError) as error:
+                refused.append(Refusal(number, str(error)))
+                continue
+            batch.append(entry)
+            redacted += bool(entry.record.redactions)
+            if len(batch) >= BULK_LINES:
+                self._write(batch)
+                taken += len(batch)
+                batch, now = [], self._clock()
+        self._write(batch)
+        return Bulk(taken + len(batch), refused, redacted)
+
+    def feedback(self, ident: str, outcome: str) -> Record:
+        """Say how a use of the record went: worked, failed, wrong or stale."""
+        if outcome not in OUTCOMES:
+            raise RecordInvalid("outcome", f"is `{outcome}`, not one of {', '.join(OUTCOMES)}")
+        book, version = self._found(ident)
+        given = {"id": f"fb-{outcome}-{self._token()}", "kind": "feedback", "of": version.record.id, "outcome": outcome}
+        return self._append_beside(book, version, given)
+
+    def forget(self, ident: str, reason: str = "") -> Record:
+        """Hide the record and what derives from it. It stays in the history; `erase` removes it."""
+        book, version = self._found(ident)
+        return self._append_beside(book, version, {"kind": "forget", "of": version.record.id, "reason": reason})
+
+    def erase(self, ident: str) -> Receipt:
+        """Remove the record for good: every version, what derives from it, every derived copy."""
+        from commonplace.log.erase import erase
+
+        book, whole = self._resolved(ident)
+        return erase(self.homes[book].path, self._logs[book], whole)
+
+    # --- Reading --------------------------------------------------------------------------------------------------
+
+    def get(self, ident: str) -> Record:
+        """The latest version of the record whose id is, or uniquely starts with, *ident*."""
+        return self._found(ident)[1].record
+
+    def history(self, ident: str) -> list[Record]:
+        """Every version of the record and what was said of it, oldest first; what was forgotten is here too."""
+        book, whole = self._resolved(ident)
+        return [version.record for version in self._logs[book].history(whole)]
+
+    def describe(self, ident: str) -> dict[str, Any]:
+        """The record as a person wants to see it: feedback counted in, where it lies."""
+        book, version = self._found(ident)
+        record = version.record
+        view = self._logs[book].view(needle=record.id.encode())
+        described = dict(record.fields)
+        rate = view.rate(record)
+        if rate is not None:
+            described["success_rate"] = str(rate)
+        described["feedback"] = view.feedback(record.id)
+        described["home"] = str(self.homes[book].path)
+        return described
+
+    def records(self, repo: str | None = None, kind: str | None = None) -> Iterator[Record]:
+        """The current view of the nearest home, archive included: latest versions, nothing forgotten."""
+        for record in self._logs[0].view(repo).records():
+            if kind is None or record.kind == kind:
+                yield record
+
+    def exported(self, repo: str | None = None, kind: str | None = None) -> Iterator[str]:
+        """The same as JSON lines, redacted once more on their way out."""
+        for record in self.records(repo, kind):
+            line = encode(record.fields)
+            yield encode(redact(record.fields)[0]) if suspicious(line) else line
+
+    def repos(self) -> list[dict[str, Any]]:
+        """Each log of the nearest home with its counts."""
+        rows = []
+        for repo in self._logs[0].repos():
+            view = self._logs[0].view(repo)
+            records = list(view.records())
+            newest = max((record.timestamp for record in records), default="")
+            size = sum(
+                path.stat().st_size for path in (self._logs[0].path(repo), self._logs[0].archive(repo)) if path.exists()
+            )
+            rows.append({"repo": repo, "records": len(records), "newest": newest, "bytes": size})
+        return rows
+
+    # --- Upkeep ---------------------------------------------------------------------------------------------------
+
+    def check(self) -> list[Finding]:
+        """What `doctor` has to say about the nearest home."""
+        from commonplace.log.check import check
+
+        return check(self.home.path, self.home.log_folder, private=self.home.of_user)
+
+    def mend(self) -> list[Finding]:
+        """Put right what can be without losing anything."""
+        from commonplace.log.check import mend
+
+        return mend(self.home.path, self.home.log_folder, private=self.home.of_user)
+
+    def scan(self, *, fix: bool = False) -> list[Secret]:
+        """Secrets in the nearest home; with *fix*, taken out of it."""
+        from commonplace.log.scan import clean, scan
+
+        return clean(self.home.path) if fix else scan(self.home.path)
+
+    def maintain(self) -> list[Rotation]:
+        """The upkeep that appending never does itself: rotate long logs."""
+        from commonplace.log.rotate import rotate
+
+        logs, limits = self._logs[0], (self.settings["rotation.lines_max"], self.settings["rotation.move"])
+        rotations = (rotate(logs.path(r), logs.archive(r), lines_max=limits[0], move=limits[1]) for r in logs.repos())
+        return [rotation for rotation in rotations if rotation is not None and rotation.lines_moved]
+
+    def flush(self) -> None:
+        """Bring everything written to the disk itself, unless the `fsync` setting is `never`."""
+        for logs in self._logs:
+            logs.flush()
+
+    def close(self) -> None:
+        for logs in self._logs:
+            logs.close()
+
+    # --- Inside ---------------------------------------------------------------------------------------------------
+
+    def _prepare(self, given: Mapping[str, Any], now: datetime | None = None) -> Entry:
+        return prepare(
+            given,
+            now=now or self._clock(),
+            repo=self.repository.name,
+            agent_id=self.agent_id,
+            line_bytes_max=self.settings["line_bytes_max"],
+        )
+
+    def _write(self, entries: list[Entry], book: int = 0) -> None:
+        if not entries:
+            return
+        home = self.homes[book]
+        if not home.log_folder.is_dir():
+            homes.make(home.path)
+        self._logs[book].append(entries)
+
+    def _append_beside(self, book: int, version: Version, given: dict[str, Any]) -> Record:
+        """Append to the log in which *version* lies, so that what belongs together moves together."""
+        entry = self._prepare({**given, "repo": version.path.name.removesuffix(".jsonl")})
+        self._write([entry], book)
+        return entry.record
+
+    def _found(self, ident: str) -> tuple[int, Version]:
+        """The record behind an id or a prefix of one, and the number of its home."""
+        book, whole = self._resolved(ident)
+        view = self._view_of(book, whole)
+        if whole in view.hidden():
+            forget = view.forgotten.get(whole)
+            why = f" on {forget.timestamp[:10]}{f' ({forget.reason})' if forget.reason else ''}" if forget else ""
+            raise RecordNotFound(
+                whole,
+                f"`{whole}` was forgotten{why}",
+                f"`commonplace history {whole}` still shows it; log it again to bring it back",
+            )
+        return book, view.latest(whole)
+
+    def _view_of(self, book: int, ident: str) -> View:
+        view = self._logs[book].view(needle=ident.encode())
+        # What it derives from decides whether it is hidden, and those lines need not name it.
+        return self._logs[book].view() if view.latest(ident).record.sources else view
+
+    def _resolved(self, prefix: str) -> tuple[int, str]:
+        """The number of a home and the whole id that *prefix* stands for; the nearest home answers first."""
+        if not prefix.strip():
+            raise UsageError("an id is needed", "`commonplace export` lists every id")
+        matches: dict[str, int] = {}
+        for book, logs in enumerate(self._logs):
+            self._check_readable(book)
+            for ident in logs.view(needle=prefix.encode("utf-8", "surrogatepass")).ids():
+                if ident.startswith(prefix):
+                    matches.setdefault(ident, book)
+        if prefix in matches:
+            return matches[prefix], prefix
+        if not matches:
+            raise RecordNotFound(prefix)
+        if len(matches) > 1:
+            raise IdAmbiguous(prefix, sorted(matches))
+        ((ident, book),) = matches.items()
+        return book, ident
+
+    def _check_readable(self, book: int) -> None:
+        path = self.homes[book].path
+        if path.exists() and not path.is_dir():
+            raise HomeUnusable(path, "it is a file")
+
+
+def _current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the current folder no longer exists", "change to another folder") from None

@@ -1,0 +1,104 @@
+"""Settings: `config.toml` in a home, all optional. The user's file, then the nearest home's over it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from commonplace.errors import SettingsInvalid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+class Setting(NamedTuple):
+    """One setting: what it may be, what it is when nobody says, and what it means."""
+
+    default: Any
+    meaning: str
+    choices: tuple[str, ...] = ()
+    minimum: int | None = None
+    # A home inside a repository may come from a stranger; it cannot set what could send data elsewhere.
+    user_only: bool = False
+
+
+SETTINGS: dict[str, Setting] = {
+    "fsync": Setting(
+        "batch",
+        "when appended lines are brought to the disk itself: never, batch (when a command or program is done) or "
+        "always (before each is acknowledged)",
+        choices=("never", "batch", "always"),
+    ),
+    "line_bytes_max": Setting(1 << 20, "the longest line that may be written, in bytes", minimum=1024),
+    "rotation.lines_max": Setting(
+        10_000,
+        "`commonplace maintain` rotates a log that has more lines than this; 0 = never",
+        minimum=0,
+    ),
+    "rotation.move": Setting(5_000, "how many of its lines then move to the archive; 0 = none", minimum=0),
+}
+
+
+class Settings:
+    """The values in force. `settings["rotation.move"]` always has one; `unknown` lists names nobody knows."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {name: setting.default for name, setting in SETTINGS.items()}
+        self.unknown: list[tuple[Path, str]] = []
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401
+        return self._values[name]
+
+    def read(self, path: Path, *, of_user: bool) -> None:
+        """Take over what the file at *path* sets, if there is one. `SettingsInvalid` says what is wrong in it."""
+        try:
+            raw = path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise SettingsInvalid(path, f"cannot be read ({error.strerror})") from error
+        import tomllib  # noqa: PLC0415 (most homes have no such file, and every command starts here)
+
+        try:
+            table = tomllib.loads(raw.decode("utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise SettingsInvalid(path, f"is not valid TOML ({error})") from None
+        for name, value in _flattened(table):
+            setting = SETTINGS.get(name)
+            if setting is None:
+                self.unknown.append((path, name))
+            elif setting.user_only and not of_user:
+                raise SettingsInvalid(path, f"`{name}` may be set in the user's home only")
+            else:
+                _check(path, name, setting, value)
+                self._values[name] = value
+
+
+def load(homes: Iterable[tuple[Path, bool]]) -> Settings:
+    """The settings of *homes*, pairs of (folder, whether it is the user's), the nearest last."""
+    settings = Settings()
+    for home, of_user in homes:
+        settings.read(home / "config.toml", of_user=of_user)
+    return settings
+
+
+def _flattened(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, dict) and prefix + key not in SETTINGS:
+            yield from _flattened(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _check(path: Path, name: str, setting: Setting, value: object) -> None:
+    if setting.choices and value not in setting.choices:
+        raise SettingsInvalid(path, f"`{name}` is {value!r}, not one of {', '.join(setting.choices)}")
+    if type(value) is not type(setting.default):
+        raise SettingsInvalid(path, f"`{name}` must be {_a(setting.default)}, not {value!r}")
+    if setting.minimum is not None and value < setting.minimum:  # type: ignore[operator]
+        raise SettingsInvalid(path, f"`{name}` is {value}, under {setting.minimum}")
+
+
+def _a(default: object) -> str:
+    return {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[type(default)]

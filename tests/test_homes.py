@@ -1,0 +1,133 @@
+"""Homes: which one counts, and that making one twice is harmless."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from commonplace import homes, repository
+from commonplace.errors import HomeUnusable, SettingsInvalid
+from commonplace.memory import Memory
+from conftest import git
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def found(cwd: Path, **environment: str) -> list[Path]:
+    return [home.path for home in homes.find(None, cwd, repository.find(cwd), environment)]
+
+
+def test_the_home_of_a_repository_is_nearer_than_the_users(tmp_path: Path) -> None:
+    root = tmp_path / "app"
+    (root / "src").mkdir(parents=True)
+    git("init", "-q", cwd=root)
+    user = tmp_path / "me" / ".commonplace"
+
+    assert found(root / "src", HOME=str(tmp_path / "me")) == [user]
+    (root / ".commonplace").mkdir()
+    assert found(root / "src", HOME=str(tmp_path / "me")) == [root / ".commonplace", user]
+
+
+def test_a_worktree_uses_the_home_of_the_main_one_unless_it_has_its_own(tmp_path: Path) -> None:
+    root = tmp_path / "app"
+    root.mkdir()
+    git("init", "-q", "-b", "main", cwd=root)
+    git("commit", "-q", "--allow-empty", "-m", "first", cwd=root)
+    git("worktree", "add", "-q", str(tmp_path / "tree"), cwd=root)
+    (root / ".commonplace").mkdir()
+
+    assert found(tmp_path / "tree", HOME=str(tmp_path))[0] == root / ".commonplace"
+
+
+def test_an_empty_variable_counts_as_unset(tmp_path: Path) -> None:
+    assert found(tmp_path, HOME=str(tmp_path), COMMONPLACE_HOME="") == [tmp_path / ".commonplace"]
+    assert found(tmp_path, HOME=str(tmp_path), COMMONPLACE_HOME=str(tmp_path / "x")) == [tmp_path / "x"]
+
+
+def test_outside_git_a_folder_above_counts_only_within_the_users_own(tmp_path: Path) -> None:
+    mine, shared = tmp_path / "me" / "notes" / "deep", tmp_path / "shared" / "deep"
+    for folder in (mine, shared):
+        folder.mkdir(parents=True)
+        (folder.parent / ".commonplace").mkdir()
+
+    assert found(mine, HOME=str(tmp_path / "me"))[0] == mine.parent / ".commonplace"
+    assert found(shared, HOME=str(tmp_path / "me")) == [tmp_path / "me" / ".commonplace"]
+
+
+def test_a_named_home_is_the_only_one(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "named") as memory:
+        assert [home.path for home in memory.homes] == [tmp_path / "named"]
+
+
+def test_making_a_home_twice_is_harmless(tmp_path: Path) -> None:
+    assert len(homes.make(tmp_path / "h")) == 4
+    (tmp_path / "h" / ".gitignore").write_text("mine\n")
+
+    assert homes.make(tmp_path / "h") == []
+    assert (tmp_path / "h" / ".gitignore").read_text() == "mine\n"
+
+
+def test_a_home_that_is_a_file_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "h").write_text("")
+
+    with pytest.raises(HomeUnusable, match="file"):
+        homes.make(tmp_path / "h")
+    with pytest.raises(HomeUnusable), Memory.open(tmp_path / "h") as memory:
+        memory.log(event_type="error", lesson="x")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_home_that_may_not_be_written_is_told_so(tmp_path: Path) -> None:
+    home = tmp_path / "h"
+    home.mkdir(mode=0o500)
+
+    with pytest.raises(HomeUnusable), Memory.open(home) as memory:
+        memory.log(event_type="error", lesson="x")
+
+
+def test_reading_a_home_that_does_not_exist_makes_none(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "none") as memory:
+        assert list(memory.records()) == []
+        assert memory.repos() == []
+        assert memory.check() == []
+
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("fsync = 'sometimes'", "fsync"),
+        ("line_bytes_max = '1M'", "whole number"),
+        ("line_bytes_max = 3", "under 1024"),
+        ("[rotation]\nmove = true", "whole number"),
+        ("fsync =", "TOML"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused_with_its_name(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "config.toml").write_text(text)
+
+    with pytest.raises(SettingsInvalid, match=reason):
+        Memory.open(tmp_path)
+
+
+def test_settings_nobody_knows_are_listed_not_fatal(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[future]\nflux = 1\n")
+
+    assert [name for _path, name in Memory.open(tmp_path).settings.unknown] == ["future.flux"]
+
+
+def test_the_nearest_homes_settings_win_over_the_users(tmp_path: Path) -> None:
+    root, user = tmp_path / "app", tmp_path / "me"
+    (root / ".commonplace").mkdir(parents=True)
+    user.mkdir()
+    git("init", "-q", cwd=root)
+    (user / "config.toml").write_text("fsync = 'always'\nline_bytes_max = 2048\n")
+    (root / ".commonplace" / "config.toml").write_text("fsync = 'never'\n")
+
+    memory = Memory.open(cwd=root, environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)})
+
+    assert (memory.settings["fsync"], memory.settings["line_bytes_max"]) == ("never", 2048)

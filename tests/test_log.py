@@ -1,0 +1,277 @@
+"""The log file itself: appending, reading, healing, and what happens when the disk is full."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.errors import DiskFull, HomeUnusable, LogBusy
+from commonplace.log import lock, read, rewrite
+from commonplace.log.append import Appender
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TIME = '"timestamp":"2026-01-01T00:00:00Z"'
+
+
+def line(ident: str) -> bytes:
+    return f'{{"id":"{ident}","kind":"lesson",{TIME},"event_type":"error","lesson":"about {ident}"}}\n'.encode()
+
+
+def ids(path: Path) -> list[str]:
+    return [record.id for record in read.read(path)[0]]
+
+
+def appender(path: Path, fsync: str = "never") -> Appender:
+    return Appender(path, fsync=fsync)
+
+
+def test_what_is_appended_is_read_back_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "log" / "app.jsonl"
+    log = appender(path)
+
+    log.append(line("a"))
+    log.append_many([line("b"), line("c")])
+
+    assert ids(path) == ["a", "b", "c"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_a_log_is_for_its_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "log" / "app.jsonl"
+
+    appender(path).append(line("a"))
+
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_torn_last_line_is_reported_and_the_rest_survives(tmp_path: Path) -> None:
+    path = tmp_path / "app.jsonl"
+    path.write_bytes(line("a") + b'{"id": "b", "kind": "les')
+
+    records, damages = read.read(path)
+
+    assert [record.id for record in records] == ["a"]
+    assert [(damage.line, "torn" in damage.reason) for damage in damages] == [(2, True)]
+
+
+def test_the_next_append_ends_a_torn_line_without_gluing_two_records(tmp_path: Path) -> None:
+    path = tmp_path / "app.jsonl"
+    path.write_bytes(line("a") + b'{"id": "b", "kind": "les')
+
+    appender(path).append(line("c"))
+
+    records, damages = read.read(path)
+    assert [record.id for record in records] == ["a", "c"]
+    assert [damage.line for damage in damages] == [2]
+
+
+def test_a_whole_record_without_its_newline_is_a_record_and_stays_one(tmp_path: Path) -> None:
+    path = tmp_path / "app.jsonl"
+    path.write_bytes(line("a").rstrip(b"\n"))
+
+    appender(path).append(line("b"))
+
+    assert ids(path) == ["a", "b"]
+
+
+@given(
+    st.lists(st.sampled_from([line("a"), b"\xff\xfe\n", b"\n", b"{}\n", b"[1]\n", b"\x00\x00\n", b"null\n", line("b")]))
+)
+def test_reading_never_raises_whatever_lies_in_the_file(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[bytes]
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "app.jsonl"
+    path.write_bytes(b"".join(parts))
+
+    records, damages = read.read(path)
+
+    blank = sum(1 for part in parts if part == b"\n")
+    assert len(records) + len(damages) + blank == len(parts)
+
+
+@given(st.binary(max_size=300))
+def test_reading_never_raises_on_any_bytes(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.mktemp("any") / "app.jsonl"
+    path.write_bytes(content)
+
+    read.read(path)
+
+
+def test_only_a_newline_ends_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "app.jsonl"
+    text = "one\u2028two\u0085three\x0bfour\rfive"
+    odd = f'{{"id":"a","kind":"lesson",{TIME},"event_type":"error","lesson":"{text}"}}\n'.replace("\x0b", "\\u000b")
+    path.write_bytes(odd.replace("\r", "\\r").encode())
+
+    (record,), damages = read.read(path)
+
+    assert (record.fields["lesson"], damages) == (text, [])
+
+
+def test_lines_are_found_by_their_offset(tmp_path: Path) -> None:
+    path = tmp_path / "app.jsonl"
+    path.write_bytes(line("a") + line("b") + line("c"))
+    second = list(read.lines(path))[1]
+
+    assert [found.raw for found in read.lines(path, second.offset)] == [line("b").rstrip(), line("c").rstrip()]
+
+
+def test_a_line_too_long_to_hold_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read, "READ_BYTES_MAX", 1000)
+    monkeypatch.setattr(read, "BLOCK_BYTES", 256)
+    path = tmp_path / "app.jsonl"
+    path.write_bytes(line("a") + b"x" * 5000 + b"\n" + line("b"))
+
+    records, damages = read.read(path)
+
+    assert [record.id for record in records] == ["a", "b"]
+    assert [damage.line for damage in damages] == [2]
+
+
+def test_threads_share_an_appender(tmp_path: Path) -> None:
+    path = tmp_path / "app.jsonl"
+    log = appender(path)
+
+    def write(who: int) -> None:
+        for number in range(50):
+            log.append(line(f"{who}-{number}"))
+
+    threads = [threading.Thread(target=write, args=(who,)) for who in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(set(ids(path))) == 400
+
+
+def test_a_file_replaced_meanwhile_gets_the_line_not_its_ghost(tmp_path: Path) -> None:
+    path = tmp_path / "app.jsonl"
+    log = appender(path)
+    log.append(line("a"))
+    other = tmp_path / "other"
+    other.write_bytes(line("b"))
+    other.replace(path)  # What a `git merge` does.
+
+    log.append(line("c"))
+
+    assert ids(path) == ["b", "c"]
+
+
+def test_a_rewriter_waits_for_nobody_to_append_and_appenders_follow_to_the_new_file(tmp_path: Path) -> None:
+    path = tmp_path / "app.jsonl"
+    log = appender(path)
+    log.append(line("a"))
+
+    with rewrite.held(path):
+        waiting = threading.Thread(target=log.append, args=(line("c"),))
+        waiting.start()
+        rewrite.replace(path, [line("a"), line("b")])
+    waiting.join()
+
+    assert ids(path) == ["a", "b", "c"]
+
+
+def test_a_lock_that_is_never_given_up_is_an_error_not_a_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock.acquire, "__defaults__", (0.05,))
+    path = tmp_path / "app.jsonl"
+
+    with rewrite.held(path), pytest.raises(LogBusy, match="another process"):
+        appender(path).append(line("a"))
+
+
+@pytest.mark.parametrize("policy", ["never", "batch", "always"])
+def test_every_sync_policy_writes_the_same(tmp_path: Path, policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr("commonplace.log.append.sync", synced.append)
+    path = tmp_path / "app.jsonl"
+    log = appender(path, policy)
+
+    for ident in "abc":
+        log.append(line(ident))
+    log.close()
+
+    assert ids(path) == ["a", "b", "c"]
+    assert len(synced) == {"never": 0, "batch": 1, "always": 3}[policy]
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from commonplace.errors import DiskFull
+from commonplace.log.append import Appender
+path = Path(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))
+log = Appender(path, fsync="never")
+for number in range(100):
+    row = '{"id":"%d","kind":"lesson","timestamp":"2026-01-01T00:00:00Z","event_type":"error","lesson":"%s"}\\n'
+    try:
+        log.append((row % (number, "x" * 70)).encode())
+    except DiskFull:
+        sys.exit(0)
+    print(number, flush=True)
+sys.exit("never full")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file size limits are POSIX's")
+def test_a_disk_that_fills_up_loses_nothing_acknowledged_and_leaves_no_torn_line(tmp_path: Path) -> None:
+    path = tmp_path / "app.jsonl"
+
+    done = subprocess.run([sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    records, damages = read.read(path)
+    assert [record.id for record in records] == done.stdout.split()
+    assert damages == []
+    assert len(records) > 5
+
+
+def test_a_bulk_that_does_not_fit_is_taken_back_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "app.jsonl"
+    log = appender(path)
+    log.append(line("a"))
+    real = os.write
+
+    def half(descriptor: int, data: bytes) -> int:
+        if len(data) < 200:
+            raise OSError(28, "No space left on device")
+        return real(descriptor, data[: len(data) // 2])
+
+    monkeypatch.setattr("commonplace.log.append.os.write", half)
+    with pytest.raises(DiskFull, match="nothing was added"):
+        log.append_many([line(f"b{number}") for number in range(20)])
+
+    assert path.read_bytes() == line("a")
+
+
+def test_a_home_that_is_a_file_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("not a folder")
+
+    with pytest.raises(HomeUnusable):
+        appender(tmp_path / "log" / "app.jsonl").append(line("a"))
+
+
+def test_a_rewrite_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "app.jsonl"
+    path.write_bytes(line("a"))
+
+    def full(*_arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("commonplace.log.rewrite.sync", full)
+    with rewrite.held(path), pytest.raises(DiskFull):
+        rewrite.replace(path, [line("b")])
+
+    assert path.read_bytes() == line("a")
+    assert [found.name for found in tmp_path.iterdir()] == ["app.jsonl"]

@@ -1,0 +1,92 @@
+"""Which repository a folder is: worktrees and clones share a log, namesakes do not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from commonplace import repository
+from conftest import git
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def repo(path: Path, remote: str = "") -> Path:
+    path.mkdir(parents=True)
+    git("init", "-q", "-b", "main", cwd=path)
+    git("commit", "-q", "--allow-empty", "-m", "first", cwd=path)
+    if remote:
+        git("remote", "add", "origin", remote, cwd=path)
+    return path
+
+
+def name(path: Path) -> str:
+    return repository.find(path).name
+
+
+def test_a_subfolder_and_a_worktree_share_the_log(tmp_path: Path) -> None:
+    main = repo(tmp_path / "api")
+    (main / "src").mkdir()
+    git("worktree", "add", "-q", str(tmp_path / "elsewhere"), cwd=main)
+
+    assert name(main) == name(main / "src") == name(tmp_path / "elsewhere")
+    assert repository.find(tmp_path / "elsewhere").main_root == main
+
+
+def test_the_same_folder_name_with_another_remote_is_another_log(tmp_path: Path) -> None:
+    acme = repo(tmp_path / "acme" / "api", "https://example.org/acme/api.git")
+    zeta = repo(tmp_path / "zeta" / "api", "https://example.org/zeta/api.git")
+    plain = repo(tmp_path / "plain" / "api")
+
+    assert len({name(acme), name(zeta), name(plain)}) == 3
+    assert repository.find(acme).short == "api"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.org/acme/api.git",
+        "https://example.org/acme/api",
+        "https://user:token@example.org/acme/api.git/",
+        "git@example.org:acme/api.git",
+        "ssh://git@example.org:22/acme/api.git",
+        "https://EXAMPLE.org/acme/api",
+    ],
+)
+def test_every_way_to_write_an_address_is_the_same_repository(tmp_path: Path, url: str) -> None:
+    usual = repo(tmp_path / "usual", "https://example.org/acme/api.git")
+
+    assert name(repo(tmp_path / "other", url)) == name(usual)
+
+
+def test_a_clone_of_a_folder_shares_the_log_of_that_folder(tmp_path: Path) -> None:
+    origin = repo(tmp_path / "origin")
+    git("clone", "-q", str(origin), str(tmp_path / "a"), cwd=tmp_path)
+    git("clone", "-q", str(tmp_path / "a"), str(tmp_path / "b"), cwd=tmp_path)
+
+    assert name(tmp_path / "a") == name(tmp_path / "b") == name(origin)
+
+
+def test_two_clones_that_name_each_other_end(tmp_path: Path) -> None:
+    a = repo(tmp_path / "a", str(tmp_path / "b"))
+    b = repo(tmp_path / "b", str(tmp_path / "a"))
+
+    assert name(a)
+    assert name(b)
+
+
+def test_outside_git_the_folder_gives_the_name(tmp_path: Path) -> None:
+    folder = tmp_path / "my notes (new)"
+    folder.mkdir()
+
+    assert name(folder) == "my-notes--new-"
+    assert name(type(tmp_path)("/")) == "general"
+
+
+def test_a_broken_pointer_is_not_a_repository(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / ".git").write_bytes(b"\xff\xfe")
+
+    assert repository.find(tmp_path / "x").root is None

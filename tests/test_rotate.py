@@ -1,0 +1,119 @@
+"""Rotation: what moves, what stays together, what a kill in between leaves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.log import rewrite
+from commonplace.log import rotate as rotation
+from commonplace.log.view import fold
+from commonplace.memory import Memory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+TIME = "2026-01-01T00:00:00Z"
+
+
+def lesson(ident: str, version: int = 0) -> bytes:
+    said = f'"event_type":"error","lesson":"{ident} v{version}"'
+    return f'{{"id":"{ident}","kind":"lesson","timestamp":"{TIME}",{said}}}\n'.encode()
+
+
+def feedback(ident: str, of: str) -> bytes:
+    return f'{{"id":"{ident}","kind":"feedback","timestamp":"{TIME}","of":"{of}","outcome":"worked"}}\n'.encode()
+
+
+def paths(folder: Path, lines: list[bytes]) -> tuple[Path, Path]:
+    log, archive = folder / "app.jsonl", folder / "archive" / "app.jsonl"
+    log.write_bytes(b"".join(lines))
+    return log, archive
+
+
+def test_the_oldest_lines_move_to_the_archive(tmp_path: Path) -> None:
+    lines = [lesson(f"l{number}") for number in range(1001)]
+    log, archive = paths(tmp_path, lines)
+
+    done = rotation.rotate(log, archive, lines_max=1000, move=500)
+
+    assert done is not None
+    assert (done.lines_moved, done.lines_left) == (500, 501)
+    assert archive.read_bytes() == b"".join(lines[:500])
+    assert log.read_bytes() == b"".join(lines[500:])
+
+
+def test_a_log_within_its_limit_and_a_limit_of_zero_are_left_alone(tmp_path: Path) -> None:
+    log, archive = paths(tmp_path, [lesson(f"l{number}") for number in range(10)])
+
+    assert rotation.rotate(log, archive, lines_max=10, move=5) is None
+    assert rotation.rotate(log, archive, lines_max=0, move=5) is None
+    assert not archive.exists()
+
+
+def test_versions_and_feedback_of_one_id_are_never_split(tmp_path: Path) -> None:
+    lines = [lesson("a"), lesson("b"), feedback("f1", "a"), lesson("c"), lesson("d"), lesson("b", 1), lesson("e")]
+    log, archive = paths(tmp_path, lines)
+
+    rotation.rotate(log, archive, lines_max=3, move=4)
+
+    assert archive.read_bytes() == b"".join([lesson("a"), feedback("f1", "a"), lesson("c"), lesson("d")])
+    assert log.read_bytes() == b"".join([lesson("b"), lesson("b", 1), lesson("e")])
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdef"), st.booleans()), max_size=30), st.integers(1, 10), st.integers(1, 10)
+)
+def test_rotation_never_changes_the_view_nor_splits_an_id(
+    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, bool]], lines_max: int, move: int
+) -> None:
+    lines = [
+        feedback(f"f{number}", of) if is_feedback else lesson(of, number)
+        for number, (of, is_feedback) in enumerate(history)
+    ]
+    log, archive = paths(tmp_path_factory.mktemp("any"), lines)
+    before = dict(fold([(archive, log)]).lines())
+
+    rotation.rotate(log, archive, lines_max=lines_max, move=move)
+
+    assert dict(fold([(archive, log)]).lines()) == before
+    rotated = archive.read_bytes() if archive.exists() else b""
+    assert sorted((rotated + log.read_bytes()).splitlines()) == sorted(b"".join(lines).splitlines())
+    for ident in "abcdef":
+        mentions = f'"{ident}"'.encode()
+        assert not (mentions in rotated and mentions in log.read_bytes())
+
+
+def test_killed_after_the_archive_was_written_nothing_is_lost_or_doubled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [lesson(f"l{number}") for number in range(10)]
+    log, archive = paths(tmp_path, lines)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rewrite, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            rotation.rotate(log, archive, lines_max=5, move=5)
+    assert len(list(fold([(archive, log)]).records())) == 10
+
+    rotation.rotate(log, archive, lines_max=5, move=5)
+
+    assert archive.read_bytes() + log.read_bytes() == b"".join(lines)
+
+
+def test_maintenance_rotates_by_the_settings_and_an_append_never_does(own_home: Path) -> None:
+    own_home.mkdir()
+    (own_home / "config.toml").write_text("[rotation]\nlines_max = 20\nmove = 10\n")
+    with Memory.open(own_home) as memory:
+        memory.append({"event_type": "error", "lesson": f"lesson {number}", "repo": "app"} for number in range(25))
+        assert not (own_home / "log" / "archive").exists()
+
+        (done,) = memory.maintain()
+
+        assert (done.lines_moved, done.lines_left) == (10, 15)
+        assert len(list(memory.records())) == 25
+        assert memory.maintain() == []

@@ -1,0 +1,161 @@
+"""Doctor, scan and erase: what they find, what they mend, what they prove."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from commonplace.memory import Memory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECRET = "ghp_" + "Zx81" * 9
+
+
+def logged(memory: Memory, lesson: str, **more: Any) -> str:
+    return memory.log(repo="app", event_type="error", lesson=lesson, **more).id
+
+
+def everything_in(home: Path) -> str:
+    return "\n".join(path.read_bytes().decode("utf-8", "replace") for path in home.rglob("*") if path.is_file())
+
+
+# --- doctor -------------------------------------------------------------------------------------------------------
+
+
+def test_damages_are_told_by_file_and_line_and_moved_never_deleted(memory: Memory, own_home: Path) -> None:
+    first = logged(memory, "first")
+    log = own_home / "log" / "app.jsonl"
+    with log.open("ab") as stream:
+        stream.write(b'\xff\xfe not json\n{"id": "les-torn", "kind": "les')
+    second = logged(memory, "second")
+
+    findings = memory.check()
+    assert [(finding.what, finding.line) for finding in findings] == [("damage", 2), ("damage", 3)]
+
+    memory.mend()
+
+    assert memory.check() == []
+    assert [record.id for record in memory.records()] == [first, second]
+    damaged = (own_home / "log" / "damaged" / "app.jsonl").read_bytes()
+    assert damaged == b'\xff\xfe not json\n{"id": "les-torn", "kind": "les\n'
+
+
+def test_mending_a_whole_home_changes_no_byte(memory: Memory, own_home: Path) -> None:
+    logged(memory, "first")
+    before = (own_home / "log" / "app.jsonl").read_bytes()
+
+    assert memory.mend() == []
+
+    assert (own_home / "log" / "app.jsonl").read_bytes() == before
+
+
+def test_a_kind_nobody_knows_is_told_and_left(memory: Memory, own_home: Path) -> None:
+    logged(memory, "first")
+    with (own_home / "log" / "app.jsonl").open("a") as stream:
+        stream.write('{"id":"h","kind":"hologram","timestamp":"2026-01-01T00:00:00Z"}\n')
+
+    assert [(finding.what, finding.fix) for finding in memory.check()] == [("unknown kind", "")]
+    memory.mend()
+    assert memory.get("h").kind == "hologram"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_files_others_can_read_are_told_and_closed(memory: Memory, own_home: Path) -> None:
+    logged(memory, "first")
+    (own_home / "log" / "app.jsonl").chmod(0o644)
+
+    assert [finding.what for finding in memory.check()] == ["permissions"]
+    memory.mend()
+    assert (own_home / "log" / "app.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_a_killed_rewrite_left_is_removed(memory: Memory, own_home: Path) -> None:
+    logged(memory, "first")
+    left = own_home / "log" / ".app.jsonl.999999999.rewriting"
+    left.write_text("half")
+    left.chmod(0o600)
+
+    assert [finding.what for finding in memory.check()] == ["stale lock"]
+    memory.mend()
+    assert not left.exists()
+
+
+# --- scan ---------------------------------------------------------------------------------------------------------
+
+
+def test_secrets_of_an_older_home_are_found_and_taken_out(memory: Memory, own_home: Path) -> None:
+    ident = logged(memory, "first")
+    row = f'{{"id":"old","kind":"lesson","timestamp":"2026-01-01T00:00:00Z","event_type":"error","lesson":"use {SECRET}"}}\n'
+    for name in ("app.jsonl", "archive/app.jsonl"):
+        path = own_home / "log" / name
+        path.parent.mkdir(exist_ok=True)
+        with path.open("a") as stream:
+            stream.write(row)
+    note = own_home / "agents" / "me" / "CONTEXT.md"
+    note.parent.mkdir(parents=True)
+    note.write_text(f"# Notes\n\nlogin with {SECRET}\n")
+
+    found = memory.scan()
+    assert [(str(secret.path.relative_to(own_home)), secret.line, secret.field) for secret in found] == [
+        ("agents/me/CONTEXT.md", 3, "text"),
+        ("log/app.jsonl", 2, "lesson"),
+        ("log/archive/app.jsonl", 1, "lesson"),
+    ]
+    assert SECRET not in str(found)
+
+    memory.scan(fix=True)
+
+    assert SECRET not in everything_in(own_home)
+    assert memory.scan() == []
+    assert memory.get(ident).id == ident
+    assert memory.get("old").fields["lesson"].startswith("use [redacted:")
+    assert note.read_text().startswith("# Notes\n\nlogin with [redacted:")
+
+
+def test_a_key_block_in_a_note_is_found(memory: Memory, own_home: Path) -> None:
+    body = "\n".join("Ab1/" * 16 for _ in range(3))
+    own_home.mkdir()
+    begin, end = ("-----" + word + " RSA PRIVATE KEY-----" for word in ("BEGIN", "END"))
+    (own_home / "note.md").write_text(f"key:\n{begin}\n{body}\n{end}\n")
+
+    assert memory.scan()
+    memory.scan(fix=True)
+    assert body.split("\n")[1] not in everything_in(own_home)
+
+
+# --- erase --------------------------------------------------------------------------------------------------------
+
+
+def test_erasing_leaves_no_trace_of_any_version_nor_of_what_derives_from_it(memory: Memory, own_home: Path) -> None:
+    shared = {"context": "npm install failed", "command": "sudo chown -R $USER . && npm ci"}
+    keep = logged(memory, "an ordinary thing to keep", **shared)
+    gone = logged(memory, "the xylophonist must vanish", **shared)
+    memory.log(id=gone, repo="app", event_type="error", lesson="a second xylophonist version")
+    memory.feedback(gone, "worked")
+    pattern = memory.log(kind="pattern", pattern="xylophonists vanish", source_episodes=[gone, keep], repo="app").id
+    linked = logged(memory, "points at it", links=[{"to": gone, "rel": "related_to"}, {"to": keep, "rel": "uses"}])
+    (own_home / ".index").mkdir()
+    (own_home / ".index" / "copy").write_text("xylophonist")
+    with (own_home / "log" / "app.jsonl").open("ab") as stream:
+        stream.write(b'{"id": "' + gone.encode() + b'", "lesson": "the xylopho')
+
+    receipt = memory.erase(gone[:-3])
+
+    assert "xylophon" not in everything_in(own_home)
+    assert (receipt.records_erased, receipt.derived_erased, receipt.left_in) == (2, 1, [])
+    assert memory.get(keep).id == keep
+    assert [edge.to for edge in memory.get(linked).edges] == [keep]
+    assert pattern not in everything_in(own_home)
+
+
+def test_a_copy_in_a_note_is_left_and_named_on_the_receipt(memory: Memory, own_home: Path) -> None:
+    gone = logged(memory, "the xylophonist must vanish")
+    note = own_home / "agents" / "me" / "notes.md"
+    note.parent.mkdir(parents=True)
+    note.write_text("I heard: the xylophonist must vanish\n")
+
+    assert memory.erase(gone).left_in == [str(note.relative_to(own_home))]

@@ -1,0 +1,99 @@
+"""The current view: the latest version wins, feedback adds up, what is forgotten hides what derives from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.log.view import View
+from commonplace.records import encode, from_line
+
+PATH = Path("log/app.jsonl")
+
+
+def view_of(*rows: dict[str, Any]) -> View:
+    view = View()
+    for row in rows:
+        raw = encode({"timestamp": "2026-01-01T00:00:00Z", **row}).encode()
+        view.add(raw, from_line(raw), PATH)
+    return view
+
+
+def lesson(ident: str, said: str = "x", **more: Any) -> dict[str, Any]:
+    return {"id": ident, "kind": "lesson", "event_type": "error", "lesson": said, **more}
+
+
+def forget(of: str) -> dict[str, Any]:
+    return {"id": f"forget-{of}", "kind": "forget", "of": of}
+
+
+def visible(view: View) -> set[str]:
+    return {ident for ident, _raw in view.lines() if not ident.startswith("forget-")}
+
+
+histories = st.lists(
+    st.lists(st.text("xyz", min_size=1, max_size=3), min_size=1, max_size=4),  # The versions of one id, in order.
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(histories, st.randoms(use_true_random=False))
+def test_any_interleaving_of_versions_gives_the_same_latest_view(histories: list[list[str]], random: Any) -> None:
+    queues = [
+        [lesson(f"id{index}", f"{number} {said}") for number, said in enumerate(versions)]
+        for index, versions in enumerate(histories)
+    ]
+    straight = view_of(*(row for queue in queues for row in queue))
+    shuffled: list[dict[str, Any]] = []
+    pending = [list(queue) for queue in queues]
+    while any(pending):
+        queue = random.choice([queue for queue in pending if queue])
+        shuffled.append(queue.pop(0))
+
+    assert dict(view_of(*shuffled).lines()) == dict(straight.lines())
+
+
+@given(histories)
+def test_the_same_lines_again_change_nothing(histories: list[list[str]]) -> None:
+    rows = [lesson(f"id{index}", said) for index, versions in enumerate(histories) for said in versions]
+
+    assert dict(view_of(*rows, *rows).lines()) == dict(view_of(*rows).lines())
+
+
+def test_feedback_adds_up_and_the_same_line_merged_twice_counts_once() -> None:
+    said = [
+        {"id": f"fb-{n}", "kind": "feedback", "of": "a", "outcome": o}
+        for n, o in enumerate(["worked"] * 3 + ["failed"])
+    ]
+
+    view = view_of(lesson("a", success_rate="9/10"), *said, *said)
+
+    assert str(view.rate(view.latest("a").record)) == "12/14"
+    assert view.feedback("a") == {"worked": 3, "failed": 1, "wrong": 0, "stale": 0}
+
+
+def test_a_rate_nobody_stated_and_nobody_tried_is_none() -> None:
+    view = view_of(lesson("a"))
+
+    assert view.rate(view.latest("a").record) is None
+
+
+def test_forgetting_hides_a_record_and_what_derives_from_it() -> None:
+    view = view_of(
+        lesson("a"),
+        {"id": "p", "kind": "pattern", "pattern": "x", "source_episodes": ["a"]},
+        lesson("q", links=[{"to": "p", "rel": "derived_from"}]),
+        {"id": "fb", "kind": "feedback", "of": "q", "outcome": "worked"},
+        lesson("b", links=[{"to": "a", "rel": "related_to"}]),
+        forget("a"),
+    )
+
+    assert visible(view) == {"b"}
+
+
+def test_what_is_written_again_after_it_was_forgotten_is_back() -> None:
+    assert visible(view_of(lesson("a"), forget("a"), lesson("a", "again"))) == {"a"}
