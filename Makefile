@@ -13,8 +13,8 @@ help: ## Say what there is
 venv: $(STAMP) ## Make .venv with everything in it
 	@$(BIN)/python -m compileall -q src
 
-$(STAMP): pyproject.toml requirements.lock tools/venv.py
-	@$(PYTHON) tools/venv.py $(VENV)
+$(STAMP): pyproject.toml requirements.lock tools/make_venv.py
+	@$(PYTHON) tools/make_venv.py $(VENV)
 	@touch $(STAMP)
 
 demo: venv ## Show the main job end to end
