@@ -112,3 +112,13 @@ class LogBusy(CommonplaceError):
     def __init__(self, path: Path, seconds: float) -> None:
         super().__init__(f"another process has held `{path}` for over {seconds:.0f} s")
         self.hint = "`commonplace doctor` shows what is going on; try again when that process is done"
+
+
+class EmbedderUnavailable(CommonplaceError):
+    """There is no embedder; everything but similarity works without one."""
+
+    exit_code = 12
+
+    def __init__(self, reason: str, hint: str) -> None:
+        super().__init__(reason)
+        self.hint = hint

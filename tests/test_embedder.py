@@ -1,0 +1,202 @@
+"""The shipped embedder: word pieces as BERT cuts them, vectors that mean something and do not vary."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commonplace.errors import EmbedderUnavailable
+from commonplace.index.minilm import FOLDER, PIECES_MAX, MiniLM
+from commonplace.index.wordpiece import WordPiece
+
+np = pytest.importorskip("numpy")
+pytest.importorskip("onnxruntime")
+
+TEXTS = [
+    "how do I rebuild the index after the schema changed",
+    "",
+    "Ünïcode: naïve café, 数据库 λόγος Σίσυφος 🚀\u200b\x00",
+    "def recall(query: Query, index: Index) -> list[Hit]: ...",
+    "a word " * 2_000,
+    "x" * 10_000,
+    "the build fails with exit code 137",
+    "[CLS] [SEP] [MASK]",
+    "\n\t  \r\n",
+    "short",
+]
+
+# From the `tokenizers` library with the same vocabulary.
+GOLDEN = {
+    "": [101, 102],
+    "Hello, World!": [101, 7592, 1010, 2088, 999, 102],
+    "naïve café — Ünïcode": [101, 15743, 7668, 1517, 27260, 102],
+    "getUserById(user_id) -> Optional[User]": [
+        101,
+        2131,
+        20330,
+        3762,
+        3593,
+        1006,
+        5310,
+        1035,
+        8909,
+        1007,
+        1011,
+        1028,
+        11887,
+        1031,
+        5310,
+        1033,
+        102,
+    ],
+    "数据库 index": [101, 100, 100, 100, 5950, 102],
+    "ΣΊΣΥΦΟΣ": [101, 1173, 18199, 29733, 29735, 29736, 29730, 29733, 102],
+    "tabs\tand\nnew\xa0lines\u200b\x00\x1fjoined": [101, 21628, 2015, 1998, 2047, 3210, 5558, 21280, 102],
+    "y" * 101: [101, 100, 102],
+    "🚀 exit code 137": [101, 100, 6164, 3642, 14989, 102],
+}
+
+
+@pytest.fixture(scope="module")
+def pieces() -> WordPiece:
+    return WordPiece.load(FOLDER / "vocab.txt")
+
+
+@pytest.fixture(scope="module")
+def embedder() -> MiniLM:
+    return MiniLM.load()
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(FOLDER, tmp_path / "minilm"))
+
+
+@pytest.mark.parametrize("text", GOLDEN)
+def test_word_pieces_are_the_ones_bert_was_trained_on(pieces: WordPiece, text: str) -> None:
+    assert pieces.encode(text, 512) == GOLDEN[text]
+
+
+def test_a_word_cut_before_is_cut_the_same_again(pieces: WordPiece) -> None:
+    first = pieces.encode("unbelievably idempotent", 64)
+
+    assert pieces.encode("unbelievably idempotent", 64) == first
+
+
+def test_a_cut_text_keeps_its_start_and_its_end_mark(pieces: WordPiece) -> None:
+    whole = pieces.encode("one two three four", 64)
+
+    assert pieces.encode("one two three four", 4) == [*whole[:3], whole[-1]]
+
+
+def test_similar_sentences_are_nearer_than_different_ones(embedder: MiniLM) -> None:
+    crash, killed, recipe = embedder.encode(
+        ["the process ran out of memory", "OOM killer ended the job", "stir the soup until it thickens"]
+    )
+
+    assert crash @ killed > crash @ recipe + 0.2
+
+
+def test_vectors_have_length_one(embedder: MiniLM) -> None:
+    vectors = embedder.encode(TEXTS)
+
+    assert vectors.shape == (len(TEXTS), embedder.dimensions)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_a_text_has_the_same_vector_alone_and_in_a_batch(embedder: MiniLM) -> None:
+    together = embedder.encode(TEXTS)
+    alone = np.concatenate([embedder.encode([text]) for text in TEXTS])
+
+    assert np.abs(together - alone).max() < 1e-3
+
+
+def test_a_second_load_gives_the_same_vectors(embedder: MiniLM) -> None:
+    assert np.array_equal(MiniLM.load().encode(TEXTS), embedder.encode(TEXTS))
+
+
+def test_a_quick_load_gives_the_same_vectors(embedder: MiniLM) -> None:
+    assert np.abs(MiniLM.load(for_one_query=True).encode(TEXTS) - embedder.encode(TEXTS)).max() < 1e-5
+
+
+def test_no_texts_give_no_vectors(embedder: MiniLM) -> None:
+    assert embedder.encode([]).shape == (0, embedder.dimensions)
+    assert embedder.encode_tokens([]) == []
+
+
+def test_a_long_text_is_cut(embedder: MiniLM) -> None:
+    [(ids, rows)] = embedder.encode_tokens(["a word " * 2_000])
+
+    assert len(ids) == PIECES_MAX
+    assert rows.shape == (PIECES_MAX, embedder.dimensions)
+
+
+def test_each_piece_has_a_vector_of_length_one(embedder: MiniLM, pieces: WordPiece) -> None:
+    tokens = embedder.encode_tokens(TEXTS)
+
+    assert [ids for ids, _ in tokens] == [pieces.encode(text, PIECES_MAX) for text in TEXTS]
+    for ids, rows in tokens:
+        assert rows.shape == (len(ids), embedder.dimensions)
+        assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+
+
+def test_vectors_match_the_published_model(embedder: MiniLM) -> None:
+    [vector] = embedder.encode(["This is an example sentence"])
+
+    # The first values that sentence-transformers gives in fp32.
+    assert np.allclose(vector[:3], [0.0677, 0.0635, 0.0487], atol=0.01)
+
+
+def test_the_shipped_files_match_their_checksums(embedder: MiniLM) -> None:
+    embedder.verify()
+
+    assert embedder.name.startswith("all-MiniLM-L6-v2-int8-")
+
+
+def test_a_changed_byte_is_found_by_verifying(copied: Path) -> None:
+    content = bytearray((copied / "model.data").read_bytes())
+    content[1_000_000] ^= 1
+    (copied / "model.data").write_bytes(content)
+
+    with pytest.raises(EmbedderUnavailable, match=r"model\.data"):
+        MiniLM.load(copied).verify()
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "model.data", "vocab.txt", "checksums.txt"])
+def test_a_missing_file_is_said_by_name(copied: Path, name: str) -> None:
+    (copied / name).unlink()
+
+    with pytest.raises(EmbedderUnavailable, match=name):
+        MiniLM.load(copied)
+
+
+def test_a_torn_file_is_said_by_name(copied: Path) -> None:
+    (copied / "model.data").write_bytes(b"torn")
+
+    with pytest.raises(EmbedderUnavailable, match=r"model\.data"):
+        MiniLM.load(copied)
+
+
+def test_without_onnxruntime_there_is_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+
+    with pytest.raises(EmbedderUnavailable) as caught:
+        MiniLM.load()
+
+    assert "onnxruntime" in caught.value.hint
+
+
+def test_importing_the_module_imports_neither_numpy_nor_onnxruntime() -> None:
+    code = "import sys, commonplace.index.minilm; print({'numpy', 'onnxruntime'} & set(sys.modules))"
+    source = str(Path(__file__).parent.parent / "src")
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": source}
+    )
+
+    assert done.stdout.strip() == "set()"
