@@ -34,6 +34,8 @@ format: venv ## Put the format right
 
 bench: venv ## Measure; each script prints its figures and what they are held to
 	$(BIN)/python bench/write.py
+	$(BIN)/python bench/quality.py
+	$(BIN)/python bench/latency.py
 
 lock: venv ## Resolve the dependencies anew into requirements.lock
 	uv pip compile --universal --quiet --python-version 3.11 --group dev pyproject.toml -o requirements.lock --no-emit-index-url --custom-compile-command "make lock"

@@ -37,7 +37,7 @@ def main() -> int:
             "--command", "sudo chown -R $USER . && npm ci", "--lesson", "always verify ownership before npm operations",
             "--success-rate", "9/10", "--tags", "npm,permissions,node_modules", agent="agent-a",
         )  # fmt: skip
-        run("show", ident[:16], agent="agent-b")
+        run("recall", "npm install fails with a permission error", "--all-repos", agent="agent-b")
         run("feedback", ident[:16], "worked", agent="agent-b")
         run("history", ident[:16], agent="agent-a")
         path = Path(folder) / "home" / "log" / "gptcoach2.jsonl"

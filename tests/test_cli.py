@@ -127,6 +127,7 @@ def test_typer_and_the_quick_reader_write_the_same(commonplace: Run, own_home: P
         (["--type", "error", "--lesson"], 2, "--lesson"),
         (["--type", "error", "--lesson", "x", "--bananas"], 2, "--bananas"),
         (["--stdin", "--lesson", "x"], 2, "--stdin"),
+        (["--type", "error", "--lesson", "bell \x07"], 3, "control characters"),
     ],
 )
 def test_bad_flags_get_a_sentence_a_code_and_cost_nothing(

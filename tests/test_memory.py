@@ -194,9 +194,6 @@ def test_private_text_is_never_stored_and_a_lesson_of_nothing_else_is_refused(me
     ("lesson", "reason"),
     [
         ("nul \x00 byte", "U+0000"),
-        ("bell \x07", "U+0007"),
-        ("colour \x1b[31m", "U+001B"),
-        ("delete \x7f", "U+007F"),
         ("lone \ud800 surrogate", "UTF-8"),
         ("x" * (1 << 20), "over the limit"),
     ],
@@ -209,6 +206,21 @@ def test_text_that_only_comes_from_a_mistake_is_refused(
 
     assert refused.value.field == "lesson"
     assert not own_home.exists()
+
+
+def test_control_characters_are_taken_out_and_told(memory: Memory) -> None:
+    record = memory.log(repo="app", event_type="error", lesson="a \x1b[31mred\x1b[0m bell\x07 and delete\x7f")
+
+    assert record.fields["lesson"] == "a red bell and delete"
+    assert [(redaction.kind, redaction.field) for redaction in record.redactions] == [("control-character", "lesson")]
+
+
+def test_a_secret_cannot_hide_behind_a_control_character(memory: Memory, own_home: Path) -> None:
+    secret = "AKIA" + "QWER" * 4
+
+    logged(memory, f"use {secret[:8]}\x07{secret[8:]} today")
+
+    assert secret not in (own_home / "log" / "app.jsonl").read_text()
 
 
 def test_line_breaks_tabs_and_backslashes_are_text(memory: Memory) -> None:

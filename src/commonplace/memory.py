@@ -22,15 +22,18 @@ from commonplace.records import OUTCOMES, Record, decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from types import TracebackType
     from typing import Self
 
+    from commonplace.asking import Asking, Recall
     from commonplace.log.check import Finding
     from commonplace.log.erase import Receipt
     from commonplace.log.rotate import Rotation
     from commonplace.log.scan import Secret
     from commonplace.log.view import Version, View
+    from commonplace.recall.hits import Hit, Query
+    from commonplace.usage import Usage
 
 BULK_LINES = 4000
 
@@ -73,6 +76,7 @@ class Memory:
         self._clock = clock
         self._token = token
         self._logs = [Logs(home.log_folder, fsync=self.settings["fsync"]) for home in found]
+        self._asked: Asking | None = None
 
     @classmethod
     def open(
@@ -162,6 +166,7 @@ class Memory:
         from commonplace.log.erase import erase
 
         book, whole = self._resolved(ident)
+        self._usage(book).forget(self._logs[book].view().closure({whole}))
         return erase(self.homes[book].path, self._logs[book], whole)
 
     # --- Reading --------------------------------------------------------------------------------------------------
@@ -185,6 +190,7 @@ class Memory:
         if rate is not None:
             described["success_rate"] = str(rate)
         described["feedback"] = view.feedback(record.id)
+        described["usage_count"], described["last_used"] = self._usage(book).of(record.id)
         described["home"] = str(self.homes[book].path)
         return described
 
@@ -212,6 +218,95 @@ class Memory:
             )
             rows.append({"repo": repo, "records": len(records), "newest": newest, "bytes": size})
         return rows
+
+    # --- Recalling ------------------------------------------------------------------------------------------------
+
+    def recall(  # noqa: PLR0913 (what may narrow a question)
+        self,
+        query: str,
+        *,
+        repo: str | Iterable[str] | None = None,
+        kinds: Iterable[str] | None = None,
+        types: Iterable[str] | None = None,
+        tags: Iterable[str] | None = None,
+        agent: str | None = None,
+        files: Iterable[str] = (),
+        limit: int = 5,
+        tokens_max: int = 500,
+        since: str | None = None,
+        as_of: str | None = None,
+        cutoff: bool = True,
+        archived: bool = False,
+    ) -> Recall:
+        """What is known about *query*: the few memories that help, best first, in at most *tokens_max* tokens.
+
+        With no *repo* every repository is searched, this one preferred. *as_of* answers as the memory stood then.
+        Without *cutoff* the plain ranking comes back, up to *limit*, for measuring.
+        """
+        question = self._question(query, repo=repo, kinds=kinds, types=types, tags=tags, agent=agent, files=files)
+        asking = self.asking()
+        since = asking.moment(since) if since else ""
+        question = question.with_(limit=limit, since=since, cutoff=cutoff, archived=archived)
+        return asking.recall(question, tokens_max, as_of)
+
+    def recent(
+        self,
+        count: int,
+        repo: Collection[str] | None = None,
+        types: Collection[str] | None = None,
+        *,
+        archived: bool = False,
+    ) -> list[Hit]:
+        """The latest records, newest first, one line of text each."""
+        return self.asking().recent(count, repo, types, archived=archived)
+
+    def stats(self, repo: Collection[str] | None = None) -> dict[str, Any]:
+        """How many records there are, by repository, kind and type."""
+        return self.asking().stats(repo)
+
+    def why(self, query: str, ident: str, **narrowing: Any) -> dict[str, Any]:  # noqa: ANN401
+        """Why the record is, or is not, in the answer to *query*."""
+        _book, whole = self._resolved(ident)
+        question = {"repo": None, "kinds": None, "types": None, "tags": None, "agent": None, "files": (), **narrowing}
+        return self.asking().why(self._question(query, **question), whole)
+
+    def asking(self, *, one_shot: bool = False) -> Asking:
+        """What answers questions, opened on first use; *one_shot* by a process that asks once and ends."""
+        if self._asked is None:
+            from commonplace.asking import Asking
+
+            for book in range(len(self.homes)):
+                self._check_readable(book)
+            paths = [home.path for home in self.homes]
+            self._asked = Asking(paths, self.settings, clock=self._clock, one_shot=one_shot)
+        return self._asked
+
+    def _question(
+        self,
+        text: str,
+        *,
+        repo: str | Iterable[str] | None,
+        kinds: Iterable[str] | None,
+        types: Iterable[str] | None,
+        tags: Iterable[str] | None,
+        agent: str | None,
+        files: Iterable[str],
+    ) -> Query:
+        from commonplace.recall.hits import Query
+
+        repos = [repo] if isinstance(repo, str) else repo
+        return Query(
+            text,
+            repos=None if repos is None else frozenset(repos),
+            kinds=None if kinds is None else frozenset(kinds),
+            types=None if types is None else frozenset(types),
+            tags=frozenset(tag.lower() for tag in tags or ()),
+            agent=agent,
+            files=tuple(files),
+            here=self.repository.name,
+            asking=self.agent_id,
+            root=self.repository.root,
+        )
 
     # --- Upkeep ---------------------------------------------------------------------------------------------------
 
@@ -247,6 +342,9 @@ class Memory:
             logs.flush()
 
     def close(self) -> None:
+        if self._asked is not None:
+            self._asked.close()
+            self._asked = None
         for logs in self._logs:
             logs.close()
 
@@ -312,6 +410,11 @@ class Memory:
             raise IdAmbiguous(prefix, sorted(matches))
         ((ident, book),) = matches.items()
         return book, ident
+
+    def _usage(self, book: int) -> Usage:
+        from commonplace.usage import Usage
+
+        return Usage(self.homes[book].state_folder / "usage.sqlite")
 
     def _check_readable(self, book: int) -> None:
         path = self.homes[book].path

@@ -36,6 +36,30 @@ SETTINGS: dict[str, Setting] = {
         "`commonplace maintain` rotates a log that has more lines than this; 0 = never",
         minimum=0,
     ),
+    "embedder.kind": Setting(
+        "minilm",
+        "what turns text into vectors: minilm (in the package), http (a service of yours) or none",
+        choices=("minilm", "http", "none"),
+        user_only=True,
+    ),
+    "embedder.url": Setting("", "the OpenAI-compatible embeddings endpoint, for `embedder.kind` http", user_only=True),
+    "embedder.model": Setting("", "the model to ask for there", user_only=True),
+    "embedder.key_variable": Setting("", "the environment variable that holds its key", user_only=True),
+    "embedder.background": Setting(
+        True,
+        "whether a short-lived process embeds what is missing after a recall that found many without vectors",
+    ),
+    "recall.dense": Setting(0.35, "the weight of meaning (vectors) against words, 0 to 1", minimum=0),
+    "recall.relevance_min": Setting(0.2, "below this relevance (0 to 1) nothing is an answer", minimum=0),
+    "recall.passages": Setting(
+        True, "whether long memories are delivered as the passages that answer, or from their start"
+    ),
+    "recall.same": Setting(True, "whether near-duplicates are folded and the newest of a changed rule leads"),
+    "recall.priors": Setting(True, "whether recency, success, use, kind, repository, agent, tags and files count"),
+    "recall.half_life_days": Setting(180.0, "after how many days recency has lost half its weight", minimum=1),
+    "recall.semantic": Setting(0.5, "the weight of lessons, patterns and facts among kinds", minimum=0),
+    "recall.episodic": Setting(0.3, "the weight of episodes among kinds", minimum=0),
+    "recall.skills": Setting(0.2, "the weight of skills among kinds", minimum=0),
     "rotation.move": Setting(5_000, "how many of its lines then move to the archive; 0 = none", minimum=0),
 }
 
@@ -94,7 +118,8 @@ def _flattened(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, A
 def _check(path: Path, name: str, setting: Setting, value: object) -> None:
     if setting.choices and value not in setting.choices:
         raise SettingsInvalid(path, f"`{name}` is {value!r}, not one of {', '.join(setting.choices)}")
-    if type(value) is not type(setting.default):
+    wanted = (int, float) if type(setting.default) is float else (type(setting.default),)
+    if type(value) not in wanted:
         raise SettingsInvalid(path, f"`{name}` must be {_a(setting.default)}, not {value!r}")
     if setting.minimum is not None and value < setting.minimum:  # type: ignore[operator]
         raise SettingsInvalid(path, f"`{name}` is {value}, under {setting.minimum}")

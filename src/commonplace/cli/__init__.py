@@ -1,8 +1,8 @@
 """The command line. `main` answers the commands agents call all day by itself and hands the rest to typer.
 
 Typer takes longer to import than `commonplace log` may take in all (docs/decisions/0003-quick-commands.md), so a
-plain, well-formed `log` is read here by hand. Whatever this does not understand (help, a typo, a missing value) goes
-to the typer command of the same name, which says what is wrong.
+plain, well-formed `log` or `recall` is read here by hand. Whatever this does not understand (help, a typo, a missing
+value) goes to the typer command of the same name, which says what is wrong.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from commonplace.errors import CommonplaceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 # Flag → the field it sets. A test holds this equal to the typer command's own flags.
 LOG_FLAGS = {
@@ -30,6 +30,30 @@ LOG_FLAGS = {
     "--home": "home",
 }
 LOG_SWITCHES = {"--stdin": "stdin", "--json": "json"}
+RECALL_FLAGS = {
+    "--repo": "repo",
+    "--type": "type",
+    "--kind": "kind",
+    "--tag": "tag",
+    "--agent": "agent",
+    "--files": "files",
+    "--limit": "limit",
+    "--tokens": "tokens",
+    "--since": "since",
+    "--as-of": "as_of",
+    "--recent": "recent",
+    "--home": "home",
+}
+RECALL_SWITCHES = {
+    "--all-repos": "all_repos",
+    "--all": "all",
+    "--stats": "stats",
+    "--explain": "explain",
+    "--no-cutoff": "no_cutoff",
+    "--json": "json",
+}
+# Flags that may be given more than once; each value may also be a list with commas.
+LISTS = ("type", "kind", "tag", "files")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,11 +61,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         if arguments[:1] == ["log"]:
-            options = _quick_options(arguments[1:])
-            if options is not None:
+            options = _quick_options(arguments[1:], LOG_FLAGS, LOG_SWITCHES)
+            if options is not None and (options.get("stdin") or options.keys() >= {"event_type", "lesson"}):
                 from commonplace.cli.log import log  # noqa: PLC0415
 
                 return log(options)
+        if arguments[:1] == ["recall"]:
+            options = _quick_options(arguments[1:], RECALL_FLAGS, RECALL_SWITCHES, positional="query")
+            if options is not None:
+                from commonplace.cli.recall import leave, recall  # noqa: PLC0415
+
+                code = recall(options)
+                if argv is None:
+                    leave(code)
+                return code
         from commonplace.cli.app import run  # noqa: PLC0415
 
         return run(arguments)
@@ -59,21 +92,30 @@ def tell(error: CommonplaceError) -> int:
     return error.exit_code
 
 
-def _quick_options(arguments: Sequence[str]) -> dict[str, str | bool] | None:
-    """The flags of a plain `log` call, or `None` if there is anything typer should look at."""
+def _quick_options(
+    arguments: Sequence[str],
+    flags: Mapping[str, str],
+    switches: Mapping[str, str],
+    positional: str = "",
+) -> dict[str, str | bool] | None:
+    """The options of a plain call, or `None` if there is anything typer should look at."""
     options: dict[str, str | bool] = {}
     rest = iter(arguments)
+    literal = False
     for argument in rest:
         flag, equals, value = argument.partition("=")
-        if argument in LOG_SWITCHES:
-            options[LOG_SWITCHES[argument]] = True
-        elif flag in LOG_FLAGS:
+        if not literal and argument == "--":
+            literal = True
+        elif not literal and argument in switches:
+            options[switches[argument]] = True
+        elif not literal and flag in flags:
             given = value if equals else next(rest, None)
-            if given is None or (not equals and given in (*LOG_FLAGS, *LOG_SWITCHES)):
+            if given is None or (not equals and (given in flags or given in switches)):
                 return None
-            options[LOG_FLAGS[flag]] = given
+            name = flags[flag]
+            options[name] = f"{options[name]},{given}" if name in LISTS and name in options else given
+        elif positional and positional not in options and (literal or not argument.startswith("-")):
+            options[positional] = argument
         else:
             return None
-    if not options.get("stdin") and not ("event_type" in options and "lesson" in options):
-        return None
     return options

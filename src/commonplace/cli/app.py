@@ -13,6 +13,7 @@ import commonplace
 from commonplace import homes, repository
 from commonplace.cli import render
 from commonplace.cli.log import log as write_log
+from commonplace.cli.recall import recall as ask
 from commonplace.errors import FindingsLeft
 from commonplace.memory import Memory
 from commonplace.records import EVENT_TYPES, KINDS, OUTCOMES
@@ -119,6 +120,87 @@ def history(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
     """Show every version of a record and what was said of it, oldest first."""
     with Memory.open(home) as memory:
         render.history(memory.history(ident), as_json=as_json)
+
+
+@app.command()
+def recall(  # noqa: PLR0913 (what may narrow a question)
+    *,
+    query: Annotated[str | None, typer.Argument(help="What you want to know, in your own words.")] = None,
+    repo: Annotated[str | None, typer.Option("--repo", help="Only this log [default: this repository's].")] = None,
+    all_repos: Annotated[bool, typer.Option("--all-repos", help="Every log, this repository's preferred.")] = False,
+    event_type: Annotated[list[str] | None, typer.Option("--type", help="Only lessons of this type.")] = None,
+    kind: Annotated[list[str] | None, typer.Option("--kind", help="Only records of this kind.")] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only records with this tag.")] = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="Only what this agent wrote.")] = None,
+    files: Annotated[
+        list[str] | None, typer.Option("--files", help="Files in hand: what names them is preferred.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", help="At most so many memories.")] = 5,
+    tokens: Annotated[int, typer.Option("--tokens", help="At most so many tokens.")] = 500,
+    since: Annotated[str | None, typer.Option("--since", help="Nothing older: a date, or an age such as 30d.")] = None,
+    as_of: Annotated[str | None, typer.Option("--as-of", help="Answer as the memory stood on this date.")] = None,
+    recent: Annotated[int | None, typer.Option("--recent", metavar="N", help="Show the latest N instead.")] = None,
+    stats: Annotated[bool, typer.Option("--stats", help="Count instead.")] = False,
+    archived: Annotated[bool, typer.Option("--all", help="Search the archive too.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show every factor of every score.")] = False,
+    no_cutoff: Annotated[bool, typer.Option("--no-cutoff", help="The plain ranking, for measuring.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Ask what is known: the few memories that help, best first."""
+    lists = {"type": event_type, "kind": kind, "tag": tag, "files": files}
+    given = {"query": query, "repo": repo, "agent": agent, "limit": limit, "tokens": tokens, "since": since}
+    given |= {"as_of": as_of, "recent": recent, "home": str(home) if home else None}
+    options: dict[str, str | bool] = {name: str(value) for name, value in given.items() if value is not None}
+    options |= {name: ",".join(values) for name, values in lists.items() if values}
+    switches = {"all_repos": all_repos, "stats": stats, "all": archived, "explain": explain, "no_cutoff": no_cutoff}
+    ask({**options, **{name: True for name, on in switches.items() if on}, "json": as_json})
+
+
+@app.command()
+def why(
+    query: Annotated[str, typer.Argument(help="The question.")],
+    ident: Id,
+    *,
+    repo: Annotated[str | None, typer.Option("--repo", help="Only this log.")] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Say why a memory is, or is not, in the answer to a question."""
+    with Memory.open(home) as memory:
+        render.why(memory.why(query, ident, repo=repo), as_json=as_json)
+
+
+index_app = typer.Typer(help="The index: derived from the files, disposable.", no_args_is_help=True)
+app.add_typer(index_app, name="index")
+
+
+@index_app.command("status")
+def index_status(*, home: Home = None, as_json: Json = False) -> None:
+    """Say what the index holds, which model made its vectors, and what is still missing."""
+    with Memory.open(home) as memory:
+        render.index_status(memory.asking().status(), memory.asking().embedder_state(), as_json=as_json)
+
+
+@index_app.command("rebuild")
+def index_rebuild(
+    *,
+    vectors: Annotated[bool, typer.Option("--vectors/--no-vectors", help="Whether to make the vectors too.")] = True,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Throw the index away and make it again from the files."""
+    with Memory.open(home) as memory:
+        render.rebuild(memory.asking(), vectors=vectors)
+        render.index_status(memory.asking().status(), memory.asking().embedder_state(), as_json=as_json)
+
+
+@index_app.command("embed")
+def index_embed(*, home: Home = None, as_json: Json = False) -> None:
+    """Give every memory its vectors and end; a recall starts this when many are missing, once a home."""
+    with Memory.open(home) as memory:
+        done = memory.asking().embed_alone()
+    render.embedded(done, as_json=as_json)
 
 
 @app.command()

@@ -6,7 +6,8 @@ import json
 import sys
 from typing import Any
 
-from commonplace.errors import LinesRefused, UsageError
+from commonplace.errors import LinesRefused, RecordInvalid, UsageError
+from commonplace.log.door import controls_in
 from commonplace.memory import Memory
 
 TYPE_CHECKING = False
@@ -27,6 +28,8 @@ def log(options: Mapping[str, str | bool]) -> int:
             if fields:
                 raise UsageError("`--stdin` takes whole records", "put the fields into the JSON lines instead of flags")
             return _log_stdin(memory, as_json=bool(options.get("json")))
+        for name in controls_in(fields):
+            raise RecordInvalid(name, "holds control characters", "leave terminal colours and binary data out")
         record = memory.log(**_lesson(fields))
         if options.get("json"):
             print(json.dumps(_receipt(memory, record), ensure_ascii=False))

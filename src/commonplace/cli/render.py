@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from commonplace.asking import Asking
     from commonplace.homes import Home
+    from commonplace.index.index import Status
     from commonplace.log.check import Finding
     from commonplace.log.erase import Receipt
     from commonplace.log.rotate import Rotation
@@ -88,6 +91,51 @@ def summary(record: Record) -> str:
     said = next((str(record.fields[name]) for name in _SAYING if record.fields.get(name)), record.id)
     text = plain(" ".join(said.split()))
     return text if len(text) <= _SUMMARY_CHARS_MAX else text[: _SUMMARY_CHARS_MAX - 1] + "…"
+
+
+def why(explained: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        as_json_line(explained)
+        return
+    print(f"{explained['verdict'][0].upper()}{explained['verdict'][1:]}")
+    for name in ("place", "score", "relevance", "relevance_floor"):
+        if explained.get(name) is not None:
+            print(f"  {name:16} {explained[name]}")
+    for name, value in explained["why"].items():
+        print(f"  {name:16} {value:g}")
+
+
+def index_status(found: Sequence[Status], embedder: str, *, as_json: bool) -> None:
+    if as_json:
+        as_json_line({"embedder": embedder, "indexes": [status._asdict() for status in found]})
+        return
+    for status in found:
+        print(f"{status.home}{' (in memory: the home cannot be written)' if status.in_memory else ''}")
+        print(f"  records   {status.records:,} ({status.waiting:,} not yet merged into the text index)")
+        of = status.vectors + status.vectors_missing
+        print(f"  vectors   {status.vectors:,} of {of:,} ({status.model or 'no model yet'})")
+        print(f"  schema    {status.schema}, {status.bytes:,} bytes")
+    print(f"embedder    {embedder}")
+
+
+def rebuild(asking: Asking, *, vectors: bool) -> None:
+    """Rebuild with a progress bar on stderr, where a person is watching."""
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        lines = progress.add_task("lines", total=None)
+        for index in asking.indexes:
+            index.rebuild(lambda done: progress.advance(lines, done))
+        progress.update(lines, total=progress.tasks[0].completed)
+        if vectors and "not available" not in asking.embedder_state() and "off" not in asking.embedder_state():
+            missing = sum(index.status().vectors_missing for index in asking.indexes)
+            task = progress.add_task("vectors", total=missing)
+            asking.embed_all(lambda done: progress.advance(task, done))
+
+
+def embedded(done: int | None, *, as_json: bool) -> None:
+    if as_json:
+        as_json_line({"embedded": done})
+    else:
+        print("Another process is at it" if done is None else f"Embedded {done:,} memories")
 
 
 def feedback(described: dict[str, Any], outcome: str, *, as_json: bool) -> None:

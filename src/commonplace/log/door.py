@@ -27,13 +27,20 @@ def prepare(given: Mapping[str, Any], *, now: datetime, repo: str, agent_id: str
     record = records.make(given, now=now, repo=repo, agent_id=agent_id)
     line = _encoded(record)
     redactions: list[Redaction] = []
+    # JSON escapes control characters, so one look at the line settles it; a backslash in a text looks alike.
+    if "\\u00" in line or "\\b" in line or "\\f" in line or "\x7f" in line:
+        redactions = [Redaction("control-character", name) for name in controls_in(record.fields)]
+        if redactions:
+            # Before secrets are looked for: one could be written with a control character in its middle.
+            record = _made_again(given, _without_controls(record.fields), now)
+            line = _encoded(record)
     # A made id is long and random to look at, and holds nothing that the rest of the line does not.
     if suspicious(line if given.get("id") else line[len('{"id":""') + len(record.id) :]):
-        fields, redactions = redact(record.fields)
-        if redactions:
+        fields, found = redact(record.fields)
+        if found:
+            redactions += found
             record = _made_again(given, fields, now)
             line = _encoded(record)
-    _refuse_controls(record.fields, line)
     try:
         raw = line.encode("utf-8")
     except UnicodeEncodeError:
@@ -62,19 +69,31 @@ def _encoded(record: records.Record) -> str:
         raise RecordInvalid("record", str(error)) from None
 
 
-def _refuse_controls(fields: Mapping[str, Any], line: str) -> None:
-    """Refuse NUL, escape sequences and their kin, which only ever come from a mistake; tabs and line ends are text."""
-    # JSON escapes them all, so one look at the line settles it nearly always; a backslash in a text looks alike.
-    if not ("\\u00" in line or "\\b" in line or "\\f" in line or "\x7f" in line):
-        return
-    control = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+def controls_in(fields: Mapping[str, Any]) -> list[str]:
+    """The names of fields that hold control characters, which no text needs but tabs and line ends.
+
+    NUL only ever comes from binary data, and is refused.
+    """
+    control = re.compile(_CONTROLS)
+    found = [name for name, text in _texts(fields) if control.search(text)]
     for name, text in _texts(fields):
-        if found := control.search(text):
-            raise RecordInvalid(
-                name,
-                f"holds the control character U+{ord(found.group()):04X}",
-                hint="remove terminal colours and binary data before logging",
-            )
+        if "\x00" in text:
+            raise RecordInvalid(name, "holds a NUL character (U+0000)", hint="that is binary data; log text")
+    return list(dict.fromkeys(found))
+
+
+# A terminal's colour sequence goes as a whole, any other control character alone.
+_CONTROLS = r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
+
+
+def _without_controls(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, str):
+        return re.sub(_CONTROLS, "", value)
+    if isinstance(value, dict):
+        return {_without_controls(key): _without_controls(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_controls(item) for item in value]
+    return value
 
 
 def _field_with_surrogate(fields: Mapping[str, Any]) -> str:

@@ -77,5 +77,10 @@ def acquire(descriptor: int, path: Path, seconds_max: float = LOCK_S_MAX) -> Non
         wait_s = min(wait_s * 1.5, _WAIT_S_MAX)
 
 
+def try_acquire(descriptor: int) -> bool:
+    """Take the lock if it is free; whether we have it."""
+    return _try_lock(descriptor)
+
+
 def release(descriptor: int) -> None:
     _unlock(descriptor)

@@ -37,6 +37,16 @@ def held(path: Path) -> Iterator[int]:
             os.close(descriptor)  # Closing ends the lock too.
 
 
+@contextmanager
+def tried(path: Path) -> Iterator[bool]:
+    """Hold the file at *path* if nobody else does; whether we do."""
+    descriptor = open_for_append(path)
+    try:
+        yield lock.try_acquire(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def replace(path: Path, chunks: Iterable[bytes]) -> None:
     """Put *chunks* in the place of the file at *path*, whole or not at all. A log must be `held` by the caller."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY_SUFFIX}")

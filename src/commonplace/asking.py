@@ -1,0 +1,325 @@
+"""Asking: one question from end to end. It owns what answers need and nothing else does: indexes, embedder, usage."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from commonplace.compose.answer import answer, line
+from commonplace.compose.tokens import cut
+from commonplace.errors import EmbedderUnavailable, UsageError
+from commonplace.index import embedder as embedders
+from commonplace.index import vectors as vector_counts
+from commonplace.index.index import Index
+from commonplace.index.tokens import query_terms
+from commonplace.log import rewrite
+from commonplace.recall.hits import Hit, Query
+from commonplace.recall.overview import counted, explained, latest
+from commonplace.recall.priors import Weights
+from commonplace.recall.search import QUERY_CHARS_MAX, Fusion, search
+from commonplace.records import to_utc
+from commonplace.usage import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from commonplace.index.embedder import Embedder
+    from commonplace.index.index import Status
+    from commonplace.settings import Settings
+
+# So few new memories are embedded before the answer; more wait for the worker, and answers do not.
+EMBED_NOW_MAX = 8
+EMBED_BATCH = 32
+LIMIT_MAX = 1000
+LINE_TOKENS_MAX = 60
+NOTHING = "No relevant memories."
+_AGO = re.compile(r"(\d+)\s*([hdwmy])", re.IGNORECASE)
+_AGO_DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """An answer: the hits with their reasons, and the text an agent reads."""
+
+    hits: list[Hit]
+    text: str
+    tokens: int
+    considered: int = 0
+    # What the reader should know about the answer itself, e.g. that meaning was not compared.
+    notes: list[str] = field(default_factory=list)
+
+
+class Asking:
+    """What it takes to answer questions about some homes, the nearest first."""
+
+    def __init__(
+        self,
+        homes: Sequence[Path],
+        settings: Settings,
+        *,
+        clock: Callable[[], datetime],
+        one_shot: bool = False,
+    ) -> None:
+        self._homes = list(homes)
+        self._settings = settings
+        self._clock = clock
+        self._one_shot = one_shot  # A process that asks once wants its model early rather than fast.
+        self.indexes = [Index(home) for home in homes]
+        self._usage = [Usage(home / ".state" / "usage.sqlite") for home in homes]
+        self._embedder: Embedder | None = None
+        self._reason = ""
+        self._loading: threading.Thread | None = None
+        # One question at a time: SQLite connections and Tantivy readers are shared by the threads of a server.
+        self._lock = threading.RLock()
+
+    def close(self) -> None:
+        with self._lock:
+            for index in self.indexes:
+                index.close()
+            for usage in self._usage:
+                usage.close()
+
+    # --- Answers --------------------------------------------------------------------------------------------------
+
+    def recall(self, query: Query, tokens_max: int, as_of: str | None = None, *, count: bool = True) -> Recall:
+        """What is known about *query*, in at most *tokens_max* tokens."""
+        if not query.text.strip():
+            raise UsageError("there is nothing to look for", "give a few words about the task or the error")
+        if not 1 <= query.limit <= LIMIT_MAX:
+            raise UsageError(f"the limit is {query.limit}, not between 1 and {LIMIT_MAX}")
+        if tokens_max < 0:
+            raise UsageError(f"the token bound is {tokens_max}, under 0")
+        with self._lock:
+            indexes = self.caught_up() if as_of is None else self._as_of(self.moment(as_of, end_of_day=True))
+            vector = self._vector(query.text, indexes)
+            uses = {} if as_of is not None else self._uses()
+            found = search(indexes, query, vector, uses, self._weights(), self._fusion())
+            wanted = query_terms(query.text[:QUERY_CHARS_MAX])
+            best = max(found.statistics, key=lambda one: one.documents)
+            told = answer(found.hits, wanted, best.idf, tokens_max, NOTHING, choose=self._settings["recall.passages"])
+            if count and as_of is None:
+                self._count(told.hits)
+        hits = told.hits if query.cutoff else [*told.hits, *found.hits[len(told.hits) :]]
+        return Recall(hits, told.text, told.tokens, found.considered, self._notes(indexes, vector))
+
+    def recent(
+        self,
+        count: int,
+        repos: Collection[str] | None,
+        types: Collection[str] | None,
+        *,
+        archived: bool,
+    ) -> list[Hit]:
+        """The latest visible records, each with a line of text."""
+        found: list[Hit] = []
+        with self._lock:
+            for book, index in enumerate(self.caught_up()):
+                for row in latest(index, count, repos, types, archived=archived):
+                    hit = Hit(
+                        row.record, row.repo, 0.0, {}, key=(book, row.key), text=cut(line(row.record), LINE_TOKENS_MAX)
+                    )
+                    found.append(hit)
+        found.sort(key=lambda hit: hit.timestamp, reverse=True)
+        return found[:count]
+
+    def stats(self, repos: Collection[str] | None) -> dict[str, Any]:
+        """Counts over the homes."""
+        with self._lock:
+            return counted(self.caught_up(), repos)
+
+    def why(self, query: Query, ident: str) -> dict[str, Any]:
+        """Where the record stands among all candidates, and what decided."""
+        with self._lock:
+            indexes = self.caught_up()
+            vector = self._vector(query.text, indexes)
+            ask = (indexes, vector, self._uses(), self._weights(), self._fusion())
+            plain = search(ask[0], query.with_(limit=LIMIT_MAX, cutoff=False), *ask[1:])
+            final = self.recall(query, 500, count=False)
+            return explained(indexes, query, ident, plain.hits, final.hits, self._fusion())
+
+    def moment(self, text: str, *, end_of_day: bool = False) -> str:
+        """A date, a time or an age (`7d`, `12h`) as a timestamp; a date is its whole day."""
+        if ago := _AGO.fullmatch(text.strip()):
+            return to_utc(self._clock() - timedelta(days=int(ago[1]) * _AGO_DAYS[ago[2].lower()]))
+        try:
+            moment = to_utc(text.strip())
+        except ValueError as error:
+            raise UsageError(f"the date {error}", "give a date such as 2026-01-31, or an age such as 7d") from None
+        return f"{moment[:10]}T23:59:59Z" if end_of_day and len(text.strip()) == len("2026-01-31") else moment
+
+    def caught_up(self, progress: Callable[[int], None] = lambda _done: None) -> list[Index]:
+        with self._lock:
+            for index in self.indexes:
+                index.catch_up(progress)
+            return self.indexes
+
+    def _as_of(self, moment: str) -> list[Index]:
+        """The homes as they stood at *moment*: indexes in memory, of the lines written until then."""
+        made = []
+        for current in self.caught_up():
+            index = Index(current.home, in_memory=True, until=moment)
+            index.catch_up()
+            index.take_vectors(current)
+            made.append(index)
+        return made
+
+    # --- Usage ----------------------------------------------------------------------------------------------------
+
+    def usage(self, ident: str) -> tuple[int, str]:
+        """How often the record was delivered, and when last."""
+        found = [usage.of(ident) for usage in self._usage]
+        return sum(count for count, _last in found), max(last for _count, last in found)
+
+    def _uses(self) -> Mapping[str, int]:
+        return _FirstOf([usage.counts() for usage in self._usage])
+
+    def _count(self, hits: Collection[Hit]) -> None:
+        now = to_utc(self._clock())
+        for book, usage in enumerate(self._usage):
+            ids = [hit.id for hit in hits if hit.key[0] == book]
+            if ids:
+                usage.add(ids, now)
+
+    # --- Meaning --------------------------------------------------------------------------------------------------
+
+    def _vector(self, text: str, indexes: Sequence[Index]) -> Any:  # noqa: ANN401 (a NumPy array or nothing)
+        if self._settings["embedder.kind"] == "none" or not any(_has_documents(index) for index in indexes):
+            return None
+        embedder = self.embedder()
+        if embedder is None:
+            return None
+        try:
+            for index in indexes:
+                index.vectors.use(embedder.name)
+                if 0 < vector_counts.missing(index.store) <= EMBED_NOW_MAX:
+                    index.vectors.embed(embedder, EMBED_NOW_MAX)
+            if not any(vector_counts.any_stored(index.store) for index in indexes):
+                return None
+            return embedder.encode([text[:QUERY_CHARS_MAX]])[0]
+        except EmbedderUnavailable as error:
+            self._reason = str(error)
+            return None
+
+    def embedder(self) -> Embedder | None:
+        """The embedder, loaded on first use; while a background load runs, nothing."""
+        if self._embedder is None and not self._reason and self._loading is None:
+            self._load()
+        return self._embedder
+
+    def load_in_background(self) -> None:
+        """For a server: answers use words alone until the model is there."""
+        if self._embedder is None and self._loading is None and self._settings["embedder.kind"] != "none":
+            self._loading = threading.Thread(target=self._load, daemon=True)
+            self._loading.start()
+
+    def _load(self) -> None:
+        try:
+            self._embedder = embedders.load(
+                self._settings["embedder.kind"],
+                url=self._settings["embedder.url"],
+                model=self._settings["embedder.model"],
+                key_variable=self._settings["embedder.key_variable"],
+                for_one_query=self._one_shot,
+            )
+        except EmbedderUnavailable as error:
+            self._reason = str(error)
+        self._loading = None
+
+    def embed_all(self, progress: Callable[[int], None] = lambda _done: None) -> int:
+        """Give every memory its vectors; returns how many got theirs."""
+        embedder = self.embedder()
+        if embedder is None:
+            raise EmbedderUnavailable(self._reason or "the embedder is still loading", "see `commonplace index status`")
+        done = 0
+        for index in self.caught_up():
+            while some := index.vectors.embed(embedder, EMBED_BATCH):
+                done += some
+                progress(some)
+        return done
+
+    def embed_alone(self) -> int | None:
+        """What the worker does: embed all that is missing, unless another process is at it (then `None`)."""
+        if os.name == "posix":
+            os.nice(19)
+        lock = self._homes[0] / ".state" / "embed.lock"
+        with rewrite.tried(lock) as mine:
+            return self.embed_all() if mine else None
+
+    def wake_worker(self) -> bool:
+        """Start a process that embeds what is missing and ends, unless one is at it; whether one was started."""
+        if not self._settings["embedder.background"] or self._embedder is None:
+            return False
+        behind = [
+            index for index in self.indexes if index.folder and vector_counts.missing(index.store) > EMBED_NOW_MAX
+        ]
+        for index in behind:
+            _start_worker(index.home)
+        return bool(behind)
+
+    # --- What there is to say -------------------------------------------------------------------------------------
+
+    def status(self) -> list[Status]:
+        return [index.status() for index in self.caught_up()]
+
+    def embedder_state(self) -> str:
+        """In words: which model, or why none."""
+        if self._settings["embedder.kind"] == "none":
+            return "off (`embedder.kind` is none)"
+        embedder = self.embedder()
+        return embedder.name if embedder else f"not available: {self._reason or 'still loading'}"
+
+    def _notes(self, indexes: Sequence[Index], vector: Any) -> list[str]:  # noqa: ANN401
+        notes = []
+        if vector is None and self._reason and self._settings["embedder.kind"] != "none":
+            notes.append(f"by words only: {self._reason}")
+        if any(index.folder is None for index in self.indexes if index in indexes and index.home.is_dir()):
+            notes.append("the home cannot be written; its index was made in memory")
+        return notes
+
+    def _weights(self) -> Weights:
+        chosen = {
+            name: self._settings[f"recall.{name}"] for name in ("half_life_days", "semantic", "episodic", "skills")
+        }
+        return Weights(**chosen) if self._settings["recall.priors"] else Weights(*([180.0] + [0.0] * 8 + [1.0] * 3))
+
+    def _fusion(self) -> Fusion:
+        return Fusion(
+            dense=self._settings["recall.dense"],
+            relevance_min=self._settings["recall.relevance_min"],
+            relevance_share_min=Fusion().relevance_share_min if self._settings["recall.relevance_min"] else 0.0,
+            fold_same=self._settings["recall.same"],
+        )
+
+
+class _FirstOf(dict[str, int]):
+    """Counts of several homes, added up when asked for."""
+
+    def __init__(self, parts: Sequence[Mapping[str, int]]) -> None:
+        super().__init__()
+        for part in parts:
+            for ident, count in part.items():
+                self[ident] = self.get(ident, 0) + count
+
+
+def _has_documents(index: Index) -> bool:
+    return bool(index.store.column("SELECT 1 FROM head LIMIT 1"))
+
+
+def _start_worker(home: Path) -> None:
+    """A worker of its own session, at the lowest priority: it must not slow down whoever asked."""
+    command = [sys.executable, "-m", "commonplace", "index", "embed", "--home", str(home)]
+    flags: dict[str, Any] = {"start_new_session": True} if os.name == "posix" else {"creationflags": 0x00000208}
+    try:
+        subprocess.Popen(  # noqa: S603 (our own command)
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=home, **flags
+        )
+    except OSError:
+        return  # The next answer tries again; vectors are never needed for one.

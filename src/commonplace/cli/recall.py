@@ -1,0 +1,158 @@
+"""`commonplace recall`: ask, list the latest, count; the answer as text or JSON. No typer, no rich: agents call it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from commonplace.errors import UsageError
+from commonplace.memory import Memory
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from commonplace.asking import Recall
+    from commonplace.recall.hits import Hit
+
+
+NUMBER_DIGITS_MAX = 9
+
+
+def recall(options: Mapping[str, str | bool]) -> int:
+    """Answer what *options* ask, and print it."""
+    home = options.get("home")
+    with Memory.open(str(home) if home else None) as memory:
+        memory.asking(one_shot=True)
+        if options.get("stats"):
+            _print_stats(memory.stats(_repos(memory, options)), as_json=bool(options.get("json")))
+        elif options.get("recent"):
+            _print_recent(memory, options)
+        else:
+            _print_answer(memory, options)
+    sys.stdout.flush()
+    return 0
+
+
+def leave(code: int) -> None:
+    """End the process at once: tearing down the model's libraries takes as long as the question did."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _print_answer(memory: Memory, options: Mapping[str, str | bool]) -> None:
+    if "query" not in options:
+        raise UsageError("a question is needed", 'e.g. `commonplace recall "npm install fails with EACCES"`')
+    found = memory.recall(
+        str(options["query"]),
+        repo=_repos(memory, options),
+        kinds=_list(options, "kind"),
+        types=_list(options, "type"),
+        tags=_list(options, "tag"),
+        agent=str(options["agent"]) if "agent" in options else None,
+        files=_list(options, "files") or (),
+        limit=_number(options, "limit", 5),
+        tokens_max=_number(options, "tokens", 500),
+        since=str(options["since"]) if "since" in options else None,
+        as_of=str(options["as_of"]) if "as_of" in options else None,
+        cutoff=not options.get("no_cutoff"),
+        archived=bool(options.get("all")),
+    )
+    if options.get("json"):
+        print(json.dumps(as_json(found), ensure_ascii=False))
+    else:
+        print(found.text)
+        if options.get("explain"):
+            _explain(found)
+        _hint(memory, options, found)
+    for note in found.notes:
+        print(f"note: {note}", file=sys.stderr)
+    memory.asking().wake_worker()
+
+
+def as_json(found: Recall) -> dict[str, Any]:
+    """The answer as JSON: hits with their reasons, the text, its cost."""
+    return {
+        "hits": [hit_as_json(hit) for hit in found.hits],
+        "text": found.text,
+        "tokens": found.tokens,
+        "considered": found.considered,
+        "notes": found.notes,
+    }
+
+
+def hit_as_json(hit: Hit) -> dict[str, Any]:
+    return {
+        "id": hit.id,
+        "kind": hit.kind,
+        "repo": hit.repo,
+        "timestamp": hit.timestamp,
+        "score": hit.score,
+        "text": hit.text,
+        "success_rate": str(hit.rate) if hit.rate else None,
+        "marks": list(hit.marks),
+        "record": {**hit.record.fields, "usage_count": hit.uses},
+        "why": dict(hit.why),
+    }
+
+
+def _explain(found: Recall) -> None:
+    for hit in found.hits:
+        reasons = "  ".join(f"{name} {value:g}" for name, value in hit.why.items())
+        print(f"{hit.score:.4f}  {hit.id}\n        {reasons}", file=sys.stderr)
+    print(f"{found.considered} candidates, {found.tokens} tokens", file=sys.stderr)
+
+
+def _hint(memory: Memory, options: Mapping[str, str | bool], found: Recall) -> None:
+    if not found.hits and not options.get("all_repos") and "repo" not in options:
+        print(f"hint: only `{memory.repository.name}` was searched; `--all-repos` searches every log", file=sys.stderr)
+
+
+def _print_recent(memory: Memory, options: Mapping[str, str | bool]) -> None:
+    archived = bool(options.get("all"))
+    hits = memory.recent(
+        _number(options, "recent", 5), _repos(memory, options), _list(options, "type"), archived=archived
+    )
+    if options.get("json"):
+        print(json.dumps([hit_as_json(hit) for hit in hits], ensure_ascii=False))
+        return
+    for hit in hits:
+        print(f"[{hit.timestamp[:10]}] {hit.text}  ({hit.record.agent_id or hit.kind}) {hit.id}")
+    if not hits:
+        print("No memories yet.")
+
+
+def _print_stats(stats: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(stats, ensure_ascii=False))
+        return
+    print(f"{stats['records']} records, {stats['archived']} more in the archive")
+    for name in ("repos", "kinds", "types"):
+        for value, count in stats[name].items():
+            print(f"  {name[:-1]:5} {value:40} {count}")
+
+
+def _repos(memory: Memory, options: Mapping[str, str | bool]) -> list[str] | None:
+    """A name given, or this repository: under its own name and under the plain one that scripts give it."""
+    if options.get("all_repos"):
+        if "repo" in options:
+            raise UsageError("`--repo` and `--all-repos` exclude one another", "give one of them")
+        return None
+    if "repo" in options:
+        return [str(options["repo"])]
+    return list(dict.fromkeys((memory.repository.name, memory.repository.short)))
+
+
+def _list(options: Mapping[str, str | bool], name: str) -> list[str] | None:
+    if name not in options:
+        return None
+    return [part.strip() for part in str(options[name]).split(",") if part.strip()]
+
+
+def _number(options: Mapping[str, str | bool], name: str, default: int) -> int:
+    given = str(options.get(name, default))
+    if not (given.isascii() and given.isdecimal()) or len(given) > NUMBER_DIGITS_MAX:
+        raise UsageError(f"`--{name}` is `{given}`, not a whole number")
+    return int(given)

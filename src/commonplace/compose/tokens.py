@@ -1,0 +1,37 @@
+"""Counting tokens without a tokenizer: an estimate that rather counts too many."""
+
+from __future__ import annotations
+
+import math
+import re
+
+_WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U0001f000-\U0003ffff]")
+
+
+def count(text: str) -> int:
+    """About how many tokens a model reads in *text*: four bytes each; a CJK character or emoji nearly one."""
+    by_bytes = len(text.encode("utf-8", "replace")) / 4
+    if text.isascii():
+        return math.ceil(by_bytes)
+    wide = len(_WIDE.findall(text))
+    narrow = len(text) - wide
+    other = sum(1 for char in text if ord(char) > 127) - wide
+    return math.ceil(max(by_bytes, (narrow - other) / 4 + other / 2.5 + wide / 1.2))
+
+
+def cut(text: str, tokens_max: int, mark: str = " …") -> str:
+    """*text*, shortened at a word so that it counts at most *tokens_max*."""
+    if count(text) <= tokens_max:
+        return text
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count(text[:middle] + mark) <= tokens_max:
+            low = middle
+        else:
+            high = middle - 1
+    kept = text[:low]
+    space = max(kept.rfind(" "), kept.rfind("\n"))
+    if space > low // 2:
+        kept = kept[:space]
+    return kept.rstrip() + mark if kept.strip() else ""

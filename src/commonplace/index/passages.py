@@ -1,0 +1,82 @@
+"""A long text in passages: blocks as their author set them, small enough to embed and to deliver."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+PASSAGE_CHARS_MAX = 900
+EMBEDDED_MAX = 12
+_FENCE = re.compile(r"^\s*(```|~~~)")
+_HEADING = re.compile(r"^#{1,6}\s+(.*)$")
+# A sentence that says what it is starts a passage of its own.
+LABEL = re.compile(
+    r"(?:fix|solution|resolution|remedy|workaround|answer|lesson|prevention|root cause)\s*:", re.IGNORECASE
+)
+_SENTENCE = re.compile(r"(?<=[.!?。])\s+(?=[A-Z0-9`\"'(\[]|[^\x00-\x7f])")
+
+
+class Block(NamedTuple):
+    """A paragraph, list or code block, and the headings it stands under."""
+
+    text: str
+    headings: tuple[str, ...]
+
+
+def blocks(text: str) -> list[Block]:
+    """*text* cut at blank lines and headings; a fenced block stays whole."""
+    found: list[Block] = []
+    headings: list[tuple[int, str]] = []
+    held: list[str] = []
+    fenced = False
+
+    def flush() -> None:
+        joined = "\n".join(held).strip("\n")
+        if joined.strip():
+            found.append(Block(joined, tuple(title for _depth, title in headings)))
+        held.clear()
+
+    for line in text.split("\n"):
+        if _FENCE.match(line):
+            fenced = not fenced
+        heading = None if fenced else _HEADING.match(line)
+        if heading:
+            flush()
+            depth = len(line) - len(line.lstrip("#"))
+            headings[:] = [(known, title) for known, title in headings if known < depth]
+            headings.append((depth, heading.group(1).strip()))
+        elif not line.strip() and not fenced:
+            flush()
+        else:
+            held.append(line)
+    flush()
+    return found
+
+
+def pieces(block: Block, chars_max: int) -> list[Block]:
+    """*block* in parts of at most *chars_max*, cut between lines, else between sentences, else anywhere."""
+    if len(block.text) <= chars_max:
+        return [block]
+    parts = block.text.split("\n") if "\n" in block.text.strip() else _SENTENCE.split(block.text)
+    found: list[str] = []
+    for part in parts:
+        glue = "\n" if "\n" in block.text.strip() else " "
+        if found and len(found[-1]) + len(part) < chars_max and not LABEL.match(part.lstrip("*-• ")):
+            found[-1] += glue + part
+        else:
+            found += [part[start : start + chars_max] for start in range(0, len(part), chars_max)] or [""]
+    return [Block(part, block.headings) for part in found if part.strip()]
+
+
+def to_embed(title: str, text: str) -> list[str]:
+    """The passages of a document that get a vector, each with the title in front so that it stands on its own."""
+    if len(text) <= PASSAGE_CHARS_MAX:
+        return [text]
+    found: list[str] = []
+    for block in (piece for whole in blocks(text) for piece in pieces(whole, PASSAGE_CHARS_MAX)):
+        if found and len(found[-1]) + len(block.text) < PASSAGE_CHARS_MAX:
+            found[-1] += "\n\n" + block.text
+        else:
+            found.append(block.text)
+    head = title.strip().split("\n", 1)[0][:120]
+    return [f"{head}\n{part}" if head and not part.startswith(head) else part for part in found[:EMBEDDED_MAX]]

@@ -1,0 +1,216 @@
+"""Vectors of passages: stored as bytes in the index, searched exactly while few, by their signs first when many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from commonplace.index.document import document
+from commonplace.index.passages import to_embed
+from commonplace.records import from_line
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    from commonplace.index.embedder import Embedder
+    from commonplace.index.store import Store
+
+    Floats = NDArray[float32]
+
+# Up to here every vector is compared; beyond, the sign bits choose who is (bench/latency.py).
+EXACT_MAX = 20_000
+SHORTLIST = 400
+SCALE = 127.0
+
+
+class Vectors:
+    """The vectors of one home, in memory once something asks for similarity."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._model = ""
+        self._last = 0
+        self._keys: Any = None
+        self._bytes: Any = None
+        self._signs: Any = None
+        self._exact: Any = None
+
+    # --- Making them ----------------------------------------------------------------------------------------------
+
+    def embed(self, embedder: Embedder, documents_max: int) -> int:
+        """Give up to *documents_max* documents, newest first, their vectors; returns how many got them."""
+        self.use(embedder.name)
+        waiting = self._store.connection.execute(
+            "SELECT key, raw FROM unembedded JOIN doc USING (key) ORDER BY key DESC LIMIT ?",
+            (documents_max,),
+        ).fetchall()
+        if not waiting:
+            return 0
+        owners: list[int] = []
+        texts: list[str] = []
+        for key, raw in waiting:
+            found = document(from_line(raw))
+            for text in to_embed(found.title, found.text):
+                owners.append(key)
+                texts.append(text)
+        rows = _to_bytes(embedder.encode(texts))
+        with self._store.writing():
+            # Another process may have embedded or dropped some of them meanwhile.
+            marks = ",".join("?" * len(waiting))
+            keys = [key for key, _raw in waiting]
+            query = f"SELECT key FROM unembedded WHERE key IN ({marks})"  # noqa: S608
+            still = {key for (key,) in self._store.connection.execute(query, keys)}
+            made = [(key, row) for key, row in zip(owners, rows, strict=True) if key in still]
+            if self._store.state("model", "") == embedder.name:
+                self._store.connection.executemany("INSERT INTO vector (key, v) VALUES (?, ?)", made)
+                self._store.connection.executemany("DELETE FROM unembedded WHERE key = ?", [(key,) for key in still])
+        return len(waiting)
+
+    def use(self, model: str) -> None:
+        """Vectors of another model are never mixed in: all are made anew."""
+        if self._store.state("model", "") == model:
+            return
+        with self._store.writing():
+            if self._store.state("model", "") != model:
+                self._store.connection.execute("DELETE FROM vector")
+                self._store.connection.execute(
+                    "INSERT OR IGNORE INTO unembedded SELECT doc.key FROM doc JOIN head ON head.key = doc.key"
+                    " WHERE doc.kind NOT IN ('feedback', 'link', 'forget')",
+                )
+                self._store.set_state("model", model)
+
+    # --- Searching them -------------------------------------------------------------------------------------------
+
+    def nearest(self, query: Floats, limit: int) -> dict[int, float]:
+        """The documents with the most similar passages: key → cosine."""
+        import numpy as np  # noqa: PLC0415 (large; loaded with the first vector)
+
+        self._load()
+        if self._keys is None or not len(self._keys):
+            return {}
+        if self._exact is not None:
+            similar = self._exact @ query
+            rows = _top(similar, min(4 * limit, len(similar)))
+            scores = similar[rows]
+        else:
+            rows = self._shortlist(query)
+            scores = (self._bytes[rows].astype(np.float32) / np.float32(SCALE)) @ query
+        return _best_by_key(self._keys[rows], scores, limit)
+
+    def similarity(self, query: Floats, keys: Collection[int]) -> dict[int, float]:
+        """The cosine of each of *keys* that has a vector: its best passage's."""
+        import numpy as np  # noqa: PLC0415
+
+        found = self._of(keys)
+        if not found:
+            return {}
+        scores = np.stack([row for _key, row in found]) @ query
+        return _best_by_key(np.array([key for key, _row in found]), scores, len(keys))
+
+    def first(self, keys: Collection[int]) -> dict[int, Floats]:
+        """The vector of each document's first passage."""
+        found: dict[int, Floats] = {}
+        for key, row in self._of(keys):
+            found.setdefault(key, row)
+        return found
+
+    def _of(self, keys: Collection[int]) -> list[tuple[int, Floats]]:
+        import numpy as np  # noqa: PLC0415
+
+        wanted = list(keys)
+        marks = ",".join("?" * len(wanted))
+        query = f"SELECT key, v FROM vector WHERE key IN ({marks}) ORDER BY row"  # noqa: S608
+        rows = self._store.connection.execute(query, wanted).fetchall()
+        return [(key, np.frombuffer(raw, np.int8).astype(np.float32) / np.float32(SCALE)) for key, raw in rows]
+
+    def _load(self) -> None:
+        """Take over what was embedded since, here or by another process."""
+        import numpy as np  # noqa: PLC0415
+
+        model = str(self._store.state("model", ""))
+        if model != self._model:
+            self._model, self._last, self._keys, self._bytes, self._signs, self._exact = (
+                model,
+                0,
+                None,
+                None,
+                None,
+                None,
+            )
+        rows = self._store.connection.execute(
+            "SELECT row, key, v FROM vector WHERE row > ? ORDER BY row", (self._last,)
+        ).fetchall()
+        if not rows:
+            return
+        self._last = rows[-1][0]
+        keys = np.array([key for _row, key, _v in rows], np.int64)
+        found = np.frombuffer(b"".join(raw for _row, _key, raw in rows), np.int8).reshape(len(rows), -1)
+        self._keys = keys if self._keys is None else np.concatenate([self._keys, keys])
+        self._bytes = found if self._bytes is None else np.concatenate([self._bytes, found])
+        if len(self._keys) <= EXACT_MAX:
+            self._exact = self._bytes.astype(np.float32) / np.float32(SCALE)
+        else:
+            self._exact = None
+            signs = _signs(found if self._signs is not None else self._bytes)
+            self._signs = signs if self._signs is None else np.concatenate([self._signs, signs], axis=1)
+
+    def _shortlist(self, query: Floats) -> Any:  # noqa: ANN401
+        """The rows whose signs differ least from the query's: a scan of 48 bytes a vector instead of 384."""
+        import numpy as np  # noqa: PLC0415
+
+        wanted = _signs(query.reshape(1, -1))[:, 0]
+        distance = np.zeros(self._signs.shape[1], np.uint16)
+        for word, column in zip(wanted, self._signs, strict=True):
+            distance += np.bitwise_count(column ^ word)
+        within = np.cumsum(np.bincount(distance))
+        limit = int(np.searchsorted(within, min(SHORTLIST, len(distance))))
+        return np.flatnonzero(distance <= limit)[: 4 * SHORTLIST]
+
+
+def _to_bytes(vectors: Floats) -> list[bytes]:
+    import numpy as np  # noqa: PLC0415
+
+    return [row.tobytes() for row in np.clip(np.rint(vectors * SCALE), -127, 127).astype(np.int8)]
+
+
+def _signs(vectors: Any) -> Any:  # noqa: ANN401
+    """The signs of each vector as 64-bit words, word by word, so that a scan reads memory in order."""
+    import numpy as np  # noqa: PLC0415
+
+    packed = np.packbits(vectors > 0, axis=1)
+    padded = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))
+    return np.ascontiguousarray(padded.view(np.uint64).T)
+
+
+def _top(scores: Any, count: int) -> Any:  # noqa: ANN401
+    import numpy as np  # noqa: PLC0415
+
+    if count >= len(scores):
+        return np.arange(len(scores))
+    return np.argpartition(-scores, count - 1)[:count]
+
+
+def _best_by_key(keys: Any, scores: Any, limit: int) -> dict[int, float]:  # noqa: ANN401
+    best: dict[int, float] = {}
+    for key, score in sorted(zip(keys.tolist(), scores.tolist(), strict=True), key=lambda pair: (-pair[1], pair[0])):
+        if key not in best:
+            best[key] = score
+            if len(best) >= limit:
+                break
+    return best
+
+
+def missing(store: Store) -> int:
+    (count,) = store.connection.execute("SELECT count(*) FROM unembedded").fetchone()
+    return int(count)
+
+
+def any_stored(store: Store) -> bool:
+    return store.connection.execute("SELECT 1 FROM vector LIMIT 1").fetchone() is not None
+
+
+def stored(store: Store) -> int:
+    (count,) = store.connection.execute("SELECT count(DISTINCT key) FROM vector").fetchone()
+    return int(count)

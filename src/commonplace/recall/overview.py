@@ -1,0 +1,118 @@
+"""Beside answers: the latest records, counts, and why one record is or is not in an answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from commonplace.index.document import UNSEARCHED_KINDS
+from commonplace.index.tokens import query_terms
+from commonplace.recall.search import Fusion, hidden_ids, relevance, wants
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from commonplace.index.index import Index
+    from commonplace.index.store import Row
+    from commonplace.recall.hits import Hit, Query
+
+
+def latest(
+    index: Index,
+    count: int,
+    repos: Collection[str] | None,
+    types: Collection[str] | None,
+    *,
+    archived: bool,
+) -> list[Row]:
+    """The newest visible records of one home."""
+    where, arguments = _where(repos, archived=archived)
+    # More than asked for, since some may be hidden or of another type.
+    rows = index.store.recent(4 * count + 50, f"{where} AND kind != 'note'", arguments)
+    hidden = hidden_ids(index, rows)
+    shown = [row for row in rows if row.id not in hidden]
+    if types is not None:
+        shown = [row for row in shown if row.record.fields.get("event_type") in types]
+    return shown[:count]
+
+
+def counted(indexes: Sequence[Index], repos: Collection[str] | None) -> dict[str, Any]:
+    """How many current records there are: by repository, by kind, lessons by type."""
+    found: dict[str, Counter[str]] = {"repos": Counter(), "kinds": Counter(), "types": Counter()}
+    archived = 0
+    where, arguments = _where(repos, archived=True)
+    marks = ",".join(f"'{kind}'" for kind in sorted(UNSEARCHED_KINDS))
+    for index in indexes:
+        query = (
+            "SELECT repo, kind, archived, json_extract(raw, '$.event_type'), count(*) FROM doc"  # noqa: S608
+            f" JOIN head ON head.key = doc.key WHERE kind NOT IN ({marks}) AND {where} GROUP BY 1, 2, 3, 4"
+        )
+        for repo, kind, is_archived, event_type, count in index.store.column(query, arguments):
+            number = int(str(count))
+            if is_archived:
+                archived += number
+                continue
+            found["repos"][str(repo)] += number
+            found["kinds"][str(kind)] += number
+            if event_type:
+                found["types"][str(event_type)] += number
+    ordered = {name: dict(counter.most_common()) for name, counter in found.items()}
+    return {"records": sum(found["kinds"].values()), "archived": archived, **ordered}
+
+
+def explained(
+    indexes: Sequence[Index],
+    query: Query,
+    ident: str,
+    ranking: Sequence[Hit],
+    answered: Sequence[Hit],
+    fusion: Fusion,
+) -> dict[str, Any]:
+    """The verdict in a sentence, and every figure behind it."""
+    wanted = query_terms(query.text)
+    statistics = [index.text.statistics(wanted) for index in indexes]
+    place = next((n for n, hit in enumerate(ranking, 1) if hit.id == ident), None)
+    hit = ranking[place - 1] if place else None
+    rank = next((n for n, hit in enumerate(answered, 1) if hit.id == ident), None)
+    found: dict[str, Any] = {"id": ident, "query": query.text, "in_answer": rank is not None, "place": place, "why": {}}
+    if hit is not None:
+        value = relevance(hit, wanted, statistics[hit.key[0]])
+        best = max(relevance(other, wanted, statistics[other.key[0]]) for other in ranking[:20])
+        floor = max(fusion.relevance_min, fusion.relevance_share_min * best)
+        found |= {
+            "score": hit.score,
+            "relevance": round(value, 4),
+            "relevance_floor": round(floor, 4),
+            "why": dict(hit.why),
+        }
+        if rank is not None:
+            found["verdict"] = f"it is number {rank} of the answer"
+        elif value < floor:
+            found["verdict"] = f"it is not relevant enough: {value:.2f}, and {floor:.2f} is needed"
+        elif place is not None and place > query.limit:
+            found["verdict"] = f"it is in place {place}, behind the limit of {query.limit} or behind others like it"
+        else:
+            found["verdict"] = "one that says the same stands for it, or the tokens did not suffice"
+        return found
+    found["verdict"] = _absence(indexes, query, ident)
+    return found
+
+
+def _absence(indexes: Sequence[Index], query: Query, ident: str) -> str:
+    for index in indexes:
+        keys = [int(str(key)) for (key,) in index.store.column("SELECT key FROM head WHERE id = ?", (ident,))]
+        for row in index.store.rows(keys).values():
+            if row.id in hidden_ids(index, [row]):
+                return "it was forgotten, or something newer supersedes it"
+            if row.archived and not query.archived:
+                return "it is in the archive; `--all` searches there too"
+            if not wants(row, query):
+                return "the filters leave it out (repository, kind, type, tag, agent, date)"
+    return "neither its words nor its meaning bring it near the question"
+
+
+def _where(repos: Collection[str] | None, *, archived: bool) -> tuple[str, tuple[object, ...]]:
+    parts = [] if archived else ["archived = 0"]
+    if repos is not None:
+        parts.append(f"repo IN ({','.join('?' * len(repos))})")
+    return " AND ".join(parts) or "1", tuple(repos or ())

@@ -1,0 +1,351 @@
+"""Recall itself: from a question to ranked hits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.index.document import document
+from commonplace.index.tokens import query_terms, terms
+from commonplace.recall import priors, same
+from commonplace.recall.hits import Hit, Query
+from commonplace.records import OUTCOMES, Lesson, Rate, parse_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from commonplace.index.index import Index
+    from commonplace.index.store import Row
+    from commonplace.index.text import Statistics
+    from commonplace.recall.priors import Weights
+
+CANDIDATES = 100
+CANDIDATES_MAX = 6400
+# How many of the best are looked at closely: compared with one another and with the question.
+CLOSE = 20
+# Rows are fetched and weighed so many at a time, best first; priors rarely lift anything from further down.
+PAGE = 50
+QUERY_CHARS_MAX = 4000
+
+
+class Fusion(NamedTuple):
+    """How the two engines are weighed, and when a hit is relevant enough (docs/decisions/0006-ranking.md)."""
+
+    dense: float = 0.35
+    relevance_min: float = 0.2
+    relevance_share_min: float = 0.3
+    # Whether what says the same is folded; off only to measure what that gives.
+    fold_same: bool = True
+
+
+class Proposal(NamedTuple):
+    """A document either engine proposes: its home, its key and what the engines think of it."""
+
+    book: int
+    key: int
+    words: float
+    meaning: float | None
+    fused: float
+
+
+class Found(NamedTuple):
+    """The hits, and what else there is to say."""
+
+    hits: list[Hit]
+    considered: int
+    statistics: list[Statistics]
+
+
+def search(
+    indexes: Sequence[Index],
+    query: Query,
+    vector: Any,  # noqa: ANN401 (a NumPy array or nothing)
+    uses: Mapping[str, int],
+    weights: Weights,
+    fusion: Fusion,
+) -> Found:
+    """Rank what the indexes hold about *query*, most useful first."""
+    wanted = query_terms(query.text[:QUERY_CHARS_MAX])
+    statistics = [index.text.statistics(wanted) for index in indexes]
+    proposals, ranked = _ranked(indexes, query, wanted, statistics, vector, uses, weights, fusion)
+    if not query.cutoff:
+        return Found(ranked[: query.limit], len(proposals), statistics)
+    close = [replace(hit, terms=_terms(hit)) for hit in ranked[: max(CLOSE, query.limit)]]
+    chosen = _relevant(close, wanted, statistics, fusion)
+    if fusion.fold_same:
+        chosen = same.in_force(_with_vectors(indexes, same.collapsed(chosen)[: 2 * query.limit]))
+    hits = [_stale_marked(hit, query) for hit in chosen[: query.limit]]
+    return Found(hits, len(proposals), statistics)
+
+
+def _ranked(
+    indexes: Sequence[Index],
+    query: Query,
+    wanted: Mapping[str, float],
+    statistics: Sequence[Statistics],
+    vector: Any,  # noqa: ANN401
+    uses: Mapping[str, int],
+    weights: Weights,
+    fusion: Fusion,
+) -> tuple[list[Proposal], list[Hit]]:
+    """All proposals, and those of the best that may be shown, weighed with their priors."""
+    newest = _newest(indexes)
+    enough = max(CLOSE, query.limit) + PAGE // 2
+    limit = max(CANDIDATES, 2 * query.limit)
+    while True:
+        proposals, more = _proposals(indexes, query, wanted, statistics, vector, fusion, limit)
+        hits: list[Hit] = []
+        for start in range(0, len(proposals), PAGE):
+            hits += _weighed(indexes, proposals[start : start + PAGE], query, uses, newest, weights)
+            if len(hits) >= enough:
+                break
+        # Filters may have taken nearly all of them; look further while there is more.
+        if len(hits) >= min(enough, 2 * query.limit) or not more or limit >= CANDIDATES_MAX:
+            hits.sort(key=lambda hit: (-hit.score, hit.key))
+            return proposals, _unique(hits)
+        limit *= 4
+
+
+# --- Candidates ---------------------------------------------------------------------------------------------------
+
+
+def _proposals(
+    indexes: Sequence[Index],
+    query: Query,
+    wanted: Mapping[str, float],
+    statistics: Sequence[Statistics],
+    vector: Any,  # noqa: ANN401
+    fusion: Fusion,
+    limit: int,
+) -> tuple[list[Proposal], bool]:
+    """What both engines propose, best first, and whether they could propose more.
+
+    Each engine's score counts as a share of its best, weighed. What has no vector yet is judged by its words alone.
+    """
+    words: dict[tuple[int, int], float] = {}
+    meaning: dict[tuple[int, int], float] = {}
+    more = False
+    for book, index in enumerate(indexes):
+        lexical = index.text.match(wanted, statistics[book], repos=query.repos, kinds=query.kinds, limit=limit)
+        words |= {(book, key): score for key, score in lexical}
+        more = more or len(lexical) >= limit
+        if vector is not None:
+            near = index.vectors.nearest(vector, limit)
+            near |= index.vectors.similarity(vector, [key for key, _score in lexical if key not in near])
+            meaning |= {(book, key): cosine for key, cosine in near.items()}
+            more = more or (query.repos is not None and len(near) >= limit)
+    best_words = max(words.values(), default=0.0) or 1.0
+    best_meaning = max(meaning.values(), default=0.0) or 1.0
+    weight = fusion.dense if vector is not None else 0.0
+    found = []
+    for book, key in words.keys() | meaning.keys():
+        lexical_share = words.get((book, key), 0.0) / best_words
+        cosine = meaning.get((book, key))
+        dense_share = lexical_share if cosine is None else max(0.0, cosine) / best_meaning
+        fused = (1 - weight) * lexical_share + weight * dense_share
+        found.append(Proposal(book, key, words.get((book, key), 0.0), cosine, fused))
+    found.sort(key=lambda one: (-one.fused, one.book, one.key))
+    return found, more
+
+
+def _weighed(
+    indexes: Sequence[Index],
+    proposals: Sequence[Proposal],
+    query: Query,
+    uses: Mapping[str, int],
+    newest: datetime,
+    weights: Weights,
+) -> list[Hit]:
+    """Those of *proposals* that are current, visible and wanted, as hits with their priors."""
+    hits: list[Hit] = []
+    for book, index in enumerate(indexes):
+        mine = {one.key: one for one in proposals if one.book == book}
+        rows = {key: row for key, row in index.store.rows(mine).items() if wants(row, query)}
+        hidden = hidden_ids(index, rows.values())
+        feedback = _feedback(index, [row.id for row in rows.values()])
+        hits += [
+            _scored(mine[key], row, query, feedback.get(row.id, _NO_FEEDBACK), uses.get(row.id, 0), newest, weights)
+            for key, row in rows.items()
+            if row.id not in hidden
+        ]
+    return hits
+
+
+def wants(row: Row, query: Query) -> bool:
+    record = row.record
+    return not (
+        (row.archived and not query.archived)
+        or (query.repos is not None and row.repo not in query.repos)
+        or (query.kinds is not None and row.kind not in query.kinds)
+        or (query.types is not None and record.fields.get("event_type") not in query.types)
+        or (query.tags and not query.tags & {tag.lower() for tag in record.tags})
+        or (query.agent is not None and record.agent_id != query.agent)
+        or (query.since and record.timestamp < query.since)
+        # Notes are their agent's own.
+        or (row.kind == "note" and record.agent_id != (query.agent or query.asking))
+    )
+
+
+def hidden_ids(index: Index, rows: Collection[Row]) -> set[str]:
+    """Ids that were forgotten, derive from something forgotten, or are superseded."""
+    wanted = {row.id: row for row in rows}
+    if not wanted:
+        return set()
+    forgotten = _forgotten(index, wanted)
+    superseded = {
+        str(target)
+        for ident, rel, target in _edges(index, "to", wanted, ("supersedes",))
+        if rel == "supersedes" and not _forgotten_ids(index, [ident])
+    }
+    superseded |= {ident for ident, _rel, _target in _edges(index, "of", wanted, ("superseded_by",))}
+    return forgotten | superseded | _resting_on_forgotten(index, wanted)
+
+
+def _forgotten(index: Index, wanted: Mapping[str, Row]) -> set[str]:
+    """Those whose forgetting stands behind their last line."""
+    found: set[str] = set()
+    for of, log, place in _in_chunks(
+        index, "SELECT of, log, place FROM doc WHERE kind = 'forget' AND of IN ({})", wanted
+    ):
+        row = wanted[str(of)]
+        if row.log != log or int(place) > row.place:
+            found.add(str(of))
+    return found
+
+
+def _forgotten_ids(index: Index, ids: Collection[str]) -> set[str]:
+    keys = [key for (key,) in _in_chunks(index, "SELECT key FROM head WHERE id IN ({})", ids)]
+    rows = index.store.rows(int(key) for key in keys)
+    return _forgotten(index, {row.id: row for row in rows.values()})
+
+
+def _resting_on_forgotten(index: Index, ids: Collection[str], depth: int = 5) -> set[str]:
+    """Those of *ids* that derive, in a few steps, from something forgotten."""
+    sources: dict[str, set[str]] = {}
+    for ident, _rel, source in _edges(index, "of", ids, ("derived_from",)):
+        sources.setdefault(ident, set()).add(source)
+    if not sources or depth == 0:
+        return set()
+    below = {source for found in sources.values() for source in found}
+    lost = _forgotten_ids(index, below) | _resting_on_forgotten(index, below, depth - 1)
+    return {ident for ident, found in sources.items() if found & lost}
+
+
+def _edges(index: Index, end: str, ids: Collection[str], relations: Sequence[str]) -> list[tuple[str, str, str]]:
+    rels = ",".join(f"'{rel}'" for rel in relations)
+    rows = _in_chunks(index, f'SELECT of, rel, "to" FROM edge WHERE "{end}" IN ({{}}) AND rel IN ({rels})', ids)  # noqa: S608
+    return [(str(of), str(rel), str(to)) for of, rel, to in rows]
+
+
+def _in_chunks(index: Index, query: str, values: Collection[str]) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = []
+    wanted = list(values)
+    for start in range(0, len(wanted), 500):
+        some = wanted[start : start + 500]
+        found += index.store.column(query.format(",".join("?" * len(some))), some)
+    return found
+
+
+# --- Scores -------------------------------------------------------------------------------------------------------
+
+
+def _scored(
+    found: Proposal,
+    row: Row,
+    query: Query,
+    feedback: Mapping[str, int],
+    uses: int,
+    newest: datetime,
+    weights: Weights,
+) -> Hit:
+    rate = _rate(row, feedback)
+    factors = priors.factors(row, query, rate, feedback, uses, newest, weights)
+    why = {"words": round(found.words, 4)}
+    if found.meaning is not None:
+        why["meaning"] = round(found.meaning, 4)
+    why |= {"fused": round(found.fused, 4), **factors}
+    score = found.fused
+    for factor in factors.values():
+        score *= factor
+    return Hit(row.record, row.repo, round(score, 6), why, rate=rate, key=(found.book, row.key), uses=uses)
+
+
+_NO_FEEDBACK = dict.fromkeys(OUTCOMES, 0)
+
+
+def _feedback(index: Index, ids: Collection[str]) -> dict[str, dict[str, int]]:
+    """How often each of *ids* was said to have worked, failed, been wrong or stale."""
+    found: dict[str, dict[str, int]] = {}
+    for of, outcome in _in_chunks(index, "SELECT of, outcome FROM doc WHERE outcome IS NOT NULL AND of IN ({})", ids):
+        counts = found.setdefault(str(of), dict(_NO_FEEDBACK))
+        counts[str(outcome)] = counts.get(str(outcome), 0) + 1
+    return found
+
+
+def _rate(row: Row, feedback: Mapping[str, int]) -> Rate | None:
+    stated = row.record.success_rate if isinstance(row.record, Lesson) else ""
+    base = parse_rate(stated) if stated else Rate(0, 0)
+    tried = base.tried + feedback["worked"] + feedback["failed"]
+    return Rate(base.worked + feedback["worked"], tried) if tried else None
+
+
+def _newest(indexes: Sequence[Index]) -> datetime:
+    times = [str(time) for index in indexes for (time,) in index.store.column("SELECT max(timestamp) FROM doc") if time]
+    return datetime.fromisoformat(max(times, default="1970-01-01T00:00:00Z"))
+
+
+def _unique(hits: list[Hit]) -> list[Hit]:
+    """One hit an id: the nearest home's."""
+    seen: set[str] = set()
+    return [hit for hit in hits if not (hit.id in seen or seen.add(hit.id))]  # type: ignore[func-returns-value]
+
+
+# --- Relevance ----------------------------------------------------------------------------------------------------
+
+
+def _relevant(
+    hits: Sequence[Hit], wanted: Mapping[str, float], statistics: Sequence[Statistics], fusion: Fusion
+) -> list[Hit]:
+    """Those that answer: enough of the question's weight in words or meaning, and not far behind the best."""
+    judged = [(hit, relevance(hit, wanted, statistics[hit.key[0]])) for hit in hits]
+    best = max((value for _hit, value in judged), default=0.0)
+    floor = max(fusion.relevance_min, fusion.relevance_share_min * best)
+    return [replace(hit, why={**hit.why, "relevance": round(value, 4)}) for hit, value in judged if value >= floor]
+
+
+def relevance(hit: Hit, wanted: Mapping[str, float], statistics: Statistics) -> float:
+    """How much of the question a hit covers, from 0 to about 1, whatever else was found."""
+    covered = coverage(hit.terms or _terms(hit), wanted, statistics)
+    cosine = hit.why.get("meaning")
+    return covered if cosine is None else 0.5 * covered + 0.5 * max(0.0, cosine)
+
+
+def _terms(hit: Hit) -> frozenset[str]:
+    return frozenset(terms(document(hit.record).text))
+
+
+def coverage(said: frozenset[str], wanted: Mapping[str, float], statistics: Statistics) -> float:
+    """The share of the question's terms, weighed by rarity, that the record says. Terms nobody says weigh most."""
+    whole = sum(weight * statistics.idf(term) for term, weight in wanted.items())
+    return (
+        sum(weight * statistics.idf(term) for term, weight in wanted.items() if term in said) / whole if whole else 0.0
+    )
+
+
+def _with_vectors(indexes: Sequence[Index], hits: Sequence[Hit]) -> list[Hit]:
+    if not any("meaning" in hit.why for hit in hits):
+        return list(hits)
+    vectors: dict[tuple[int, int], Any] = {}
+    for book, index in enumerate(indexes):
+        keys = [hit.key[1] for hit in hits if hit.key[0] == book]
+        vectors |= {(book, key): row for key, row in index.vectors.first(keys).items()}
+    return [replace(hit, vector=vectors.get(hit.key)) for hit in hits]
+
+
+def _stale_marked(hit: Hit, query: Query) -> Hit:
+    """A hit that names files which are gone from the repository it is about says so."""
+    if query.root is None or hit.repo != query.here:
+        return hit
+    missing = priors.missing_files(document(hit.record).text, query.root)
+    return replace(hit, marks=(*hit.marks, f"stale: {', '.join(missing[:3])} is gone")) if missing else hit

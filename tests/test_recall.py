@@ -1,0 +1,425 @@
+"""Recall: the right memory first, nothing else, within its bound, and the same answer every time."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from commonplace.compose import tokens
+from commonplace.errors import UsageError
+from commonplace.memory import Memory
+from commonplace.recall.priors import Weights, wilson
+from commonplace.records import Rate
+from conftest import git
+
+TOPICS = [
+    "npm install fails with EACCES",
+    "docker layer cache is not used",
+    "pytest fixture leaks a database",
+    "nginx answers 502 behind the proxy",
+    "postgres deadlock on concurrent update",
+]
+LONG = (
+    "# Watcher loops\n\n## Problem\n\nThe watcher rebuilds for ever. "
+    + "It was a long afternoon and many things were tried. " * 60
+    + '\n\n## Solution\n\nExclude the generated folder:\n\n```json\n{"exclude": ["dist/"]}\n```\n\n## Related\n\nNothing.\n'
+)
+
+
+def quiet(home: Path) -> Memory:
+    """A memory by words only: what is tested here does not need the model, and starts faster."""
+    memory = Memory.open(home)
+    memory.settings._values["embedder.kind"] = "none"
+    return memory
+
+
+@pytest.fixture
+def words(own_home: Path) -> Any:
+    with quiet(own_home) as memory:
+        yield memory
+
+
+def logged(memory: Memory, lesson: str, **more: Any) -> str:
+    given_fields = {"repo": "app", "event_type": "error", "timestamp": "2026-03-01T00:00:00Z", "lesson": lesson, **more}
+    return memory.log(**given_fields).id
+
+
+def filled(memory: Memory, count: int = 60) -> None:
+    memory.append(
+        {"repo": f"repo{n % 3}", "event_type": "error", "context": f"{TOPICS[n % 5]} in module {n}", "success_rate": f"{n % 4}/4",
+         "lesson": f"Case {n}: fixed by step {n * 7 % 31} of the runbook for service s{n}", "tags": [TOPICS[n % 5].split()[0]],
+         "timestamp": f"2026-0{n % 9 + 1}-1{n % 9}T00:00:00Z"}
+        for n in range(count)
+    )  # fmt: skip
+
+
+def ids(memory: Memory, query: str, **more: Any) -> list[str]:
+    return [hit.id for hit in memory.recall(query, **more).hits]
+
+
+# --- The form -----------------------------------------------------------------------------------------------------
+
+
+def test_the_answer_has_the_form_of_the_seed(words: Memory) -> None:
+    ident = logged(
+        words, "Run `sudo chown -R $USER .` first", context="npm install → EACCES", success_rate="9/10",
+        timestamp="2025-10-28T04:58:01Z",
+    )  # fmt: skip
+
+    assert words.recall("npm install permission error EACCES").text == (
+        "**Relevant Memories (1):**\n\n"
+        f"1. [2025-10-28] npm install → EACCES: Run `sudo chown -R $USER .` first (9/10 success) [{ident}]"
+    )
+
+
+def test_it_says_when_nothing_is_known(words: Memory) -> None:
+    filled(words)
+
+    found = words.recall("how do I knead sourdough bread in winter")
+
+    assert (found.hits, found.text) == ([], "No relevant memories.")
+
+
+def test_a_hit_tells_every_factor(words: Memory) -> None:
+    filled(words)
+
+    (hit, *_rest) = words.recall("docker layer cache", files=["module"]).hits
+
+    assert {"words", "fused", "relevance"} <= hit.why.keys()
+    assert hit.kind == "lesson"
+    assert hit.text.startswith("[2026-")
+
+
+def test_a_long_memory_is_delivered_as_what_to_do(words: Memory) -> None:
+    logged(words, LONG)
+
+    text = words.recall("watcher rebuilds for ever", tokens_max=150).text
+
+    assert '{"exclude": ["dist/"]}' in text
+    assert text.index("Watcher loops") < text.index("Exclude the generated folder")
+    assert text.count("long afternoon") == 0 or text.index("Exclude") < text.index("long afternoon")
+
+
+@given(
+    st.lists(st.text(min_size=1, max_size=400).filter(str.strip), min_size=1, max_size=5),
+    st.integers(0, 400),
+)
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_answer_is_longer_than_its_bound(
+    tmp_path_factory: pytest.TempPathFactory, lessons: list[str], bound: int
+) -> None:
+    with quiet(tmp_path_factory.mktemp("any") / "home") as memory:
+        for lesson in lessons:
+            said = f"kettle {lesson}".replace("\x00", "").encode("utf-8", "ignore").decode()
+            memory.log(repo="app", event_type="error", lesson=said)
+        found = memory.recall("kettle", tokens_max=bound)
+
+    assert found.tokens == tokens.count(found.text) <= bound
+    assert math.ceil(len(found.text.encode()) / 4) <= bound
+
+
+# --- What comes first ---------------------------------------------------------------------------------------------
+
+
+def test_proven_beats_lucky_and_lucky_beats_failing(words: Memory) -> None:
+    by_rate = {
+        rate: logged(words, f"flaky login test: apply remedy {name} to the session store", success_rate=rate)
+        for rate, name in (("1/1", "alpha"), ("19/20", "bravo"), ("1/9", "charlie"))
+    }
+
+    found = ids(words, "flaky login test session store", cutoff=False)
+
+    assert found == [by_rate["19/20"], by_rate["1/1"], by_rate["1/9"]]
+
+
+def test_the_lower_bound_knows_how_much_was_tried() -> None:
+    assert wilson(Rate(9, 10)) > wilson(Rate(1, 1)) > wilson(Rate(1, 2)) > wilson(Rate(0, 5)) >= 0
+
+
+def test_what_was_said_to_be_wrong_or_stale_sinks(words: Memory) -> None:
+    first = logged(words, "deploy with the blue script on friday")
+    second = logged(words, "deploy with the green script on monday")
+    before = ids(words, "deploy with the script", cutoff=False)
+    assert set(before) == {first, second}
+
+    words.feedback(before[0], "wrong")
+
+    assert ids(words, "deploy with the script", cutoff=False) == before[::-1]
+
+
+def test_feedback_moves_the_rate_that_is_shown(words: Memory) -> None:
+    ident = logged(words, "clear the gradle cache", success_rate="9/10")
+    for _ in range(3):
+        words.feedback(ident, "worked")
+    words.feedback(ident, "failed")
+
+    assert "(12/14 success)" in words.recall("gradle cache").text
+
+
+def test_a_changed_rule_shadows_the_old_one_without_a_link(words: Memory) -> None:
+    old = logged(words, "Convention: name test files with the suffix _test.py", timestamp="2026-01-05T00:00:00Z")
+    new = logged(
+        words, "Convention: name test files with the prefix test_ from now on", timestamp="2026-06-05T00:00:00Z"
+    )
+
+    found = words.recall("convention for naming test files")
+
+    assert [hit.id for hit in found.hits] == [new, old]
+    assert "superseded" in found.hits[1].text
+    assert "superseded" not in found.hits[0].text
+
+
+def test_near_duplicates_collapse_to_the_best_proven(words: Memory) -> None:
+    logged(words, "restart the quokka daemon after midnight", success_rate="1/5")
+    best = logged(words, "Restart the quokka daemon after midnight!", success_rate="9/9", context=" ")
+
+    assert ids(words, "quokka daemon restart") == [best]
+
+
+def test_superseded_and_forgotten_memories_are_out(words: Memory) -> None:
+    old, new = logged(words, "use the kettle service v1"), logged(words, "use the kettle service v2")
+    gone = logged(words, "use the kettle service v0")
+    words.log(kind="link", of=new, to=old, rel="supersedes", repo="app")
+    words.forget(gone)
+
+    assert ids(words, "kettle service", cutoff=False) == [new]
+
+
+def test_what_derives_from_the_forgotten_is_out(words: Memory) -> None:
+    source = logged(words, "the kettle boils over")
+    words.log(kind="pattern", pattern="kettles boil over when full", source_episodes=[source], repo="app")
+    words.forget(source)
+
+    assert ids(words, "kettle", cutoff=False) == []
+
+
+def test_files_in_hand_lift_what_names_them(words: Memory) -> None:
+    logged(words, "the retry helper swallows errors in src/net/other.py")
+    wanted = logged(words, "the retry helper swallows errors in src/net/retry.py")
+
+    assert ids(words, "retry helper swallows errors", files=["src/net/retry.py"], cutoff=False)[0] == wanted
+
+
+def test_a_memory_that_names_files_which_are_gone_is_marked(tmp_path: Path) -> None:
+    root = tmp_path / "app"
+    (root / "src").mkdir(parents=True)
+    git("init", "-q", cwd=root)
+    (root / "src" / "here.py").write_text("")
+    with Memory.open(tmp_path / "home", cwd=root) as memory:
+        memory.settings._values["embedder.kind"] = "none"
+        for name in ("here", "gone"):
+            memory.log(event_type="error", lesson=f"the {name} parser in src/{name}.py needs a flush")
+        texts = {hit.record.fields["lesson"].split()[1]: hit.text for hit in memory.recall("parser needs a flush").hits}
+
+    assert "stale: src/gone.py is gone" in texts["gone"]
+    assert "stale" not in texts["here"]
+
+
+def test_identifiers_are_found_whole_and_in_parts(words: Memory) -> None:
+    filled(words)
+    ident = logged(words, "the cache in getUserById must be keyed by tenant")
+
+    assert ids(words, "getUserById")[0] == ident
+    assert ids(words, "user by id cache tenant")[0] == ident
+
+
+def test_any_kind_is_searched_nodes_by_every_string_of_their_payload(words: Memory) -> None:
+    payload = {"definition": "Substitution failure", "examples": ["enable_if on the zebrafish overload"]}
+    words.log(kind="concept", id="skill.cpp.sfinae", label="SFINAE", payload=payload, repo="cpp")
+    words.log(kind="episode", task_id="t1", context={"goal": "Implement the walrus endpoint"}, repo="cpp")
+
+    assert ids(words, "zebrafish overload") == ["skill.cpp.sfinae"]
+    assert len(ids(words, "walrus endpoint", kinds=["episode"])) == 1
+    assert ids(words, "walrus endpoint", kinds=["lesson"]) == []
+
+
+# --- What narrows -------------------------------------------------------------------------------------------------
+
+
+def test_filters_let_nothing_else_through(words: Memory) -> None:
+    filled(words)
+    logged(words, "docker layer cache tip of another agent", agent_id="other", tags=["special"], event_type="success")
+
+    assert {hit.repo for hit in words.recall("docker layer cache", repo="repo1", limit=10, cutoff=False).hits} == {
+        "repo1"
+    }
+    assert len(ids(words, "docker layer cache", agent="other", cutoff=False)) == 1
+    assert len(ids(words, "docker layer cache", tags=["Special"], cutoff=False)) == 1
+    assert len(ids(words, "docker layer cache", types=["success"], cutoff=False)) == 1
+    since = words.recall("docker layer cache", since="2026-06-01", limit=20, cutoff=False).hits
+    assert since
+    assert all(hit.timestamp >= "2026-06-01" for hit in since)
+
+
+def test_the_archive_is_searched_only_when_asked(words: Memory, own_home: Path) -> None:
+    words.settings._values |= {"rotation.lines_max": 2, "rotation.move": 2}
+    old = logged(words, "the kettle rule of old")
+    for number in range(4):
+        logged(words, f"something else {number}")
+    words.maintain()
+
+    assert ids(words, "kettle rule") == []
+    assert ids(words, "kettle rule", archived=True) == [old]
+
+
+@given(st.integers(1, 9), st.sampled_from(["docker layer cache", "postgres deadlock", "runbook for service s7", "npm"]))
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_as_of_equals_a_store_that_stopped_then(
+    tmp_path_factory: pytest.TempPathFactory, month: int, query: str
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    moment = f"2026-0{month}-15"
+    with quiet(folder / "whole") as whole, quiet(folder / "stopped") as stopped:
+        filled(whole)
+        stopped.append(record for record in whole.records() if record.timestamp <= f"{moment}T23:59:59Z")
+        answered = whole.recall(query, as_of=moment, limit=10).text
+        if list(stopped.records()):
+            assert answered == stopped.recall(query, limit=10).text
+        else:
+            assert answered == "No relevant memories."
+
+
+def test_as_of_brings_back_what_a_later_version_replaced(words: Memory) -> None:
+    logged(words, "kettle port is 8080", id="rule", timestamp="2026-01-01T00:00:00Z")
+    logged(words, "kettle port is 9090", id="rule", timestamp="2026-05-01T00:00:00Z")
+
+    assert "8080" in words.recall("kettle port", as_of="2026-02-01").text
+    assert "9090" in words.recall("kettle port").text
+
+
+# --- The same every time ------------------------------------------------------------------------------------------
+
+
+def test_the_same_home_and_question_give_the_same_bytes(words: Memory, own_home: Path, tmp_path: Path) -> None:
+    filled(words)
+    first = words.recall("docker layer cache", limit=10).text
+    words.close()
+    shutil.copytree(own_home, tmp_path / "copy", ignore=shutil.ignore_patterns(".index", ".state"))
+
+    with quiet(tmp_path / "copy") as copy:
+        assert copy.recall("docker layer cache", limit=10).text == first
+
+
+def test_usage_is_counted_beside_the_log_never_in_it(words: Memory, own_home: Path) -> None:
+    ident = logged(words, "the kettle rule")
+    before = (own_home / "log" / "app.jsonl").read_bytes()
+
+    for _ in range(3):
+        words.recall("kettle rule")
+
+    assert (own_home / "log" / "app.jsonl").read_bytes() == before
+    described = words.describe(ident)
+    assert described["usage_count"] == 3
+    assert described["last_used"].endswith("Z")
+
+
+def test_erasing_takes_the_usage_along(words: Memory, own_home: Path) -> None:
+    ident = logged(words, "the xylophonist rule")
+    words.recall("xylophonist")
+
+    assert words.erase(ident).left_in == []
+    assert not any(b"xylophonist" in path.read_bytes() for path in own_home.rglob("*") if path.is_file())
+
+
+def test_every_prior_is_bounded() -> None:
+    weights = Weights()
+    assert all(0 <= weight <= 0.5 for name, weight in weights._asdict().items() if name != "half_life_days")
+
+
+# --- Odd questions ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "query",
+    ['"', "AND OR NOT", "foo:bar", "(((", "a*b^2~", "NEAR(a b)", "' OR 1=1 --", "../../etc/passwd", "🚀 déjà vu", "مرحبا",
+     "日本語のエラー", "the of and", "x" * 5000, "-", "\\", "[a-z]+", "E0308", "\ud800", "a" * 1_000_000, "body:x AND repo:y"],
+)  # fmt: skip
+def test_no_question_breaks_it(words: Memory, query: str) -> None:
+    filled(words, 10)
+
+    assert words.recall(query).text
+
+
+def test_an_empty_question_gets_a_sentence(words: Memory) -> None:
+    with pytest.raises(UsageError, match="nothing to look for"):
+        words.recall("  ")
+    with pytest.raises(UsageError):
+        words.recall("x", limit=0)
+    with pytest.raises(UsageError, match="date"):
+        words.recall("x", since="soonish")
+
+
+# --- The command --------------------------------------------------------------------------------------------------
+
+
+def test_the_quick_reader_knows_exactly_the_flags_of_the_recall_command() -> None:
+    import typer.main
+
+    from commonplace import cli
+    from commonplace.cli.app import app
+
+    command = typer.main.get_command(app).commands["recall"]  # type: ignore[attr-defined]
+    flags = {name for parameter in command.params for name in parameter.opts if name.startswith("--")}
+
+    assert flags - {"--help"} == {*cli.RECALL_FLAGS, *cli.RECALL_SWITCHES}
+
+
+def test_the_command_asks_this_repository_unless_told_otherwise(commonplace: Any, tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    git("init", "-q", cwd=root)
+    commonplace("log", "--type", "error", "--lesson", "the kettle of this repository", cwd=root)
+    commonplace("log", "--type", "error", "--lesson", "the kettle by its plain name", "--repo", "shop", cwd=root)
+    commonplace("log", "--type", "error", "--lesson", "the kettle of another", "--repo", "other", cwd=root)
+
+    here = json.loads(commonplace("recall", "kettle", "--json", cwd=root).stdout)
+    everywhere = json.loads(commonplace("recall", "kettle", "--json", "--all-repos", cwd=root).stdout)
+
+    assert len(here["hits"]) == 2
+    assert len(everywhere["hits"]) == 3
+    assert here["tokens"] <= 500
+
+
+def test_the_command_lists_the_latest_and_counts(commonplace: Any) -> None:
+    for number in range(3):
+        commonplace(
+            "log",
+            "--type",
+            "learned",
+            "--lesson",
+            f"thing {number}",
+            "--timestamp",
+            f"2026-01-0{number + 1}",
+            "--repo",
+            "a",
+        )
+
+    assert (
+        commonplace("recall", "--recent", "2", "--all-repos").stdout.splitlines()[0].startswith("[2026-01-03] thing 2")
+    )
+    assert "3 records" in commonplace("recall", "--stats", "--all-repos").stdout
+
+
+def test_the_command_explains_and_says_why(commonplace: Any) -> None:
+    ident = commonplace("log", "--type", "error", "--lesson", "kettle rule", "--repo", "a").stdout.strip()
+    other = commonplace("log", "--type", "error", "--lesson", "nothing alike", "--repo", "a").stdout.strip()
+
+    assert "fused" in commonplace("recall", "kettle", "--all-repos", "--explain").stderr
+    assert "number 1 of the answer" in commonplace("why", "kettle rule", ident).stdout
+    assert json.loads(commonplace("why", "kettle rule", other, "--json").stdout)["in_answer"] is False
+
+
+@pytest.mark.parametrize("arguments", [["--limit", "many"], ["--repo", "x", "--all-repos"], ["--tokens", "-3"], []])
+def test_bad_flags_of_recall_get_a_sentence(commonplace: Any, arguments: list[str]) -> None:
+    done = commonplace("recall", *(["kettle"] if arguments else []), *arguments)
+
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.strip()
