@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import urllib.request
 from typing import TYPE_CHECKING, Any, Protocol
 
 from commonplace.errors import EmbedderUnavailable
@@ -51,6 +50,8 @@ class HttpEmbedder:
         return normalised
 
     def _ask(self, texts: list[str]) -> list[list[float]]:
+        import urllib.request  # noqa: PLC0415 (slow to load, and hardly anybody asks a service)
+
         headers = {
             "Content-Type": "application/json",
             **({"Authorization": f"Bearer {self._key}"} if self._key else {}),
