@@ -284,34 +284,72 @@ def test_what_is_not_suspicious_is_never_changed(fields: dict[str, object]) -> N
     assert suspicious(to_line(fields)) or (clean is fields and not found)
 
 
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "a",
-        "password=",
-        'password="',
-        "auth:",
-        "token is ",
-        "sk-",
-        "eyJ",
-        "://:",
-        "<private>",
+# What the regexes are made of: each repetition, each thing that may or may not be there, each start of a match.
+SLOW = [
+    *["a", "A", "0", "a0", "-", "_", ".", " ", "=", ":", "'", "`", "\n", "\\", "\\n", "a.", "a::", ".a", "AAAA "],
+    *["password=", 'password="', "password='\\\"", 'password=\\"', "password ", "password\\\\ ", '"password": "'],
+    *["password={", "password=$(", "password=<", "password=/", "password=a(", "password=a.", "password=*"],
+    *["auth:", "auth:[", "token is ", "token: a.", "a_token ", "--secret ", "secret" * 20, "api key ", "AccountKey="],
+    *[
         "-----BEGIN PRIVATE KEY-----",
-        "password='\\\"",
-        "mysql -p ",
-        "a_token ",
-        ".",
-        "Bearer ",
-        "\\n",
+        "Aaa: ",
+        "\nAaa: ",
+        "-----BEGIN PRIVATE KEY-----\nAaa: ",
+        "A" * 16,
+        "A" * 16 + '"',
+    ],
+    *["://:", "://a:", "://a:a@", "@", "sig=", "?sig=%", "Bearer ", "<private>", "</private>", "<private "],
+    *["mysql -p ", "mysql ", "curl -u a:", "docker login ", "[redacted:token]", "[redacted:"],
+    *[
         "AKIA",
         "ghp_",
-        "secret" * 20,
-        "[redacted:token]",
+        "sk-",
+        "xox",
+        "eyJ",
+        "eyJ" + "A" * 20 + ".",
+        "SG." + "A" * 20,
+        "dp.st.",
+        "/api/webhooks/" + "1" * 15,
     ],
-)
+]
+LEADS = ["password=", "-----BEGIN PRIVATE KEY-----", "token: {"]
+
+
+@pytest.mark.parametrize("unit", SLOW)
 def test_a_megabyte_made_to_be_slow_is_not(unit: str) -> None:
+    lead = LEADS[len(unit) % len(LEADS)]
     began = time.perf_counter()
 
-    redact_text("password=" + unit * (1_000_000 // len(unit)))
+    redact_text(lead + unit * (1_000_000 // len(unit)))
 
     assert time.perf_counter() - began < 60
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_megabyte_of_mixed_pieces_is_not_slow(seed: int) -> None:
+    lot = random.Random(seed)
+    pieces = lot.sample(SLOW, 2 + seed)
+    began = time.perf_counter()
+
+    redact_text(lot.choice(LEADS) + "".join(lot.choices(pieces, k=1_000_000 // (len("".join(pieces)) // len(pieces)))))
+
+    assert time.perf_counter() - began < 60
+
+
+@pytest.mark.parametrize("lead", LEADS)
+@pytest.mark.parametrize("unit", SLOW)
+def test_no_lead_makes_a_repetition_slow(unit: str, lead: str) -> None:
+    began = time.perf_counter()
+
+    redact_text(lead + unit * (30_000 // len(unit)))
+
+    assert time.perf_counter() - began < 5
+
+
+def test_headers_of_a_private_key_are_read_in_one_way_only() -> None:
+    headers = "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC," + some(32, "0123456789ABCDEF") + "\n\n"
+    body = some(64) + "\n" + some(64)
+
+    redacted, kinds = redact_text(f"-----BEGIN RSA PRIVATE KEY-----{headers}{body}\n-----END RSA PRIVATE KEY----- x")
+
+    assert (redacted, kinds) == ("[redacted:private-key] x", ["private-key"])

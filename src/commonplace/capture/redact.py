@@ -13,6 +13,9 @@ from commonplace.capture import secrets
 # After this many rounds only text made to defeat us still yields something; it is then dropped as a whole.
 ROUNDS_MAX = 6
 QUOTED_MAX = 2000
+# Whether a bare value is a secret shows within this many characters. Looking further each time a value is spared
+# would take the square of a text's length.
+JUDGED_MAX = 200
 HEADER_MIN = 6
 PASSWORD_MIN = 4
 PASSWORD_LOOSE_MIN = 6
@@ -210,15 +213,20 @@ def _named_span(text: str, m: re.Match[str]) -> _Span | None:
     if not kind or text.endswith("://", 0, m.start()):
         return None
     start, end = m.span(group)
+    in_query = m.start() > 0 and text[m.start() - 1] in "?&"
     if group == "bare":
-        end = _bare_end(text, start, in_query=m.start() > 0 and text[m.start() - 1] in "?&")
+        end = _bare_end(text, start, start + JUDGED_MAX, in_query=in_query)
     if not _is_secret_value(text[start:end], kind, name, _form(group, m["gap"], name)):
         return None
+    if end == start + JUDGED_MAX:
+        end = _bare_end(text, start, len(text), in_query=in_query)
     return _Span(start, end, kind)
 
 
-def _bare_end(text: str, start: int, *, in_query: bool) -> int:
-    stop = _compiled(r"[\s\"'`\\,;&]" if in_query else r"[\s\"'`\\,;]").search(text, start)
+def _bare_end(text: str, start: int, limit: int, *, in_query: bool) -> int:
+    stop = _compiled(r"[\s\"'`\\,;&]" if in_query else r"[\s\"'`\\,;]").search(text, start, limit)
+    if not stop and limit < len(text):
+        return limit
     end = stop.start() if stop else len(text)
     while end > start and text[end - 1] in ".:?)}":
         end -= 1

@@ -98,12 +98,15 @@ WEBHOOK = (
 # Shapes that no unbroken run is promised for; each is tried when its key occurs in the text.
 PEM_KEY = "PRIVATE KEY"
 _PEM_GAP = r"(?:[\s\"',]|\\+[nrt\"])"
+# Every repetition is possessive: a gap, a header or a line of the body can be read in one way only, and what was
+# read is not tried again. Headers are few, and each begins a line.
 PEM = (
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-    rf"(?:{_PEM_GAP}*[A-Z][A-Za-z-]{{2,20}}: [^\n\\]{{0,200}})*"
-    rf"(?:{_PEM_GAP}*[A-Za-z0-9+/=]{{16,}})+"
-    rf"(?:(?:{_PEM_GAP}*[A-Za-z0-9+/=]{{1,15}}){{0,2}}{_PEM_GAP}*-----END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----"
-    rf"|{_PEM_GAP}{{1,4}}[A-Za-z0-9+/]{{1,15}}={{1,2}})?"
+    rf"(?:(?=[\"', \t]*+(?:[\r\n]|\\+[nr])){_PEM_GAP}++[A-Z][A-Za-z-]{{2,20}}+: [^\n\\]{{0,200}}+){{0,20}}+"
+    rf"(?:{_PEM_GAP}*+[A-Za-z0-9+/=]{{16,}}+)++"
+    rf"(?:(?:{_PEM_GAP}*+[A-Za-z0-9+/=]{{1,15}}+){{0,2}}+{_PEM_GAP}*+"
+    r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    rf"|{_PEM_GAP}{{1,4}}+[A-Za-z0-9+/]{{1,15}}+={{1,2}})?+"
 )
 SAS_KEY = "sig="
 SAS = r"(?<=[?&;]sig=)[A-Za-z0-9%+/]{30,200}%3[Dd]"
