@@ -19,16 +19,18 @@ JUDGED_MAX = 200
 HEADER_MIN = 6
 PASSWORD_MIN = 4
 PASSWORD_LOOSE_MIN = 6
+PASSPHRASE_WORDS_MAX = 10
+LITERAL_MIN = 8
 KEY_MIN = 8
 KEY_LOOSE_MIN = 12
 # What looks drawn by lot: how long, how many digits, how often letters and digits take turns.
 RANDOM_MIN = 16
 DIGITS_MIN = 2
+REFERENCE_TURNS_MAX = 6
 TURNS_MIN = 3
 # `_name_end` looks 60 characters ahead for a digit, quotes included.
 DIGIT_WITHIN = 50
 
-CLIENTS = ("mysql", "mariadb", "sshpass", "docker login", "curl")
 NAME_WORDS = ("token", "secret", "key", "pass", "auth", "cred", "pwd")
 
 
@@ -61,7 +63,7 @@ def suspicious(line: str) -> bool:
         return True
     if "%" in line and secrets.SAS_KEY in line:
         return True
-    if (" -p" in line or " -u" in line) and any(client in lowered for client in CLIENTS):
+    if " -" in line and any(command.key in line for command in secrets.COMMANDS):
         return True
     return _has_token(line)
 
@@ -145,8 +147,8 @@ def _spans(text: str) -> list[_Span]:
         spans += _url_spans(text)
     if any(word in lowered for word in NAME_WORDS):
         spans += _named_spans(text)
-    if " -p" in text or " -u" in text:
-        spans += _client_spans(text)
+    if " -" in text:
+        spans += _command_spans(text)
     return spans
 
 
@@ -234,24 +236,28 @@ def _bare_end(text: str, start: int, limit: int, *, in_query: bool) -> int:
 
 
 def _form(group: str, gap: str, name: str) -> str:
-    """How sure the writing is that a value follows: quoted, header, tight (`NAME=x`, `--name x`), loose, prose."""
+    """How sure the writing is that a value follows: quoted, header, sure (`NAME=x`, `--name x`), then less."""
     if name.startswith("--"):
-        return "tight" if group == "bare" else "quoted"
+        return "sure" if group == "bare" else "quoted"
     if not any(mark in gap for mark in ":="):
         return "prose"
     if group == "header":
         return "header"
     if group != "bare":
         return "quoted"
-    return "tight" if "=" in gap and " " not in gap else "loose"
+    if "=" not in gap or " " in gap:
+        return "loose"
+    return "sure" if name.isupper() else "tight"
 
 
-def _client_spans(text: str) -> list[_Span]:
-    return [
-        _Span(m.start("value"), m.end("value"), "password")
-        for m in _client().finditer(text)
-        if not _is_stand_in(m["value"])
-    ]
+def _command_spans(text: str) -> list[_Span]:
+    spans = []
+    for key, kind, lead in secrets.COMMANDS:
+        if key in text:
+            found = _compiled(lead + secrets.ARGUMENT).finditer(text)
+            values = [(m[m.lastgroup or 0], m.span(m.lastgroup or 0)) for m in found]
+            spans += [_Span(*span, kind) for value, span in values if not _is_stand_in(value)]
+    return spans
 
 
 def _merged(spans: list[_Span]) -> list[_Span]:
@@ -412,21 +418,40 @@ def _words(name: str) -> list[str]:
 
 _VALUE_WORDS = _word_set(
     "str string text bytes int number bool boolean none null nil undefined true false any object optional "
-    "required missing invalid hidden empty unset never password passwd secret token key value todo "
-    "changeme redacted masked yes no env environment prompt file keyring secretstr bearer basic oauth jwt "
-    "expired"
+    "required missing invalid hidden empty unset never password passwd pass pw pwd secret token key value todo "
+    "changeme redacted masked filtered omitted removed yes no env environment prompt file keyring secretstr bearer "
+    "basic oauth jwt expired"
 )
 _PLACEHOLDER_WORDS = _word_set("your example placeholder changeme dummy fake todo redacted xxx xxxx")
+# Words of a message about a password, never of a passphrase.
+_MESSAGE_WORDS = _word_set(
+    "a an and are at be can cannot do does enter for from has have in incorrect invalid is it least min missing must "
+    "no not of or password passwords please required set should the to too use wrong you your"
+)
+# A bare word that says what a password is like, or stands for one in code.
+_STATE_WORDS = _word_set(
+    "argument cleartext database disabled enabled encoded encrypted external generated hardcoded incorrect inherited "
+    "managed parameter plaintext protected provided required settings something supplied unchanged undefined variable "
+    "whatever"
+)
+_MARKS = "{}()<>[]@&*#|!%$?.,:;=/\"'`"
 
 
 def _is_secret_value(value: str, kind: str, name: str, form: str) -> bool:
     if kind == "authorization" and form == "quoted" and " " in value:
         return _is_credential_header(value)
-    if _is_stand_in(value):
+    if _is_stand_in(value) or (name.isupper() and name.endswith("PWD") and value.startswith(("/", "~"))):
         return False
     if form in {"header", "prose"}:
-        return len(value) >= HEADER_MIN if form == "header" else _is_random(value)
-    return _is_password(value, name, form) if kind == "password" else _is_key_like(value, form)
+        return _is_random(value) if form == "prose" else _is_header(value, kind)
+    if kind == "password":
+        return _is_password(value, name, form)
+    return _is_key_like(value, form) and not (kind == "authorization" and _is_slug(value))
+
+
+def _is_header(value: str, kind: str) -> bool:
+    # `Authorization: Bearer x` is sure of its x; `token=token x` is two words of code or prose.
+    return len(value) >= HEADER_MIN if kind == "authorization" else _is_key_like(value, "tight")
 
 
 def _is_credential_header(value: str) -> bool:
@@ -438,33 +463,72 @@ def _is_credential_header(value: str) -> bool:
 
 def _is_stand_in(value: str) -> bool:
     """Whether *value* only stands for a secret: a marker, a reference, a placeholder, a type, a path, a checksum."""
-    if _compiled(_STAND_IN).fullmatch(value) or value.lower() in _VALUE_WORDS:
+    if _compiled(_STAND_IN).fullmatch(value):
         return True
-    return not _PLACEHOLDER_WORDS.isdisjoint(_compiled(r"[a-z]+").findall(value.lower()))
+    if _compiled(_REFERENCE).fullmatch(value) and _turns(value) < REFERENCE_TURNS_MAX and _is_written(value):
+        return True
+    words = _compiled(r"[a-z]+").findall(value.lower())
+    if not _PLACEHOLDER_WORDS.isdisjoint(words):
+        return True
+    return _VALUE_WORDS.issuperset(words) and not any(c.isdigit() for c in value)
 
 
+def _is_written(reference: str) -> bool:
+    return reference.islower() or reference.isupper() or secrets.is_wordy(reference)
+
+
+# A mark at the start proves nothing, since passwords begin with any; the whole value must be the reference.
 _STAND_IN = (
     r"\[redacted:[a-z-]{1,40}\][.,;:!?)}]*"  # ours
-    r"|(?:[$%{<(@&*#|!]|\[(?!redacted:)).*"  # $X, ${X}, %X%, {{ x }}, <x>, [x], @file, ***
+    r"|(?:\$[{(]|\{\{|[#%@]\{|%\().*"  # ${X}, $(x), {{ x }}, #{x}, %{x}, %(x)s
+    r"|(?:[^\w$%{<]*+(?:\$[A-Z_][A-Z0-9_]*+|\$[a-z_][a-z0-9_]*+|\$[0-9@?*#]|%\w+%|%[a-z]|\{[^\s{}]*\}|<[^<>]+>))+\W*"
+    r"|<[a-z-]+|\[[\w .-]+\]|\{[a-z_.]*"
+    r"|[A-Za-z_][\w.]*\("  # a call, cut at its first quote or bracket
     r"|.{0,3}(.)\1{2,}.{0,3}"  # xxxx, ....
-    r"|(?:[A-Za-z_]\w*(?:\.|::|->))+[A-Za-z_]\w*"  # process.env.TOKEN, settings.password
-    r"|[A-Za-z_][\w.:]*[(\[].*"  # getToken(), os.environ["X"]
-    r"|(?:~|\.{1,2})?/.*|[A-Za-z]:\\.*|\w+://.*"  # paths and addresses
+    r"|\w+://.*|[A-Za-z]:\\.*"
     r"|sha[0-9]+[:-].*|md5:.*"
     r"|v?[0-9]+(?:\.[0-9]+)+.*"  # versions
+    # A pod of Kubernetes; it draws the ends of names from consonants and some digits.
+    r"|[a-z][a-z0-9-]{0,60}-[bcdfghjklmnpqrstvwxz2456789]{8,10}(?:-[bcdfghjklmnpqrstvwxz2456789]{5})?"
     r"|\W*"
+)
+# What is a reference when it is made of words: process.env.TOKEN, $this->password, getToken(), os.environ["X"], a path.
+_NAME = r"[A-Za-z_]\w*"
+_REFERENCE = (
+    rf"[@&*!(\[{{$%]{{0,2}}{_NAME}(?:(?:\??\.|::|->){_NAME})+[)\]}}]*"
+    rf"|\${_NAME}(?:[:/.-]{_NAME})*"
+    rf"|[@&*!(\[{{$%]{{0,2}}(?:{_NAME}(?:\??\.|::|->))*[A-Za-z_]\w{{2,}}[(\[][\w\s.,*&:()\[\]{{}}=>+$/-]*"
+    r"|@?(?:(?:~|\.{1,2})/[\w.-]+(?:/[\w.-]+)*/?|/?[\w.-]+(?:/[\w.-]+)+/?)"
 )
 
 
 def _is_password(value: str, name: str, form: str) -> bool:
     if any(c.isspace() for c in value):
+        return form == "quoted" and (name.isupper() or name.startswith("--")) and _is_passphrase(value)
+    if form in {"quoted", "sure"}:
+        return len(value) >= PASSWORD_MIN
+    if len(value) < PASSWORD_LOOSE_MIN:
         return False
-    if form == "quoted":
-        return len(value) >= PASSWORD_MIN
-    plain_word = value.replace("_", "").replace("-", "").isalpha()
-    if form == "tight" and (name.isupper() or name.startswith("--")):
-        return len(value) >= PASSWORD_MIN
-    return len(value) >= PASSWORD_LOOSE_MIN and not plain_word
+    core = value.strip(_MARKS)
+    if not core.replace("_", "").replace("-", "").isalpha():
+        return not (_compiled(r"[a-z]+(?:[A-Z][a-z]+)+[0-9]?").fullmatch(core) and secrets.is_wordy(core))
+    return not secrets.is_wordy(core) or (form == "literal" and _is_literal(value))
+
+
+def _is_passphrase(value: str) -> bool:
+    words = value.lower().split()
+    return PASSPHRASE_WORDS_MAX >= len(words) > 1 and _MESSAGE_WORDS.isdisjoint(words)
+
+
+def _is_literal(value: str) -> bool:
+    """Whether a plain word, where code would not stand, is a password rather than the name of one."""
+    lowered = value.lower()
+    return (
+        len(value) >= LITERAL_MIN
+        and value.replace("-", "").isalpha()
+        and not any(word in lowered for word in (*NAME_WORDS, "user", "word"))
+        and lowered not in _STATE_WORDS
+    )
 
 
 def _is_key_like(value: str, form: str) -> bool:
@@ -472,9 +536,18 @@ def _is_key_like(value: str, form: str) -> bool:
     if len(value) < length_min or any(c.isspace() for c in value):
         return False
     digits = sum(c.isdigit() for c in value)
-    if digits == 0:
-        return len(value) >= RANDOM_MIN and value.isalpha() and not (value.islower() or value.isupper())
-    return digits < len(value) and (form != "loose" or digits >= DIGITS_MIN)
+    if digits == len(value) or (form == "loose" and _is_slug(value)):
+        return False
+    if digits >= (DIGITS_MIN if form == "loose" else 1):
+        return True
+    return len(value) >= KEY_LOOSE_MIN and not (value.islower() or value.isupper()) and not secrets.is_wordy(value)
+
+
+def _is_slug(value: str) -> bool:
+    """Whether *value* is words and numbers joined by dashes and the like, as people name things."""
+    return bool(_compiled(r"[A-Za-z]+[0-9]{0,2}(?:[-_./:](?:[A-Za-z]+[0-9]{0,2}|[0-9]+))+").fullmatch(value)) and (
+        secrets.is_wordy(value)
+    )
 
 
 def _is_random(value: str) -> bool:
@@ -483,8 +556,11 @@ def _is_random(value: str) -> bool:
         return False
     if not any(c.isdigit() for c in value[:DIGIT_WITHIN]):
         return False
-    turns = len(_compiled(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])").findall(value))
-    return turns >= TURNS_MIN and sum(c.isdigit() for c in value) >= DIGITS_MIN
+    return _turns(value) >= TURNS_MIN and sum(c.isdigit() for c in value) >= DIGITS_MIN
+
+
+def _turns(value: str) -> int:
+    return len(_compiled(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])").findall(value))
 
 
 # Regexes, each compiled when first needed
@@ -525,16 +601,5 @@ def _assignment() -> re.Pattern[str]:
     return re.compile(
         rf"(?<![\w-])(?P<name>(?:{_KEY_OWNERS}) key|(?=[\w-]{{0,60}}?{_NAME_WORD})[\w-]{{1,80}})"
         rf"(?P<gap>\\*[\"'`]?[\])]? {{0,4}}[:=]{{1,2}}>? {{0,4}}|(?: (?:is|was|to|of|=))? )(?:{value})",
-        re.ASCII | re.IGNORECASE,
-    )
-
-
-@cache
-def _client() -> re.Pattern[str]:
-    """Clients that take a password as `-p` or `-u user:password`."""
-    return re.compile(
-        r"(?:(?:mysql|mysqldump|mysqladmin|mariadb) [^\n|;&]{0,200}?(?<= )-p|sshpass -p ?"
-        r"|docker login [^\n|;&]{0,200}?(?<= )-p |curl [^\n|;&]{0,300}?(?<= )-u ?[\"']?[^\s:\"'\\]{1,100}:)"
-        r"[\"']?(?P<value>[^\s\"'\\]{3,200})",
         re.ASCII | re.IGNORECASE,
     )

@@ -8,6 +8,7 @@ unbroken run, and a key of the row lies inside that run or begins at most KEY_LE
 A match has nothing in it that JSON would escape.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 RUN_MIN = 20
@@ -78,6 +79,7 @@ RULES: tuple[Rule, ...] = (
     Rule("square-token", ("sq0", "EAAA"), _START + r"(?:sq0[a-z]{3}-[A-Za-z0-9_-]{22,}|EAAA[lE][A-Za-z0-9_-]{55,})"),
     Rule("docker-token", ("dckr_",), r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}"),
     Rule("age-secret-key", ("AGE-SECRET-KEY-",), r"AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
+    Rule("tailscale-key", ("tskey-",), _START + r"tskey-(?:[a-z]{2,10}-)?" + _DIGIT + r"[A-Za-z0-9-]{16,}"),
     Rule("atlassian-token", ("ATATT3", "ATCTT3"), r"AT[AC]TT3[A-Za-z0-9_-]{40,}[A-Za-z0-9_=-]*"),
     Rule("grafana-token", ("glsa_", "glc_"), _START + r"gl(?:sa|c)_[A-Za-z0-9_]{30,}[A-Za-z0-9_=+/]*"),
     Rule("jwt", ("eyJ",), _START + r"eyJ[A-Za-z0-9_-]{17,}\.[A-Za-z0-9_-]{16,}(?:\.[A-Za-z0-9_-]*)*"),
@@ -93,6 +95,38 @@ WEBHOOK_KEYS = ("hooks.slack.com/", "/api/webhooks/")
 WEBHOOK = (
     r"(?<=hooks\.slack\.com/)(?:services|workflows|triggers)/(?:[A-Za-z0-9]{5,20}/){2}[A-Za-z0-9_-]{20,}"
     r"|(?<=/api/webhooks/)[0-9]{15,20}/[A-Za-z0-9_-]{40,}"
+)
+
+
+class Command(NamedTuple):
+    """A command that takes a secret: *key* occurs in it, and *lead* is what stands before the secret."""
+
+    key: str
+    kind: str
+    lead: str
+
+
+_ARGUMENTS = r"[^\n|;&]{0,300}?(?<= )"
+COMMANDS: tuple[Command, ...] = (
+    Command("mysql", "password", r"mysql(?:dump|admin|import)? " + _ARGUMENTS + r"-p"),
+    Command("mariadb", "password", r"mariadb(?:-dump|-admin)? " + _ARGUMENTS + r"-p"),
+    Command("sshpass", "password", r"sshpass -p ?"),
+    Command("login", "password", r"(?:docker|podman|az|registry|acr|oras|skopeo) login " + _ARGUMENTS + r"-p[ =]"),
+    Command("twine", "password", r"twine upload " + _ARGUMENTS + r"-p[ =]?"),
+    Command("redis-cli", "password", r"redis-cli " + _ARGUMENTS + r"-a "),
+    Command(
+        "curl",
+        "password",
+        r"curl " + _ARGUMENTS + r"(?:-[uU] ?|--(?:proxy-)?user[ =])\\*[\"']?[^\s:\"'\\]{1,100}:",
+    ),
+    Command("secretsmanager", "secret", r"secretsmanager " + _ARGUMENTS + r"--secret-(?:string|binary)[ =]"),
+    Command("gh secret", "secret", r"gh secret set " + _ARGUMENTS + r"(?:-b|--body)[ =]"),
+    Command("openssl", "password", r"openssl " + _ARGUMENTS + r"-pass(?:in|out)? \\*[\"']?pass:"),
+)
+# The secret itself, quoted or bare.
+ARGUMENT = (
+    r"(?:\\*\"(?P<double>[^\"\\\n]{3,2000})(?=\\*\")|'(?P<single>[^'\\\n]{3,2000})(?=')"
+    r"|\\*[\"']?(?P<bare>[^\s\"'\\]{3,200}))"
 )
 
 # Shapes that no unbroken run is promised for; each is tried when its key occurs in the text.
@@ -113,3 +147,58 @@ SAS = r"(?<=[?&;]sig=)[A-Za-z0-9%+/]{30,200}%3[Dd]"
 URL_KEY = "://"
 URL_WITH_LOGIN = r"://[^\s/?#:@\"'<>\\\[\]]{0,100}:([^\s/\"'<>\\]{1,300})@"
 URL_WITH_USER = r"://([A-Za-z0-9_.~%-]{16,300})(?::x-oauth-basic)?@"
+
+# Words and lots: what a hand has written and what was drawn
+
+# How much likelier a letter follows another in a word than by lot, in bits, plus FOLLOWS_ZERO: 26 rows of 26 digits,
+# a to z. Counted over the words in the Python standard library, each word weighing the logarithm of its count.
+FOLLOWS_ZERO = 5
+_FOLLOWS = (
+    "2565235151376615176744334174446332652733641564623152"
+    "6243632650664373254753213163358432722533631564522231"
+    "5366444231255734377624453162346632811633732655612140"
+    "5243835660154653066453301372248212703443720545421130"
+    "5465545111265864156614130471437311513311751553811131"
+    "5344845271262544347443513163358321712623731255432161"
+    "7524821160345267025451113062666572514434532267442121"
+    "3466244141456756175564531172347324603622651756523150"
+    "3323221322141543145191311173548342614454630566432140"
+    "5253733561443356236762324162437316712433641665523252"
+    "5554644150166746176721011182419321701243531343112210"
+    "7344642671243663266422320054647534612553471348332443"
+    "3454643351155657147634423361239413611333631334312133"
+)
+# Fewer letters than this prove little: only a mix of cases that no word has tells them from a word.
+WORD_LETTERS_MIN = 12
+WORD_BITS_MIN = 5
+
+
+def is_wordy(text: str) -> bool:
+    """Whether the letters of *text* may be words, as in a name; not so when they look drawn by lot."""
+    if not text.isascii():
+        return True
+    letters = sum(c.isalpha() for c in text)
+    if letters < WORD_LETTERS_MIN:
+        return not _is_mixed(text) or word_bits(text) >= 0
+    return word_bits(text) >= WORD_BITS_MIN
+
+
+def word_bits(text: str) -> int:
+    """How much likelier *text*, in ASCII, is written in words than drawn by lot, in bits."""
+    mixed = _is_mixed(text)
+    bits = 0
+    for one, two in pairwise(text):
+        if not (one.isalpha() and two.isalpha()):
+            # In a name, digits come at the end of a word; by lot they come anywhere.
+            bits -= 2 * (mixed and one.isalpha() and two.isdigit())
+        elif one.islower() and two.isupper():
+            bits -= 2
+        else:
+            # The low five bits of a letter, of either case, are its place in the alphabet.
+            bits += int(_FOLLOWS[(ord(one) & 31) * 26 + (ord(two) & 31) - 27]) - FOLLOWS_ZERO
+            bits += mixed and (-1 if two.isupper() else 1)
+    return bits
+
+
+def _is_mixed(text: str) -> bool:
+    return not (text.islower() or text.isupper())
