@@ -115,6 +115,26 @@ SECRETS = [
     ("secret", "gh secret set DEPLOY --body ", "hunter2", ""),
     ("secret", 'gh secret set DEPLOY -b "', "correct horse", '"'),
     ("password", "openssl rsa -in key.pem -passin pass:", "hunter2", " -out x"),
+    ("password", "<password>", "hunter2", "</password>"),
+    ("password", "<dbPassword>", "correcthorse", "</dbPassword>"),
+    ("password", "spring.datasource.password=", "correcthorse", ""),
+    ("password", "db_password=", "correcthorse", ""),
+    ("password", "\npassword=", "correcthorse", "\n"),
+    ("password", "Server=x;User Id=sa;Password=", "correcthorse", ";"),
+    ("password", "ansible_become_pass: ", "hunter2", ""),
+    ("password", "- name: DB_PASSWORD\n  value: ", "hunter2secret", "\n"),
+    ("password", '{"name": "DB_PASSWORD", "value": "', "hunter2secret", '"}'),
+    ("password", '{"name":"DB_PASSWORD","value":"', "correcthorse", '"}'),
+    ("password", '[{\n  "name": "DB_PASSWORD",\n  "value": "', "hunter2secret", '"\n}]'),
+    ("aws-secret-key", "AWS Secret Access Key [None]: ", some(38) + "/1", ""),
+    ("aws-secret-key", "AWS Secret Access Key [****************ABCD]: ", some(38) + "/1", ""),
+    ("token", "GITLAB_PAT=", some(19) + "4", ""),
+    ("token", "AZURE_DEVOPS_EXT_PAT=", some(51) + "4", ""),
+    ("password", '{"password":', "12345678", "}"),
+    ("token", "setx API_TOKEN ", some(19) + "4", ""),
+    ("password", 'setx DB_PASSWORD "', "correcthorse", '"'),
+    ("password", "machine h login u password ", "hunter2", ""),
+    ("password", "machine h\n  login u\n  password ", "correcthorse", "\n"),
     ("tailscale-key", "tailscale up --authkey ", "tskey-auth-" + some(12) + "1CNTRL-" + some(32), ""),
 ]
 
@@ -171,6 +191,16 @@ HARMLESS = [
     "password: passwordSchema2,",
     "secret: resolve-via-vault-2024",
     "LOGINDISABLED AUTH=CRAM-MD5",
+    "connect(db_password=correcthorse, user=bob) or connect(db_password=database)",
+    "self.password=correcthorse",
+    "db_password=plaintext password=correcthorse",
+    "<password>string</password> <token>{{ token }}</token> <label>Password1</label>",
+    "- name: DB_PASSWORD\n  valueFrom: secretKeyRef",
+    "name: password value: string",
+    "file_path=src/a1b2c3d4.py my_pattern=abc123def456",
+    "AWS Secret Access Key [None]: ",
+    'ERROR_PASSWORD="the password must have 8 characters"',
+    "log in with the login form, then password reset",
     "mysql -P3306 -h db and redis-cli -p 6379 and curl --user bob:$PASS x and az login -p $(pass az)",
 ]
 
@@ -256,6 +286,34 @@ def test_secrets_are_found_at_any_depth_and_named_by_their_place() -> None:
     assert json.dumps(fields) == before
 
 
+def test_a_number_under_the_name_of_a_secret_goes() -> None:
+    clean, found = redact({"password": 12345678, "token": 50256, "auth": True, "max_tokens": 100000000, "pins": [1234]})
+
+    assert clean == {
+        "password": "[redacted:password]",
+        "token": 50256,
+        "auth": True,
+        "max_tokens": 100000000,
+        "pins": [1234],
+    }
+    assert found == [Redaction("password", "password")]
+
+
+def test_a_value_field_goes_by_the_name_field_before_it() -> None:
+    fields: dict[str, object] = {
+        "env": [{"name": "DB_PASSWORD", "value": "hunter2"}, {"name": "password", "value": "Passwort"}],
+        "more": {"key": "DB_PASSWORD", "value": 12345678},
+    }
+
+    clean, found = redact(fields)
+
+    assert clean == {
+        "env": [{"name": "DB_PASSWORD", "value": "[redacted:password]"}, {"name": "password", "value": "Passwort"}],
+        "more": {"key": "DB_PASSWORD", "value": "[redacted:password]"},
+    }
+    assert found == [Redaction("password", "env[0].value"), Redaction("password", "more.value")]
+
+
 def test_secret_keys_go_and_their_values_both_survive() -> None:
     clean, found = redact({"ghp_" + some(36): 1, "ghp_" + some(36): 2})
 
@@ -283,6 +341,14 @@ PIECES = [
         "password",
         "token",
         "api key",
+        "_pat",
+        "value",
+        "setx ",
+        "name",
+        "machine a login b password ",
+        "</password>",
+        "<password>",
+        " [None]",
         "--secret",
         "Bearer ",
     ],
@@ -360,6 +426,16 @@ SLOW = [
         "A" * 16 + '"',
     ],
     *["://:", "://a:", "://a:a@", "@", "sig=", "?sig=%", "Bearer ", "<private>", "</private>", "<private "],
+    *[
+        "<password>",
+        "</password>",
+        "<password ",
+        "name: password\n value",
+        "key=",
+        "setx password ",
+        "machine a login ",
+    ],
+    *["Secret Access Key [", "db_password=a ", "a.password=", "x_pat", "login a password\n"],
     *["redis-cli -a ", "redis-cli ", " -a ", "gh secret set ", ' --body "', "curl --user ", "openssl -passin "],
     *["mysql -p ", "mysql ", "curl -u a:", "docker login ", "[redacted:token]", "[redacted:"],
     *[

@@ -31,7 +31,7 @@ TURNS_MIN = 3
 # `_name_end` looks 60 characters ahead for a digit, quotes included.
 DIGIT_WITHIN = 50
 
-NAME_WORDS = ("token", "secret", "key", "pass", "auth", "cred", "pwd")
+NAME_WORDS = ("token", "secret", "key", "pass", "auth", "cred", "pwd", "_pat")
 
 
 class Redaction(NamedTuple):
@@ -63,7 +63,7 @@ def suspicious(line: str) -> bool:
         return True
     if "%" in line and secrets.SAS_KEY in line:
         return True
-    if " -" in line and any(command.key in line for command in secrets.COMMANDS):
+    if " -" in line and _has_command(line):
         return True
     return _has_token(line)
 
@@ -92,6 +92,7 @@ def redact(fields: dict[str, object]) -> tuple[dict[str, object], list[Redaction
 
 def _redact_dict(fields: dict[str, object], path: str, found: list[Redaction]) -> dict[str, object]:
     clean: dict[str, object] = {}
+    announced = ""
     for key, value in fields.items():
         if not isinstance(key, str):
             clean[key] = _redact_value(value, f"{path}{key}", "", found)
@@ -99,8 +100,32 @@ def _redact_dict(fields: dict[str, object], path: str, found: list[Redaction]) -
         safe_key, kinds = redact_text(key)
         field = f"{path}{safe_key}"
         found += [Redaction(kind, field) for kind in kinds]
-        clean[_unused(safe_key, clean)] = _redact_value(value, field, key, found)
+        if key == "value" and announced:
+            clean[_unused(safe_key, clean)] = _redact_announced(value, field, announced, found)
+        else:
+            clean[_unused(safe_key, clean)] = _redact_value(value, field, key, found)
+        # As in Kubernetes: {"name": "DB_PASSWORD", "value": …}, one right after the other.
+        announced = value if key in {"name", "key"} and isinstance(value, str) and _kind_of(value) else ""
     return clean
+
+
+def _redact_announced(value: object, field: str, name: str, found: list[Redaction]) -> object:
+    if isinstance(value, int | float):
+        return _redact_number(value, field, name, found)
+    clean = _redact_value(value, field, "", found)
+    kind = _kind_of(name)
+    if isinstance(clean, str) and _is_secret_value(clean, kind, name, _framed_form(name)):
+        found.append(Redaction(kind, field))
+        return _marker(kind)
+    return clean
+
+
+def _redact_number(value: float, field: str, name: str, found: list[Redaction]) -> object:
+    kind = _kind_of(name)
+    if not kind or isinstance(value, bool) or not _is_secret_number(str(value), kind):
+        return value
+    found.append(Redaction(kind, field))
+    return _marker(kind)
 
 
 def _redact_value(value: object, field: str, name: str, found: list[Redaction]) -> object:
@@ -108,6 +133,8 @@ def _redact_value(value: object, field: str, name: str, found: list[Redaction]) 
         clean, kinds = _redact_named(value, name)
         found += [Redaction(kind, field) for kind in kinds]
         return clean
+    if isinstance(value, int | float):
+        return _redact_number(value, field, name, found)
     if isinstance(value, dict):
         return _redact_dict(value, f"{field}.", found)
     if isinstance(value, list | tuple):
@@ -117,10 +144,14 @@ def _redact_value(value: object, field: str, name: str, found: list[Redaction]) 
 
 def _redact_named(text: str, name: str) -> tuple[str, list[str]]:
     clean, kinds = redact_text(text)
-    kind = name_kind(name) if _ident().fullmatch(name) else ""
+    kind = _kind_of(name)
     if kind and _is_secret_value(clean, kind, name, "quoted"):
         return _marker(kind), [*kinds, kind]
     return clean, kinds
+
+
+def _kind_of(name: str) -> str:
+    return name_kind(name) if _ident().fullmatch(name) else ""
 
 
 def _unused(key: str, taken: dict[str, object]) -> str:
@@ -198,7 +229,7 @@ def _private_spans(text: str) -> list[_Span]:
 
 
 def _named_spans(text: str) -> list[_Span]:
-    spans = []
+    spans = _framed_spans(text)
     at = 0
     while m := _assignment().search(text, at):
         span = _named_span(text, m)
@@ -207,6 +238,22 @@ def _named_spans(text: str) -> list[_Span]:
         if span:
             spans.append(span)
     return spans
+
+
+def _framed_spans(text: str) -> list[_Span]:
+    """Values whose name stands in a tag, in a pair of fields, or in a word order of its own."""
+    spans = []
+    for key, pattern in secrets.FRAMES:
+        if key in text:
+            for m in _compiled(pattern).finditer(text):
+                kind = name_kind(m["name"])
+                if kind and _is_secret_value(m["value"], kind, m["name"], _framed_form(m["name"], key)):
+                    spans.append(_Span(m.start("value"), m.end("value"), kind))
+    return spans
+
+
+def _framed_form(name: str, key: str = "") -> str:
+    return "sure" if name.isupper() or key in secrets.SURE_FRAMES else "literal"
 
 
 def _named_span(text: str, m: re.Match[str]) -> _Span | None:
@@ -218,11 +265,34 @@ def _named_span(text: str, m: re.Match[str]) -> _Span | None:
     in_query = m.start() > 0 and text[m.start() - 1] in "?&"
     if group == "bare":
         end = _bare_end(text, start, start + JUDGED_MAX, in_query=in_query)
-    if not _is_secret_value(text[start:end], kind, name, _form(group, m["gap"], name)):
+    form = _form(group, m["gap"], name)
+    if form == "tight" and _is_outside_code(text, m.start(), end, name):
+        form = "literal"
+    if not _is_secret_value(text[start:end], kind, name, form):
         return None
     if end == start + JUDGED_MAX:
         end = _bare_end(text, start, len(text), in_query=in_query)
     return _Span(start, end, kind)
+
+
+def _is_outside_code(text: str, start: int, end: int, name: str) -> bool:
+    """Whether `name=value` is written as in a shell or a file of properties, where a bare word is a value."""
+    if not _compiled(r"[.!?]?(?:[\s;&\"'`\\]|\Z)").match(text, end):
+        return False
+    before = text[max(0, start - 80) : start]
+    owner = _compiled(r"[\w.-]*\Z").search(before)
+    assert owner, "an empty owner is found at the end of any text"
+    lead = before[: owner.start()]
+    if owner[0] and not owner[0].endswith("."):
+        return False
+    if owner[0].split(".")[0] in _OBJECTS or lead.endswith(("(", ",", ", ", "[", "{", "$", ">", ")", "@", "]")):
+        return False
+    if owner[0] or len(_words(name)) > 1:
+        return True
+    # A bare `password=` must have the line, or its part of a connection string, to itself.
+    return bool(_compiled(r"(?:^|[\n;]|\\n)\s*(?:export |set )?\Z").search(lead[-20:])) and bool(
+        _compiled(r"\s*(?:[\n;]|\Z)").match(text, end)
+    )
 
 
 def _bare_end(text: str, start: int, limit: int, *, in_query: bool) -> int:
@@ -248,6 +318,16 @@ def _form(group: str, gap: str, name: str) -> str:
     if "=" not in gap or " " in gap:
         return "loose"
     return "sure" if name.isupper() else "tight"
+
+
+_COMMAND_KEYS = [key for key, _, _ in secrets.COMMANDS]
+
+
+def _has_command(line: str) -> bool:
+    # Most dashes are between words, and then no command need be looked for.
+    if line.count(" -") == line.count(" - "):
+        return False
+    return any(key in line for key in _COMMAND_KEYS)
 
 
 def _command_spans(text: str) -> list[_Span]:
@@ -350,11 +430,17 @@ def _word_set(words: str) -> frozenset[str]:
 
 
 _KEY_OWNERS = r"api|access|private|secret|auth|account|signing|encryption|master|service|app|ssh|deploy|license"
-_NAME_WORD = rf"(?:pass|pwd|secret|token|(?:{_KEY_OWNERS})[_-]{{0,3}}key|auth|cred)"
+_NAME_WORD = rf"(?:pass|pwd|secret|token|(?:{_KEY_OWNERS})[_-]{{0,3}}key|auth|cred|_pat)"
 _KEY_OWNER_LIST = tuple(_KEY_OWNERS.split("|"))
 _PASS_OWNERS = _word_set(
     "db database mysql postgres pg user smtp mail email redis admin root ftp ssh login sudo mongo amqp "
-    "http proxy basic auth my bind"
+    "http proxy basic auth my bind become vault ldap keystore truststore vpn wifi default rabbitmq sa neo4j registry "
+    "docker jenkins nexus artifactory sonar elastic gpg backup svc"
+)
+# What a member is set on in code: `self.password=password`.
+_OBJECTS = _word_set(
+    "self this cls req request res response user account form state props ctx context app config settings args opts "
+    "options params data body values event window process module exports client session"
 )
 # Tokens of a grammar, a page or a design are no secrets.
 _TOKEN_OWNERS_HARMLESS = _word_set(
@@ -380,14 +466,20 @@ _HEADS = (
 
 def _has_name(lowered: str, word: str) -> bool:
     """Whether some *word* in *lowered* ends a secret's name that a value may follow."""
-    if word == "key" and "private key" in lowered:
+    if word == "_pat" and lowered.count("_pat") == lowered.count("_path"):
+        return False
+    if (word == "key" and "private key" in lowered) or "setx" in lowered:
+        return True
+    if word == "pass" and "login" in lowered and ("machine" in lowered or "default" in lowered):
         return True
     at = lowered.find(word)
     while at >= 0:
         end = at + len(word)
         if word != "key" or lowered[max(0, at - 20) : at].rstrip(" _.-").endswith(_KEY_OWNER_LIST):
+            if _name_end().match(lowered, end):
+                return True
             flag = lowered.rfind("--", max(0, at - 80), at)
-            if (flag >= 0 and " " not in lowered[flag:at]) or _name_end().match(lowered, end):
+            if flag >= 0 and " " not in lowered[flag:at]:
                 return True
         at = lowered.find(word, end)
     return False
@@ -397,16 +489,17 @@ def name_kind(name: str) -> str:
     """The kind of secret that *name* announces, or an empty string."""
     words = ["", "", *_words(name)]
     owner, last = words[-2:]
-    if "aws" in words and "secret" in words and last in {"key", "secret"}:
-        return "aws-secret-key"
     if last == "key" and owner in _KEY_OWNER_LIST:
-        return {"api": "api-key", "secret": "secret"}.get(owner, "access-key")
+        is_aws = "secret" in words and ("aws" in words or owner == "access")
+        return "aws-secret-key" if is_aws else {"api": "api-key", "secret": "secret"}.get(owner, "access-key")
     if last == "pass" and owner in _PASS_OWNERS:
         return "password"
     if last in {"auth", "authorization"}:
         return "authorization"
     if last == "token" and owner in _TOKEN_OWNERS_HARMLESS:
         return ""
+    # A "pat" is a personal access token when it is joined to its owner.
+    last = "token" if name.lower().endswith("_pat") else last
     return next((kind for head, kind in _HEADS if last.endswith(head)), "")
 
 
@@ -452,6 +545,10 @@ def _is_secret_value(value: str, kind: str, name: str, form: str) -> bool:
 def _is_header(value: str, kind: str) -> bool:
     # `Authorization: Bearer x` is sure of its x; `token=token x` is two words of code or prose.
     return len(value) >= HEADER_MIN if kind == "authorization" else _is_key_like(value, "tight")
+
+
+def _is_secret_number(digits: str, kind: str) -> bool:
+    return len(digits) >= (PASSWORD_MIN if kind == "password" else KEY_MIN) and not _is_stand_in(digits)
 
 
 def _is_credential_header(value: str) -> bool:
@@ -584,7 +681,8 @@ def _name_end() -> re.Pattern[str]:
     """
     return re.compile(
         r"(?:word|wd|phrase|orization|entials?)?[_.-]*"
-        r"(?:[\"'`\\\]) ]*[:=]|(?: (?:is|was|to|of))? [\"'`\\]*[^\s\"'`\\]{0,60}[0-9])",
+        r"(?:(?: \[[\w*. -]{0,40}\])?[\"'`\\\]) ]*[:=>]|[\\\"',\snrt]*+value"
+        r"|(?: (?:is|was|to|of))? [\"'`\\]*[^\s\"'`\\]{0,60}[0-9])",
         re.ASCII,
     )
 
@@ -599,7 +697,8 @@ def _assignment() -> re.Pattern[str]:
         r"|\\*[\"'`]?(?P<bare>[^\s\"'`\\,;])"
     )
     return re.compile(
-        rf"(?<![\w-])(?P<name>(?:{_KEY_OWNERS}) key|(?=[\w-]{{0,60}}?{_NAME_WORD})[\w-]{{1,80}})"
-        rf"(?P<gap>\\*[\"'`]?[\])]? {{0,4}}[:=]{{1,2}}>? {{0,4}}|(?: (?:is|was|to|of|=))? )(?:{value})",
+        rf"(?<![\w-])(?P<name>secret access key|(?:{_KEY_OWNERS}) key|(?=[\w-]{{0,60}}?{_NAME_WORD})[\w-]{{1,80}})"
+        r"(?P<gap>(?: \[[\w*. -]{0,40}\])?\\*[\"'`]?[\])]? {0,4}[:=]{1,2}>? {0,4}|(?: (?:is|was|to|of|=))? )"
+        rf"(?:{value})",
         re.ASCII | re.IGNORECASE,
     )

@@ -97,37 +97,56 @@ WEBHOOK = (
     r"|(?<=/api/webhooks/)[0-9]{15,20}/[A-Za-z0-9_-]{40,}"
 )
 
-
-class Command(NamedTuple):
-    """A command that takes a secret: *key* occurs in it, and *lead* is what stands before the secret."""
-
-    key: str
-    kind: str
-    lead: str
-
-
+# Commands that take a secret: a literal that occurs in the command, the kind, and what stands before the secret.
 _ARGUMENTS = r"[^\n|;&]{0,300}?(?<= )"
-COMMANDS: tuple[Command, ...] = (
-    Command("mysql", "password", r"mysql(?:dump|admin|import)? " + _ARGUMENTS + r"-p"),
-    Command("mariadb", "password", r"mariadb(?:-dump|-admin)? " + _ARGUMENTS + r"-p"),
-    Command("sshpass", "password", r"sshpass -p ?"),
-    Command("login", "password", r"(?:docker|podman|az|registry|acr|oras|skopeo) login " + _ARGUMENTS + r"-p[ =]"),
-    Command("twine", "password", r"twine upload " + _ARGUMENTS + r"-p[ =]?"),
-    Command("redis-cli", "password", r"redis-cli " + _ARGUMENTS + r"-a "),
-    Command(
+COMMANDS: tuple[tuple[str, str, str], ...] = (
+    ("mysql", "password", r"mysql(?:dump|admin|import)? " + _ARGUMENTS + r"-p"),
+    ("mariadb", "password", r"mariadb(?:-dump|-admin)? " + _ARGUMENTS + r"-p"),
+    ("sshpass", "password", r"sshpass -p ?"),
+    ("login", "password", r"(?:docker|podman|az|registry|acr|oras|skopeo) login " + _ARGUMENTS + r"-p[ =]"),
+    ("twine", "password", r"twine upload " + _ARGUMENTS + r"-p[ =]?"),
+    ("redis-cli", "password", r"redis-cli " + _ARGUMENTS + r"-a "),
+    (
         "curl",
         "password",
         r"curl " + _ARGUMENTS + r"(?:-[uU] ?|--(?:proxy-)?user[ =])\\*[\"']?[^\s:\"'\\]{1,100}:",
     ),
-    Command("secretsmanager", "secret", r"secretsmanager " + _ARGUMENTS + r"--secret-(?:string|binary)[ =]"),
-    Command("gh secret", "secret", r"gh secret set " + _ARGUMENTS + r"(?:-b|--body)[ =]"),
-    Command("openssl", "password", r"openssl " + _ARGUMENTS + r"-pass(?:in|out)? \\*[\"']?pass:"),
+    ("secretsmanager", "secret", r"secretsmanager " + _ARGUMENTS + r"--secret-(?:string|binary)[ =]"),
+    ("gh secret", "secret", r"gh secret set " + _ARGUMENTS + r"(?:-b|--body)[ =]"),
+    ("openssl", "password", r"openssl " + _ARGUMENTS + r"-pass(?:in|out)? \\*[\"']?pass:"),
 )
 # The secret itself, quoted or bare.
 ARGUMENT = (
     r"(?:\\*\"(?P<double>[^\"\\\n]{3,2000})(?=\\*\")|'(?P<single>[^'\\\n]{3,2000})(?=')"
     r"|\\*[\"']?(?P<bare>[^\s\"'\\]{3,200}))"
 )
+
+# Where a name stands apart from its value: an element of XML, the name and value fields of Kubernetes and of forms,
+# `setx NAME value` of Windows, and the words of a netrc. Each is tried when its literal occurs.
+_QUOTE = r"[\"'\\]{0,3}"
+_BREAK = r"(?:[ \n\r\t]|\\++[nrt])"
+FRAMES: tuple[tuple[str, str], ...] = (
+    ("</", r"<(?P<name>[\w.:-]{1,80}+)(?:\s[^<>]{0,200})?>\s{0,20}+(?P<value>[^<>\s]{3,300}+)\s{0,20}</(?P=name)>"),
+    (
+        "value",
+        (
+            rf"(?<![\w-])(?:name|key){_QUOTE} ?[:=] ?{_QUOTE}(?P<name>[\w.-]{{1,80}}+){_QUOTE}"
+            rf"(?:,|{_BREAK}){{1,60}}{_QUOTE}value{_QUOTE} ?[:=] ?{_QUOTE}(?P<value>[^\s\"'\\,;<>]{{3,300}})"
+        ),
+    ),
+    (
+        "setx",
+        rf"setx(?: /[A-Za-z])? {_QUOTE}(?P<name>[\w-]{{1,80}}+){_QUOTE} {{1,4}}{_QUOTE}(?P<value>[^\s\"'\\]{{3,300}})",
+    ),
+    (
+        "login",
+        (
+            rf"(?:machine{_BREAK}{{1,9}}[^\s\\]{{1,100}}|default){_BREAK}{{1,9}}login{_BREAK}{{1,9}}[^\s\\]{{1,100}}"
+            rf"{_BREAK}{{1,9}}(?P<name>password){_BREAK}{{1,9}}(?P<value>[^\s\\]{{3,300}})"
+        ),
+    ),
+)
+SURE_FRAMES = ("setx", "login")
 
 # Shapes that no unbroken run is promised for; each is tried when its key occurs in the text.
 PEM_KEY = "PRIVATE KEY"
