@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CANDIDATES = 100
 CANDIDATES_MAX = 6400
 # How many of the best are looked at closely: compared with one another and with the question.
-CLOSE = 20
+CLOSE = 12
 # Rows are fetched and weighed so many at a time, best first; priors rarely lift anything from further down.
 PAGE = 50
 QUERY_CHARS_MAX = 4000
