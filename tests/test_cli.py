@@ -168,6 +168,7 @@ def test_invalid_utf_8_on_the_command_line_is_refused(own_home: Path) -> None:
         b'{"event_type":"error","lesson":1e999}',
         b'{"event_type":"error","lesson":"x","big":1e999}',
         b'{"event_type":"error","lesson":"x","deep":' + b"[" * 50_000 + b"]" * 50_000 + b"}",
+        b'{"event_type":"error","lesson":"token=ghp_' + b"Zx81" * 9 + b'","deep":' + b"[" * 600 + b"]" * 600 + b"}",
     ],
 )
 def test_a_bad_line_on_stdin_is_told_by_number_and_the_good_ones_are_stored(

@@ -211,6 +211,20 @@ def test_text_that_only_comes_from_a_mistake_is_refused(
     assert not own_home.exists()
 
 
+@pytest.mark.parametrize("levels", [100, 600, 100_000])
+def test_a_record_nested_too_deeply_to_walk_is_refused(memory: Memory, levels: int) -> None:
+    deep: Any = "x"
+    for _ in range(levels):
+        deep = [deep]
+
+    for fields in (
+        {"kind": "fact", "label": "x", "payload": deep},
+        {"event_type": "error", "lesson": "x", "deep": deep},
+    ):
+        with pytest.raises(RecordInvalid):
+            memory.log(**fields)
+
+
 def test_line_breaks_tabs_and_backslashes_are_text(memory: Memory) -> None:
     lesson = "one\n\ttwo\r\nC:\\build\\u0000 \\b"
 

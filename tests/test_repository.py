@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commonplace import repository
+from commonplace.records import checked_repo
 from conftest import git
 
 if TYPE_CHECKING:
@@ -83,6 +84,10 @@ def test_outside_git_the_folder_gives_the_name(tmp_path: Path) -> None:
 
     assert name(folder) == "my-notes--new-"
     assert name(type(tmp_path)("/")) == "general"
+
+
+def test_a_long_name_in_any_script_still_names_a_log(tmp_path: Path) -> None:
+    assert checked_repo(name(repo(tmp_path / ("語" * 80))))
 
 
 def test_a_broken_pointer_is_not_a_repository(tmp_path: Path) -> None:

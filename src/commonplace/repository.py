@@ -11,10 +11,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from commonplace.records import REPO_CHARS_MAX, checked_repo
+from commonplace.records import checked_repo
 
 FOLLOWED_MAX = 5
-_NAME_CHARS_MAX = 60
+_NAME_BYTES_MAX = 60
 
 
 class Repository(NamedTuple):
@@ -115,9 +115,9 @@ def _normalised(url: str) -> str:
 
 def _plain(name: str) -> str:
     """*name* with nothing in it that a file name may not hold on some system."""
-    kept = "".join(char if char.isalnum() or char in "._-+@" else "-" for char in name)[:_NAME_CHARS_MAX]
-    kept = kept.lstrip(".-").rstrip(".")
+    safe = "".join(char if char.isalnum() or char in "._-+@" else "-" for char in name)
+    kept = safe.encode()[:_NAME_BYTES_MAX].decode("utf-8", "ignore").lstrip(".-").rstrip(".")
     try:
         return checked_repo(kept)
     except ValueError:
-        return f"repo-{kept}"[:REPO_CHARS_MAX] if kept else "general"
+        return f"repo-{kept}" if kept else "general"
