@@ -192,6 +192,12 @@ def test_stdin_takes_one_record_or_many(commonplace: Run) -> None:
     assert len(commonplace("export").stdout.splitlines()) == 500
 
 
+def test_stdin_may_begin_with_a_byte_order_mark(commonplace: Run) -> None:
+    row = b'{"event_type":"error","lesson":"from an editor","repo":"app"}\n'
+
+    assert answer(commonplace, "log", "--stdin", stdin=b"\xef\xbb\xbf" + row)["taken"] == 1
+
+
 def test_what_was_redacted_is_told_by_kind_and_field(commonplace: Run, own_home: Path) -> None:
     secret = "AKIA" + "QWER" * 4
 

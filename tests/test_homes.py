@@ -10,6 +10,8 @@ import pytest
 from commonplace import homes, repository
 from commonplace.errors import HomeUnusable, SettingsInvalid
 from commonplace.memory import Memory
+from commonplace.records import LINE_READ_BYTES_MAX
+from commonplace.settings import SETTINGS
 from conftest import git
 
 if TYPE_CHECKING:
@@ -103,6 +105,7 @@ def test_reading_a_home_that_does_not_exist_makes_none(tmp_path: Path) -> None:
         ("fsync = 'sometimes'", "fsync"),
         ("line_bytes_max = '1M'", "whole number"),
         ("line_bytes_max = 3", "under 1024"),
+        ("line_bytes_max = 200_000_000", "over 16777216"),
         ("[rotation]\nmove = true", "whole number"),
         ("fsync =", "TOML"),
     ],
@@ -112,6 +115,13 @@ def test_a_setting_that_cannot_be_is_refused_with_its_name(tmp_path: Path, text:
 
     with pytest.raises(SettingsInvalid, match=reason):
         Memory.open(tmp_path)
+
+
+def test_no_setting_lets_a_line_be_written_that_is_too_long_to_read() -> None:
+    limit = SETTINGS["line_bytes_max"].maximum
+
+    assert limit is not None
+    assert limit < LINE_READ_BYTES_MAX
 
 
 def test_settings_nobody_knows_are_listed_not_fatal(tmp_path: Path) -> None:

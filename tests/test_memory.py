@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import commonplace
-from commonplace.errors import IdAmbiguous, RecordInvalid, RecordNotFound
+from commonplace.errors import DiskFull, IdAmbiguous, RecordInvalid, RecordNotFound
+from commonplace.log.append import Appender
 from commonplace.memory import Memory
 from conftest import git
 
@@ -245,6 +246,26 @@ def test_bulk_lines_are_taken_or_told_one_by_one(memory: Memory) -> None:
 
     assert bulk.taken == 2
     assert [refusal.line for refusal in bulk.refused] == [2, 4, 5]
+
+
+def test_a_disk_that_fills_up_in_a_bulk_says_how_many_were_stored(
+    memory: Memory, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("commonplace.memory.BULK_LINES", 4)
+    rows = [f'{{"event_type":"error","lesson":"row {n}","repo":"{"ab"[n % 2]}"}}'.encode() for n in range(9)]
+    real = Appender.append_many
+
+    def filling(appender: Appender, lines: list[bytes]) -> None:
+        if appender.path.name == "b.jsonl" and appender.path.exists():
+            raise DiskFull(appender.path)
+        real(appender, lines)
+
+    monkeypatch.setattr(Appender, "append_many", filling)
+
+    with pytest.raises(DiskFull, match="6 records were stored") as full:
+        memory.append_lines(rows)
+
+    assert full.value.stored == len(list(memory.records()))
 
 
 def test_two_clones_append_and_git_merges_without_a_conflict(tmp_path: Path) -> None:

@@ -44,6 +44,32 @@ def test_damages_are_told_by_file_and_line_and_moved_never_deleted(memory: Memor
     assert damaged == b'\xff\xfe not json\n{"id": "les-torn", "kind": "les\n'
 
 
+@pytest.fixture
+def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers that take a thousand bytes a line."""
+    monkeypatch.setattr("commonplace.log.read.LINE_READ_BYTES_MAX", 1000)
+    monkeypatch.setattr("commonplace.records.LINE_READ_BYTES_MAX", 1000)
+
+
+@pytest.mark.usefixtures("short_lines")
+def test_a_line_too_long_to_read_is_kept_whole_by_whoever_rewrites_its_file(memory: Memory, own_home: Path) -> None:
+    long = b'{"id":"long","kind":"lesson","lesson":"' + b"x" * 5000 + b'"}\n'
+    gone = logged(memory, "the xylophonist must vanish")
+    log = own_home / "log" / "app.jsonl"
+    with log.open("ab") as stream:
+        stream.write(long)
+        stream.write(f'{{"id":"old","kind":"hologram","timestamp":"2026-01-01T00:00:00Z","x":"{SECRET}"}}\n'.encode())
+    kept = logged(memory, "second")
+
+    memory.scan(fix=True)
+    memory.erase(gone)
+    assert long in log.read_bytes()
+    memory.mend()
+
+    assert {record.id for record in memory.records()} == {"old", kept}
+    assert (own_home / "log" / "damaged" / "app.jsonl").read_bytes() == long
+
+
 def test_mending_a_whole_home_changes_no_byte(memory: Memory, own_home: Path) -> None:
     logged(memory, "first")
     before = (own_home / "log" / "app.jsonl").read_bytes()

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from commonplace import homes, repository, settings
 from commonplace.capture.redact import redact, suspicious
-from commonplace.errors import HomeUnusable, IdAmbiguous, RecordInvalid, RecordNotFound, UsageError
+from commonplace.errors import DiskFull, HomeUnusable, IdAmbiguous, RecordInvalid, RecordNotFound, UsageError
 from commonplace.log.door import Entry, prepare
 from commonplace.log.logs import Logs
 from commonplace.records import OUTCOMES, Record, decode, encode
@@ -138,11 +138,9 @@ class Memory:
             batch.append(entry)
             redacted += bool(entry.record.redactions)
             if len(batch) >= BULK_LINES:
-                self._write(batch)
-                taken += len(batch)
+                taken = self._write_batch(batch, taken)
                 batch, now = [], self._clock()
-        self._write(batch)
-        return Bulk(taken + len(batch), refused, redacted)
+        return Bulk(self._write_batch(batch, taken), refused, redacted)
 
     def feedback(self, ident: str, outcome: str) -> Record:
         """Say how a use of the record went: worked, failed, wrong or stale."""
@@ -268,6 +266,13 @@ class Memory:
         if not home.log_folder.is_dir():
             homes.make(home.path)
         self._logs[book].append(entries)
+
+    def _write_batch(self, batch: list[Entry], taken: int) -> int:
+        try:
+            self._write(batch)
+        except DiskFull as error:
+            raise DiskFull(error.path, taken + error.stored) from error
+        return taken + len(batch)
 
     def _append_beside(self, book: int, version: Version, given: dict[str, Any]) -> Record:
         """Append to the log in which *version* lies, so that what belongs together moves together."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
+import stat
 import sys
 import threading
 from contextlib import suppress
 
-from commonplace.errors import DiskFull, HomeUnusable
+from commonplace.errors import HomeUnusable, unusable
 from commonplace.log import lock
 
 if sys.platform == "darwin":
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CHUNK_BYTES = 1 << 20
-FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT if hasattr(errno, "EDQUOT") else errno.ENOSPC, errno.EFBIG)
 # Windows will not replace a file that somebody holds open, so there a descriptor lives for one append only.
 _KEEP_OPEN = os.name == "posix"
 
@@ -47,10 +46,7 @@ class Appender:
             descriptor = self._locked_descriptor()
             try:
                 self._write(descriptor, lines)
-                if self.fsync == "always":
-                    sync(descriptor)
-                else:
-                    self._unsynced = True
+                self._unsynced = self.fsync != "always"
             finally:
                 lock.release(descriptor)
                 if not _KEEP_OPEN:
@@ -60,7 +56,10 @@ class Appender:
         """Bring what was appended to the disk itself, unless the policy is `never`."""
         with self._threads:
             if self._unsynced and self.fsync != "never" and self._descriptor >= 0 and self._pid == os.getpid():
-                sync(self._descriptor)
+                try:
+                    sync(self._descriptor)
+                except OSError as error:
+                    raise unusable(self.path, error) from error
             self._unsynced = False
 
     def close(self) -> None:
@@ -100,13 +99,13 @@ class Appender:
             for chunk in _chunks(lines):
                 _write_all(descriptor, heal + chunk)
                 heal = b""
+            if self.fsync == "always":
+                sync(descriptor)
         except OSError as error:
-            # We hold the lock, so what lies behind `size` is ours alone: take the torn part back.
+            # We hold the lock, so what lies behind `size` is ours alone: take it back.
             with suppress(OSError):
                 os.ftruncate(descriptor, size)
-            if error.errno in FULL_ERRORS:
-                raise DiskFull(self.path) from error
-            raise HomeUnusable(self.path, f"writing failed ({error.strerror})") from error
+            raise unusable(self.path, error) from error
 
 
 def open_for_append(path: Path) -> int:
@@ -114,21 +113,31 @@ def open_for_append(path: Path) -> int:
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     try:
         try:
-            return os.open(path, flags, 0o600)
+            descriptor = os.open(path, flags, 0o600)
         except FileNotFoundError:
             os.makedirs(path.parent, mode=0o700, exist_ok=True)
-            return os.open(path, flags, 0o600)
+            descriptor = os.open(path, flags, 0o600)
     except OSError as error:
-        if error.errno in FULL_ERRORS:
-            raise DiskFull(path) from error
-        raise HomeUnusable(path, f"{error.strerror}") from error
+        raise unusable(path, error) from error
+    return plain_file(descriptor, path)
+
+
+def plain_file(descriptor: int, path: Path | str) -> int:
+    """*descriptor*, if it is of a plain file: a pipe would swallow what is written, or never end."""
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise HomeUnusable(path, "it is not a plain file")
 
 
 def sync(descriptor: int) -> None:
     """Ask the disk itself to hold what was written."""
     if sys.platform == "darwin":
-        # There, fsync leaves the data in the drive's cache; this does not.
-        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        # There, fsync leaves the data in the drive's cache; this does not, but not every file system knows it.
+        try:
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        except OSError:
+            os.fsync(descriptor)
     elif sys.platform == "win32":
         os.fsync(descriptor)
     else:
@@ -138,8 +147,8 @@ def sync(descriptor: int) -> None:
 def same_file(descriptor: int, path: Path) -> bool:
     try:
         there = os.stat(path)
-    except FileNotFoundError:
-        return False
+    except OSError:
+        return False  # Opening it again tells why.
     ours = os.fstat(descriptor)
     return (there.st_ino, there.st_dev) == (ours.st_ino, ours.st_dev)
 

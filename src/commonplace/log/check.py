@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.log import read, rewrite
+from commonplace.log.logs import log_files
 from commonplace.records import KINDS
 
 if TYPE_CHECKING:
@@ -40,12 +41,6 @@ def mend(home: Path, log: Path, *, private: bool) -> list[Finding]:
     return mended
 
 
-def log_files(log: Path) -> list[Path]:
-    """The logs and their archives, in order."""
-    found = (*log.glob("*.jsonl"), *(log / "archive").glob("*.jsonl"))
-    return sorted(path for path in found if not path.name.startswith("."))
-
-
 def _in_logs(log: Path) -> Iterator[Finding]:
     for path in log_files(log):
         for found in read.parse(path):
@@ -67,7 +62,7 @@ def _move_damaged(path: Path, damaged: Path) -> list[Finding]:
     with rewrite.held(path):
         findings = [_damaged(found) for found in read.parse(path) if isinstance(found, read.Damage)]
         numbers = {finding.line for finding in findings}
-        lines = [line for line in read.lines(path) if line.raw.strip()]
+        lines = [line for line in read.lines(path, whole=True) if line.raw.strip()]
         rewrite.append_missing(damaged, [line.raw + b"\n" for line in lines if line.number in numbers])
         rewrite.replace(path, (line.raw + b"\n" for line in lines if line.number not in numbers))
     return findings

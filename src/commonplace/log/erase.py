@@ -94,7 +94,7 @@ def _without(path: Path, gone: set[str], proofs: list[str]) -> int | None:
     removed = 0
     with rewrite.held(path):
         kept: list[bytes] = []
-        for line in read.lines(path):
+        for line in read.lines(path, whole=True):
             raw = _line_without(line.raw, gone, proofs)
             if raw is None:
                 removed += 1
@@ -114,7 +114,7 @@ def _line_without(raw: bytes, gone: set[str], proofs: list[str]) -> bytes | None
         return None  # A damaged copy of something erased.
     if gone & {fields.get("id"), fields.get("of"), fields.get("to")}:
         return None
-    return records.encode(_unlinked(fields, gone)).encode("utf-8", "surrogatepass")
+    return records.encode(_unlinked(fields, gone)).encode()
 
 
 def _unlinked(value: Any, gone: set[str]) -> Any:  # noqa: ANN401

@@ -9,13 +9,11 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import contextmanager
 
-from commonplace.errors import LogBusy
+from commonplace.errors import HomeUnusable, LogBusy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 LOCK_S_MAX = 60.0
@@ -54,27 +52,20 @@ else:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
-@contextmanager
-def locked(descriptor: int, path: Path, seconds_max: float = LOCK_S_MAX) -> Iterator[None]:
-    """Hold *descriptor* alone for the length of the block; `LogBusy` after *seconds_max*."""
-    acquire(descriptor, path, seconds_max)
-    try:
-        yield
-    finally:
-        _unlock(descriptor)
-
-
 def acquire(descriptor: int, path: Path, seconds_max: float = LOCK_S_MAX) -> None:
     """Take the lock; short naps that grow, since a blocking call could not be bounded in time."""
-    if _try_lock(descriptor):
-        return
-    deadline = time.monotonic() + seconds_max
-    wait_s = _WAIT_S_MIN
-    while not _try_lock(descriptor):
-        if time.monotonic() > deadline:
-            raise LogBusy(path, seconds_max)
-        time.sleep(wait_s)
-        wait_s = min(wait_s * 1.5, _WAIT_S_MAX)
+    try:
+        if _try_lock(descriptor):
+            return
+        deadline = time.monotonic() + seconds_max
+        wait_s = _WAIT_S_MIN
+        while not _try_lock(descriptor):
+            if time.monotonic() > deadline:
+                raise LogBusy(path, seconds_max)
+            time.sleep(wait_s)
+            wait_s = min(wait_s * 1.5, _WAIT_S_MAX)
+    except OSError as error:
+        raise HomeUnusable(path, f"it cannot be locked ({error.strerror})") from error
 
 
 def release(descriptor: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from commonplace.errors import DiskFull, unusable
 from commonplace.log.append import Appender
 from commonplace.log.view import Version, View, all_lines, fold
 from commonplace.records import from_line
@@ -15,6 +16,20 @@ if TYPE_CHECKING:
 
 SUFFIX = ".jsonl"
 OPEN_FILES_MAX = 64
+
+
+def log_files(folder: Path) -> list[Path]:
+    """The logs in the folder `log/` of a home, then their archives, in order."""
+    return [path for inner in (folder, folder / "archive") for path in _logs_in(inner)]
+
+
+def _logs_in(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and not path.name.startswith("."))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise unusable(folder, error) from error
 
 
 class Logs:
@@ -33,16 +48,20 @@ class Logs:
 
     def repos(self) -> list[str]:
         """The names of all logs, archived ones included, in order."""
-        found = (*self.folder.glob("*" + SUFFIX), *(self.folder / "archive").glob("*" + SUFFIX))
-        return sorted({path.name.removesuffix(SUFFIX) for path in found if not path.name.startswith(".")})
+        return sorted({path.name.removesuffix(SUFFIX) for path in log_files(self.folder)})
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Add *entries* to the logs of their repositories, in their order; all of one log's, or none."""
         by_repo: dict[str, list[bytes]] = {}
         for entry in entries:
             by_repo.setdefault(entry.record.repo, []).append(entry.line)
+        stored = 0
         for repo, lines in by_repo.items():
-            self._appender(repo).append_many(lines)
+            try:
+                self._appender(repo).append_many(lines)
+            except DiskFull as error:
+                raise DiskFull(error.path, stored) from error
+            stored += len(lines)
 
     def view(self, repo: str | None = None, *, needle: bytes = b"", archive: bool = True) -> View:
         """The current view of one log or of all."""

@@ -10,9 +10,9 @@ import os
 import time
 from contextlib import contextmanager, suppress
 
-from commonplace.errors import DiskFull, HomeUnusable
+from commonplace.errors import unusable
 from commonplace.log import lock, read
-from commonplace.log.append import FULL_ERRORS, Appender, open_for_append, same_file, sync
+from commonplace.log.append import Appender, open_for_append, same_file, sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,9 +53,7 @@ def replace(path: Path, chunks: Iterable[bytes]) -> None:
     except OSError as error:
         with suppress(OSError):
             temporary.unlink()
-        if error.errno in FULL_ERRORS:
-            raise DiskFull(path) from error
-        raise HomeUnusable(path, f"{error.strerror}") from error
+        raise unusable(path, error) from error
     _sync_folder(path.parent)
 
 

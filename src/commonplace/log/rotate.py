@@ -31,7 +31,7 @@ def rotate(path: Path, archive: Path, *, lines_max: int, move: int) -> Rotation 
     if lines_max <= 0 or move <= 0 or not path.exists():
         return None
     with rewrite.held(path):
-        lines = [line.raw for line in read.lines(path) if line.raw.strip()]
+        lines = [line.raw for line in read.lines(path, whole=True) if line.raw.strip()]
         if len(lines) <= lines_max:
             return None
         moving = _oldest_groups(_groups(lines), move)

@@ -57,7 +57,7 @@ def _cleaned(path: Path) -> tuple[list[Secret], bytes]:
 def _cleaned_log(path: Path) -> tuple[list[Secret], bytes]:
     secrets: list[Secret] = []
     content: list[bytes] = []
-    for line in read.lines(path):
+    for line in read.lines(path, whole=True):
         found, raw = _cleaned_line(line.raw)
         secrets += [Secret(path, line.number, redaction.kind, redaction.field) for redaction in found]
         content.append(raw if line.torn else raw + b"\n")
@@ -73,7 +73,7 @@ def _cleaned_line(raw: bytes) -> tuple[list[Redaction], bytes]:
         text, kinds = redact_text(raw.decode("utf-8", "surrogateescape"))
         return [Redaction(kind, "line") for kind in kinds], text.encode("utf-8", "surrogateescape")
     cleaned, found = redact(fields)
-    return found, records.encode(cleaned).encode("utf-8", "surrogatepass") if found else raw
+    return found, records.encode(cleaned).encode() if found else raw
 
 
 def _cleaned_text(path: Path) -> tuple[list[Secret], bytes]:

@@ -123,10 +123,9 @@ def all_lines(pairs: Iterable[tuple[Path, Path]]) -> Iterator[tuple[Path, read.L
     """
     for archive, log in pairs:
         with ExitStack() as stack:
-            try:
-                stream = stack.enter_context(log.open("rb"))
-            except FileNotFoundError:
-                stream = None
+            stream = read.open_plain(log)
+            if stream is not None:
+                stack.enter_context(stream)
             for line in read.lines(archive):
                 if line.raw.strip():
                     yield archive, line
