@@ -541,7 +541,7 @@ def decode(raw: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"is not a JSON object but {_json_type(value)}")
     check_depth(value, text)
-    if "\\ud" in text or "\\uD" in text:
+    if "\\" in text and ("\\ud" in text or "\\uD" in text):
         _refuse_surrogates(value)
     return value
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 BLOCK_BYTES = 1 << 20
+_NEWLINE = ord("\n")
 # Some editors put one before the first line.
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -69,6 +70,15 @@ def lines(path: Path, start: int = 0, *, whole: bool = False) -> Iterator[Line]:
             yield from lines_of(stream, start, whole=whole)
 
 
+def content(path: Path) -> bytes:
+    """All bytes of the file at *path*; none if it is gone."""
+    stream = open_plain(path)
+    if stream is None:
+        return b""
+    with stream:
+        return stream.read()
+
+
 def open_plain(path: Path) -> BinaryIO | None:
     """The file at *path*, open for reading; `None` if there is none."""
     try:
@@ -96,11 +106,11 @@ def lines_of(stream: BinaryIO, start: int = 0, *, whole: bool = False) -> Iterat
             stream.seek(start)  # A pipe cannot seek, and is only ever read from its start.
         while raw := stream.readline(bytes_max):
             number += 1
-            size, torn = len(raw), not raw.endswith(b"\n")
+            size, torn = len(raw), raw[-1] != _NEWLINE
             while torn and (rest := stream.readline(BLOCK_BYTES)):
-                size, torn = size + len(rest), not rest.endswith(b"\n")
+                size, torn = size + len(rest), rest[-1] != _NEWLINE
             text = raw if offset else raw.removeprefix(_BYTE_ORDER_MARK)
-            yield Line(number, offset, text.removesuffix(b"\n"), torn)
+            yield Line(number, offset, text.rstrip(b"\n"), torn)
             offset += size
     except OSError as error:
         raise unusable(stream.name, error) from error

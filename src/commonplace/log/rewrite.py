@@ -39,6 +39,7 @@ def held(path: Path) -> Iterator[int]:
 
 def replace(path: Path, chunks: Iterable[bytes]) -> None:
     """Put *chunks* in the place of the file at *path*, whole or not at all. A log must be `held` by the caller."""
+    path = path.resolve()  # A link stays one: what it leads to is replaced.
     temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY_SUFFIX}")
     try:
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
@@ -57,13 +58,45 @@ def replace(path: Path, chunks: Iterable[bytes]) -> None:
     _sync_folder(path.parent)
 
 
-def append_missing(path: Path, lines: list[bytes]) -> None:
-    """Append those of *lines* that are not in the file yet: what moves there after a kill is moved once."""
-    wanted = set(lines)
-    there = {line.raw + b"\n" for line in read.lines(path) if line.raw + b"\n" in wanted}
-    appender = Appender(path, fsync="always")
-    appender.append_many(line for line in lines if line not in there)
-    appender.close()
+def append_once(path: Path, lines: list[bytes]) -> None:
+    """Append *lines*, unless the file ends with just these: then a killed move brought them there already.
+
+    A line that is merely somewhere in the file is no such sign: a record may come back to what it said before.
+    """
+    if not _ends_with(path, b"".join(lines)):
+        appender = Appender(path, fsync="always")
+        appender.append_many(lines)
+        appender.close()
+
+
+def in_progress(path: Path) -> bool:
+    """Whether *path* is what another process is about to put in a file's place."""
+    return path.name.endswith(TEMPORARY_SUFFIX) and _process_lives(path)
+
+
+def _ends_with(path: Path, block: bytes) -> bool:
+    stream = read.open_plain(path)
+    if stream is None:
+        return False
+    with stream:
+        size = os.fstat(stream.fileno()).st_size
+        stream.seek(max(size - len(block) - 1, 0))
+        tail = stream.read()
+    return tail in (block, b"\n" + block)
+
+
+def _process_lives(temporary: Path) -> bool:
+    pid = temporary.name.removesuffix(TEMPORARY_SUFFIX).rpartition(".")[2]
+    try:
+        if os.name == "nt":
+            temporary.rename(temporary)  # Refused while somebody has it open; a signal 0 would end the process.
+            return False
+        os.kill(int(pid), 0)
+    except PermissionError:
+        return True
+    except (ValueError, OverflowError, OSError):
+        return False
+    return True
 
 
 def _swap(temporary: Path, path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace import records
 from commonplace.capture.redact import Redaction, redact, redact_text
 from commonplace.log import read, rewrite
+from commonplace.log.logs import files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,10 +44,9 @@ def clean(home: Path) -> list[Secret]:
 
 def _files(home: Path) -> list[Path]:
     def wanted(path: Path) -> bool:
-        parts = path.relative_to(home).parts
-        return path.is_file() and not path.is_symlink() and not any(part in _SKIPPED for part in parts)
+        return not rewrite.in_progress(path) and not any(part in _SKIPPED for part in path.relative_to(home).parts)
 
-    return sorted(path for path in home.rglob("*") if wanted(path))
+    return [path for path in files(home) if wanted(path)]
 
 
 def _cleaned(path: Path) -> tuple[list[Secret], bytes]:
@@ -77,7 +77,7 @@ def _cleaned_line(raw: bytes) -> tuple[list[Redaction], bytes]:
 
 
 def _cleaned_text(path: Path) -> tuple[list[Secret], bytes]:
-    raw = path.read_bytes()
+    raw = read.content(path)
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
