@@ -159,8 +159,8 @@ class Memory:
         """Remove the record for good: every version, what derives from it, every derived copy."""
         from commonplace.log.erase import erase
 
-        book, whole = self._resolved(ident)
-        return erase(self.homes[book].path, self._logs[book], whole)
+        _book, whole = self._resolved(ident)
+        return erase([(home.path, logs) for home, logs in zip(self.homes, self._logs, strict=True)], whole)
 
     # --- Reading --------------------------------------------------------------------------------------------------
 
