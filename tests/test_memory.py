@@ -67,6 +67,15 @@ def test_an_unknown_repo_defaults_to_the_one_here(tmp_path: Path) -> None:
     assert record.repo == memory.repository.name
 
 
+def test_a_folder_may_be_given_from_where_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "app"
+    (root / "src").mkdir(parents=True)
+    git("init", "-q", cwd=root)
+    monkeypatch.chdir(root / "src")
+
+    assert {Memory.open(cwd=given).repository.root for given in (".", "..", root)} == {root}
+
+
 def test_the_same_lesson_twice_is_one_record_with_two_versions(memory: Memory) -> None:
     ident = logged(memory, success_rate="1/1")
     assert logged(memory, success_rate="2/2") == ident

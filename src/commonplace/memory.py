@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from commonplace import homes, repository, settings
 from commonplace.capture.redact import redact, suspicious
-from commonplace.errors import DiskFull, HomeUnusable, IdAmbiguous, RecordInvalid, RecordNotFound, UsageError
+from commonplace.errors import DiskFull, IdAmbiguous, RecordInvalid, RecordNotFound, UsageError
 from commonplace.log.door import Entry, prepare
 from commonplace.log.logs import Logs
-from commonplace.records import OUTCOMES, Record, decode, encode
+from commonplace.records import OUTCOMES, Record, checked_repo, decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from commonplace.log.check import Finding
     from commonplace.log.erase import Receipt
+    from commonplace.log.read import Damage
     from commonplace.log.rotate import Rotation
     from commonplace.log.scan import Secret
     from commonplace.log.view import Version, View
@@ -69,6 +70,8 @@ class Memory:
         self.homes = found
         self.repository = here
         self.agent_id = agent_id
+        for home in found:
+            homes.check_usable(home.path)
         self.settings = settings.load((home.path, home.of_user) for home in reversed(found))
         self._clock = clock
         self._token = token
@@ -85,7 +88,7 @@ class Memory:
         clock: Callable[[], datetime] = now_utc,
     ) -> Self:
         """The memory of *home* alone, or the one that counts in *cwd*. Nothing is made until something is written."""
-        folder = Path(cwd) if cwd is not None else _current_folder()
+        folder = Path(cwd).resolve() if cwd is not None else homes.current_folder()
         here = repository.find(folder)
         found = homes.find(Path(home) if home is not None else None, folder, here, environment)
         agent = agent_id or environment.get("COMMONPLACE_AGENT") or "default"
@@ -106,6 +109,11 @@ class Memory:
     def home(self) -> homes.Home:
         """The nearest home: the one that is written to."""
         return self.homes[0]
+
+    @property
+    def damages(self) -> list[Damage]:
+        """The damaged lines met so far while reading."""
+        return sorted({damage for logs in self._logs for damage in logs.damages})
 
     # --- Writing --------------------------------------------------------------------------------------------------
 
@@ -188,6 +196,8 @@ class Memory:
 
     def records(self, repo: str | None = None, kind: str | None = None) -> Iterator[Record]:
         """The current view of the nearest home, archive included: latest versions, nothing forgotten."""
+        if repo is not None:
+            _check_repo(repo)
         for record in self._logs[0].view(repo).records():
             if kind is None or record.kind == kind:
                 yield record
@@ -305,7 +315,6 @@ class Memory:
             raise UsageError("an id is needed", "`commonplace export` lists every id")
         matches: dict[str, int] = {}
         for book, logs in enumerate(self._logs):
-            self._check_readable(book)
             for ident in logs.view(needle=prefix.encode("utf-8", "surrogatepass")).ids():
                 if ident.startswith(prefix):
                     matches.setdefault(ident, book)
@@ -318,14 +327,9 @@ class Memory:
         ((ident, book),) = matches.items()
         return book, ident
 
-    def _check_readable(self, book: int) -> None:
-        path = self.homes[book].path
-        if path.exists() and not path.is_dir():
-            raise HomeUnusable(path, "it is a file")
 
-
-def _current_folder() -> Path:
+def _check_repo(repo: str) -> None:
     try:
-        return Path.cwd()
-    except FileNotFoundError:
-        raise UsageError("the current folder no longer exists", "change to another folder") from None
+        checked_repo(repo)
+    except ValueError as error:
+        raise RecordInvalid("repo", str(error)) from None

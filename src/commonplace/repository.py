@@ -34,8 +34,15 @@ def find(cwd: Path) -> Repository:
             common = _common_directory(git)
             if common is not None:
                 return _identified(folder, common)
+        elif _is_bare(folder):
+            return _identified(folder, folder.resolve())
     short = _plain(cwd.name)
     return Repository(short, short)
+
+
+def _is_bare(folder: Path) -> bool:
+    """Whether *folder* is itself what `.git` is elsewhere."""
+    return folder.name != ".git" and (folder / "HEAD").is_file() and (folder / "objects").is_dir()
 
 
 def _identified(root: Path, common: Path) -> Repository:
@@ -108,9 +115,9 @@ def _normalised(url: str) -> str:
     if not found:
         host, _, path = scheme.partition(":")
         rest = f"{host}/{path}" if path else scheme
-    host, slash, path = rest.rpartition("@")[2].partition("/") if not rest.startswith("/") else ("", "", rest)
-    host = host.partition(":")[0].lower()
-    return f"{host}{slash}{path.strip('/').removesuffix('.git')}"
+    host, _, path = rest.partition("/")
+    host = host.rpartition("@")[2].partition(":")[0].lower()
+    return f"{host}/{path.strip('/').removesuffix('.git')}".strip("/")
 
 
 def _plain(name: str) -> str:

@@ -93,9 +93,9 @@ class Appender:
 
     def _write(self, descriptor: int, lines: Iterable[bytes]) -> None:
         size = os.fstat(descriptor).st_size
-        # A writer died half-way? Ending its line here keeps ours from being glued to it.
-        heal = b"\n" if size and _last_byte(descriptor, size) != b"\n" else b""
         try:
+            # A writer died half-way? Ending its line here keeps ours from being glued to it.
+            heal = b"\n" if size and _last_byte(descriptor, size) != b"\n" else b""
             for chunk in _chunks(lines):
                 _write_all(descriptor, heal + chunk)
                 heal = b""

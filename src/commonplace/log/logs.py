@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from commonplace.log.door import Entry
+    from commonplace.log.read import Damage
     from commonplace.records import Record
 
 SUFFIX = ".jsonl"
@@ -48,6 +49,8 @@ class Logs:
     def __init__(self, folder: Path, *, fsync: str) -> None:
         self.folder = folder
         self.fsync = fsync
+        # What was damaged in the lines read so far.
+        self.damages: set[Damage] = set()
         self._appenders: dict[str, Appender] = {}
 
     def path(self, repo: str) -> Path:
@@ -75,7 +78,9 @@ class Logs:
 
     def view(self, repo: str | None = None, *, needle: bytes = b"", archive: bool = True) -> View:
         """The current view of one log or of all."""
-        return fold(self._pairs(repo, archive=archive), needle)
+        view = fold(self._pairs(repo, archive=archive), needle)
+        self.damages.update(view.damages)
+        return view
 
     def history(self, ident: str) -> list[Version]:
         """Every line that carries or is about *ident*, oldest first."""

@@ -75,8 +75,11 @@ def content(path: Path) -> bytes:
     stream = open_plain(path)
     if stream is None:
         return b""
-    with stream:
-        return stream.read()
+    try:
+        with stream:
+            return stream.read()
+    except OSError as error:
+        raise unusable(path, error) from error
 
 
 def open_plain(path: Path) -> BinaryIO | None:

@@ -51,11 +51,11 @@ def replace(path: Path, chunks: Iterable[bytes]) -> None:
             stream.flush()
             sync(stream.fileno())
         _swap(temporary, path)
+        _sync_folder(path.parent)
     except OSError as error:
         with suppress(OSError):
             temporary.unlink()
         raise unusable(path, error) from error
-    _sync_folder(path.parent)
 
 
 def append_once(path: Path, lines: list[bytes]) -> None:
@@ -63,7 +63,7 @@ def append_once(path: Path, lines: list[bytes]) -> None:
 
     A line that is merely somewhere in the file is no such sign: a record may come back to what it said before.
     """
-    if not _ends_with(path, b"".join(lines)):
+    if not (b"\n" + read.content(path)).endswith(b"\n" + b"".join(lines)):
         appender = Appender(path, fsync="always")
         appender.append_many(lines)
         appender.close()
@@ -72,17 +72,6 @@ def append_once(path: Path, lines: list[bytes]) -> None:
 def in_progress(path: Path) -> bool:
     """Whether *path* is what another process is about to put in a file's place."""
     return path.name.endswith(TEMPORARY_SUFFIX) and _process_lives(path)
-
-
-def _ends_with(path: Path, block: bytes) -> bool:
-    stream = read.open_plain(path)
-    if stream is None:
-        return False
-    with stream:
-        size = os.fstat(stream.fileno()).st_size
-        stream.seek(max(size - len(block) - 1, 0))
-        tail = stream.read()
-    return tail in (block, b"\n" + block)
 
 
 def _process_lives(temporary: Path) -> bool:
