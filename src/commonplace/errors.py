@@ -123,3 +123,13 @@ class LogBusy(CommonplaceError):
     def __init__(self, path: Path, seconds: float) -> None:
         super().__init__(f"another process has held `{path}` for over {seconds:.0f} s")
         self.hint = "`commonplace doctor` shows what is going on; try again when that process is done"
+
+
+class OutputLost(CommonplaceError):
+    """The answer could not be written: a full disk behind stdout, a stream that was closed."""
+
+    exit_code = 12
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"the answer could not be written to stdout: {error.strerror or error}")
+        self.hint = "what was to be stored is stored; only the answer is lost"
