@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from commonplace.errors import DiskFull, HomeUnusable, LogBusy
 from commonplace.log import lock, read, rewrite
-from commonplace.log.append import Appender
+from commonplace.log.append import Appender, held
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -205,7 +205,43 @@ def test_a_rewriter_waits_for_nobody_to_append_and_appenders_follow_to_the_new_f
     log = appender(path)
     log.append(line("a"))
 
-    with rewrite.held(path):
+    with held(path):
+        waiting = threading.Thread(target=log.append, args=(line("c"),))
+        waiting.start()
+        rewrite.replace(path, [line("a"), line("b")])
+    waiting.join()
+
+    assert ids(path) == ["a", "b", "c"]
+
+
+def test_where_the_lock_is_a_file_beside_it_the_log_is_closed_whenever_it_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Windows asks for, on any system."""
+    monkeypatch.setattr(lock, "BESIDE", True)
+    opened: set[int] = set()
+    real_open, real_close, real_replace = os.open, os.close, os.replace
+    path = tmp_path / "log" / "app.jsonl"
+
+    def watched_open(name: Path, *arguments: int) -> int:
+        descriptor = real_open(name, *arguments)
+        opened.update([descriptor] if name == path else [])
+        return descriptor
+
+    def watched_close(descriptor: int) -> None:
+        opened.discard(descriptor)
+        real_close(descriptor)
+
+    def watched_replace(old: Path, new: Path) -> None:
+        assert not opened
+        real_replace(old, new)
+
+    for name, function in (("open", watched_open), ("close", watched_close), ("replace", watched_replace)):
+        monkeypatch.setattr(os, name, function)
+    log = appender(path)
+    log.append(line("a"))
+
+    with held(path):
         waiting = threading.Thread(target=log.append, args=(line("c"),))
         waiting.start()
         rewrite.replace(path, [line("a"), line("b")])
@@ -218,7 +254,7 @@ def test_a_lock_that_is_never_given_up_is_an_error_not_a_hang(tmp_path: Path, mo
     monkeypatch.setattr(lock.acquire, "__defaults__", (0.05,))
     path = tmp_path / "app.jsonl"
 
-    with rewrite.held(path), pytest.raises(LogBusy, match="another process"):
+    with held(path), pytest.raises(LogBusy, match="another process"):
         appender(path).append(line("a"))
 
 
@@ -238,7 +274,7 @@ def test_every_sync_policy_writes_the_same(tmp_path: Path, policy: str, monkeypa
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes and links are POSIX's")
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to(path)])
+@pytest.mark.parametrize("make", [lambda path: os.mkfifo(path, 0o600), os.mkdir, lambda path: path.symlink_to(path)])
 def test_what_is_no_plain_file_is_told_not_waited_for(tmp_path: Path, make: Callable[[Path], object]) -> None:
     path = tmp_path / "app.jsonl"
     make(path)
@@ -285,7 +321,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from commonplace.errors import DiskFull
-from commonplace.log.append import Appender
+from commonplace.log.append import Appender, held
 path = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))
 log = Appender(path, fsync="never")
@@ -346,7 +382,7 @@ def test_a_rewrite_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypa
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("commonplace.log.rewrite.sync", full)
-    with rewrite.held(path), pytest.raises(DiskFull):
+    with held(path), pytest.raises(DiskFull):
         rewrite.replace(path, [line("b")])
 
     assert path.read_bytes() == line("a")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from commonplace.repository import Repository
 
 FOLDER = ".commonplace"
-GITIGNORE = "# Derived from the log, or this machine's own.\n.index/\n.state/\n*.rewriting\n"
+GITIGNORE = "# Derived from the log, or this machine's own.\n.index/\n.state/\n*.rewriting\n*.lock\n"
 GITATTRIBUTES = "# Two branches that both append merge without a conflict.\n*.jsonl text eol=lf merge=union\n"
 
 

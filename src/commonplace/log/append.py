@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from commonplace.errors import HomeUnusable, unusable
 from commonplace.log import lock
@@ -16,12 +16,10 @@ if sys.platform == "darwin":
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 CHUNK_BYTES = 1 << 20
-# Windows will not replace a file that somebody holds open, so there a descriptor lives for one append only.
-_KEEP_OPEN = os.name == "posix"
 
 
 class Appender:
@@ -43,14 +41,14 @@ class Appender:
     def append_many(self, lines: Iterable[bytes]) -> None:
         """Add *lines*, all or none, under one lock, in writes of about a mebibyte, each of whole lines."""
         with self._threads:
+            if lock.BESIDE:
+                self._append_beside(lines)
+                return
             descriptor = self._locked_descriptor()
             try:
                 self._write(descriptor, lines)
-                self._unsynced = self.fsync != "always"
             finally:
                 lock.release(descriptor)
-                if not _KEEP_OPEN:
-                    self._close()
 
     def flush(self) -> None:
         """Bring what was appended to the disk itself, unless the policy is `never`."""
@@ -66,6 +64,15 @@ class Appender:
         self.flush()
         with self._threads:
             self._close()
+
+    def _append_beside(self, lines: Iterable[bytes]) -> None:
+        """Where the lock is another file, the log is open only while that one is held, so that it can be replaced."""
+        with held(self.path):
+            self._open()
+            try:
+                self._write(self._descriptor, lines)
+            finally:
+                self._close()
 
     def _locked_descriptor(self) -> int:
         """A descriptor of the file that is at the path *now*, locked.
@@ -99,13 +106,29 @@ class Appender:
             for chunk in _chunks(lines):
                 _write_all(descriptor, heal + chunk)
                 heal = b""
-            if self.fsync == "always":
+            if self.fsync == "always" or (lock.BESIDE and self.fsync == "batch"):
                 sync(descriptor)
         except OSError as error:
             # We hold the lock, so what lies behind `size` is ours alone: take it back.
             with suppress(OSError):
                 os.ftruncate(descriptor, size)
             raise unusable(self.path, error) from error
+        self._unsynced = self.fsync == "batch"
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Hold the file at *path* alone: nobody appends to it or replaces it meanwhile."""
+    locked = lock.file_for(path)
+    while True:
+        descriptor = open_for_append(locked)
+        try:
+            lock.acquire(descriptor, path)
+            if same_file(descriptor, locked):
+                yield
+                return
+        finally:
+            os.close(descriptor)  # Closing ends the lock too.
 
 
 def open_for_append(path: Path) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.errors import unusable
 from commonplace.log import read, rewrite
+from commonplace.log.append import held
 from commonplace.log.logs import files, log_files
 from commonplace.records import KINDS
 
@@ -64,7 +65,7 @@ def _damaged(damage: read.Damage) -> Finding:
 def _move_damaged(path: Path, damaged: Path) -> list[Finding]:
     if not any(isinstance(found, read.Damage) for found in read.parse(path)):
         return []
-    with rewrite.held(path):
+    with held(path):
         findings = [_damaged(found) for found in read.parse(path) if isinstance(found, read.Damage)]
         numbers = {finding.line for finding in findings}
         lines = [line for line in read.lines(path, whole=True) if line.raw.strip()]

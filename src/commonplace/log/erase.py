@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from commonplace import records
 from commonplace.errors import FindingsLeft, unusable
 from commonplace.log import read, rewrite
+from commonplace.log.append import held
 from commonplace.log.logs import files
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _without(path: Path, gone: set[str], proofs: list[str]) -> int | None:
     if not _mentions(read.content(path), [*ids, *_forms(proofs)]):
         return None
     copied = [*_claims(gone), *_forms(proofs)]
-    with rewrite.held(path):
+    with held(path):
         lines = list(read.lines(path, whole=True))
         kept = [_line_without(line.raw, gone, ids, copied) for line in lines]
         if kept == [line.raw for line in lines]:

@@ -1,7 +1,7 @@
 """Exclusive locks on an open file, the platform's own: they end with the process that holds them.
 
-The data file itself is locked, not a file beside it: there is nothing to go stale, and nothing to delete by mistake.
-What is replaced while one waits is recognised by its inode (see `append.py`).
+But on Windows the data file itself is locked, not a file beside it: there is nothing to delete by mistake. What is
+replaced while one waits is recognised by its inode (see `append.py`).
 """
 
 from __future__ import annotations
@@ -20,22 +20,20 @@ LOCK_S_MAX = 60.0
 _WAIT_S_MIN = 0.0002
 _WAIT_S_MAX = 0.02
 
+# Windows replaces no file that somebody holds open, so there the lock is a file beside the log, which stays.
+BESIDE = os.name == "nt"
+
 if sys.platform == "win32":
     import msvcrt
 
-    # Windows refuses reads of a locked range, so the byte that stands for the lock lies far behind the data.
-    _LOCK_BYTE = 1 << 62
-
     def _try_lock(descriptor: int) -> bool:
-        os.lseek(descriptor, _LOCK_BYTE, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         except OSError:
             return False
         return True
 
-    def _unlock(descriptor: int) -> None:
-        os.lseek(descriptor, _LOCK_BYTE, os.SEEK_SET)
+    def release(descriptor: int) -> None:
         msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
 
 else:
@@ -48,8 +46,14 @@ else:
             return False
         return True
 
-    def _unlock(descriptor: int) -> None:
+    def release(descriptor: int) -> None:
+        """Give the lock up; closing the file does as well."""
         fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def file_for(path: Path) -> Path:
+    """The file whose lock stands for the file at *path*."""
+    return path.with_name(f".{path.name}.lock") if BESIDE else path
 
 
 def acquire(descriptor: int, path: Path, seconds_max: float = LOCK_S_MAX) -> None:
@@ -66,7 +70,3 @@ def acquire(descriptor: int, path: Path, seconds_max: float = LOCK_S_MAX) -> Non
             wait_s = min(wait_s * 1.5, _WAIT_S_MAX)
     except OSError as error:
         raise HomeUnusable(path, f"it cannot be locked ({error.strerror})") from error
-
-
-def release(descriptor: int) -> None:
-    _unlock(descriptor)

@@ -8,33 +8,19 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from commonplace.errors import unusable
-from commonplace.log import lock, read
-from commonplace.log.append import Appender, open_for_append, same_file, sync
+from commonplace.log import read
+from commonplace.log.append import Appender, sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
 TEMPORARY_SUFFIX = ".rewriting"
 _REPLACE_TRIES_MAX = 50
-
-
-@contextmanager
-def held(path: Path) -> Iterator[int]:
-    """Hold the file at *path* alone: nobody appends to it or replaces it meanwhile."""
-    while True:
-        descriptor = open_for_append(path)
-        try:
-            lock.acquire(descriptor, path)
-            if same_file(descriptor, path):
-                yield descriptor
-                return
-        finally:
-            os.close(descriptor)  # Closing ends the lock too.
 
 
 def replace(path: Path, chunks: Iterable[bytes]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from commonplace.log import read, rewrite
+from commonplace.log.append import held
 from commonplace.records import from_line
 
 TYPE_CHECKING = False
@@ -29,7 +30,7 @@ def rotate(path: Path, archive: Path, *, lines_max: int, move: int) -> Rotation 
     """Move about *move* lines of the log at *path* to *archive* if it has over *lines_max*; 0 means never."""
     if lines_max <= 0 or move <= 0 or not path.exists():
         return None
-    with rewrite.held(path):
+    with held(path):
         lines = [line.raw for line in read.lines(path, whole=True) if line.raw.strip()]
         if len(lines) <= lines_max:
             return None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace import records
 from commonplace.capture.redact import Redaction, redact, redact_text
 from commonplace.log import read, rewrite
+from commonplace.log.append import held
 from commonplace.log.logs import files
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def clean(home: Path) -> list[Secret]:
     taken: list[Secret] = []
     for path in _files(home):
         if _cleaned(path)[0]:
-            with rewrite.held(path):
+            with held(path):
                 secrets, content = _cleaned(path)
                 rewrite.replace(path, [content])
             taken += secrets
