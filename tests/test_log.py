@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -161,6 +162,18 @@ def test_the_lines_of_a_file_are_what_lies_between_its_newlines(
 
     assert b"".join(line.raw + b"\n" * (not line.torn) for line in found) == content
     assert [content[line.offset :].startswith(line.raw) for line in found] == [True] * len(found)
+
+
+def test_a_line_that_is_still_being_written_is_one_torn_line(tmp_path: Path) -> None:
+    class Growing(io.BytesIO):
+        parts = iter([line("a"), b'{"id":"b","ki', b'nd":"lesson"}\n'])
+
+        def readline(self, _size: int | None = -1) -> bytes:
+            return next(self.parts, b"")
+
+    found = [(line.raw, line.torn) for line in read.lines_of(Growing())]
+
+    assert found == [(line("a").rstrip(), False), (b'{"id":"b","ki', True)]
 
 
 def test_a_byte_order_mark_before_the_first_line_is_no_damage(tmp_path: Path) -> None:

@@ -61,9 +61,11 @@ class Appender:
             self._unsynced = False
 
     def close(self) -> None:
-        self.flush()
-        with self._threads:
-            self._close()
+        try:
+            self.flush()
+        finally:
+            with self._threads:
+                self._close()
 
     def _append_beside(self, lines: Iterable[bytes]) -> None:
         """Where the lock is another file, the log is open only while that one is held, so that it can be replaced."""

@@ -110,10 +110,13 @@ def lines_of(stream: BinaryIO, start: int = 0, *, whole: bool = False) -> Iterat
         while raw := stream.readline(bytes_max):
             number += 1
             size, torn = len(raw), raw[-1] != _NEWLINE
-            while torn and (rest := stream.readline(BLOCK_BYTES)):
-                size, torn = size + len(rest), rest[-1] != _NEWLINE
+            if size == bytes_max:
+                while torn and (rest := stream.readline(BLOCK_BYTES)):
+                    size, torn = size + len(rest), rest[-1] != _NEWLINE
             text = raw if offset else raw.removeprefix(_BYTE_ORDER_MARK)
             yield Line(number, offset, text.rstrip(b"\n"), torn)
+            if torn:
+                return  # What is appended from here on belongs to this line.
             offset += size
     except OSError as error:
         raise unusable(stream.name, error) from error
