@@ -169,6 +169,7 @@ def test_invalid_utf_8_on_the_command_line_is_refused(own_home: Path) -> None:
         b'{"event_type":"error","lesson":1e999}',
         b'{"event_type":"error","lesson":"x","big":1e999}',
         b'{"event_type":"error","lesson":"x","deep":' + b"[" * 50_000 + b"]" * 50_000 + b"}",
+        b'{"event_type":"error","lesson":"token=ghp_' + b"Zx81" * 9 + b'","deep":' + b"[" * 600 + b"]" * 600 + b"}",
     ],
 )
 def test_a_bad_line_on_stdin_is_told_by_number_and_the_good_ones_are_stored(
@@ -190,6 +191,12 @@ def test_stdin_takes_one_record_or_many(commonplace: Run) -> None:
 
     assert answer(commonplace, "log", "--stdin", stdin=rows) == {"taken": 500, "redacted": 0, "refused": []}
     assert len(commonplace("export").stdout.splitlines()) == 500
+
+
+def test_stdin_may_begin_with_a_byte_order_mark(commonplace: Run) -> None:
+    row = b'{"event_type":"error","lesson":"from an editor","repo":"app"}\n'
+
+    assert answer(commonplace, "log", "--stdin", stdin=b"\xef\xbb\xbf" + row)["taken"] == 1
 
 
 def test_what_was_redacted_is_told_by_kind_and_field(commonplace: Run, own_home: Path) -> None:
@@ -261,9 +268,80 @@ def test_the_transcript_of_a_day_is_as_it_was(commonplace: Run, own_home: Path, 
 def test_a_home_that_is_a_file_is_one_sentence(commonplace: Run, own_home: Path) -> None:
     own_home.write_text("")
 
-    for arguments in (SEED, ["show", "x"], ["init", "--user"]):
+    others = ("export", "repos", "scan", "maintain", "doctor")
+    for arguments in (SEED, ["show", "x"], ["init", "--user"], *([name] for name in others), ["doctor", "--fix"]):
         done = commonplace(*arguments)
         assert (done.returncode, "Traceback" in done.stderr) == (6, False), arguments
+
+
+def test_a_log_outside_the_home_is_not_read(commonplace: Run, own_home: Path) -> None:
+    commonplace(*SEED)
+    (own_home.parent / "outside.jsonl").write_text((own_home / "log" / "gptcoach2.jsonl").read_text())
+
+    done = commonplace("export", "--repo", "../../outside")
+
+    assert (done.returncode, done.stdout) == (3, "")
+
+
+def test_damage_met_while_reading_is_told_beside_the_answer(commonplace: Run, own_home: Path) -> None:
+    commonplace(*SEED)
+    with (own_home / "log" / "gptcoach2.jsonl").open("a") as stream:
+        stream.write('{"id": "torn", "kind": "les\n')
+    commonplace(*SEED)
+
+    for arguments in (["export"], ["show", IDENT], ["history", IDENT], ["repos"], ["export", "--json"]):
+        done = commonplace(*arguments)
+        assert done.returncode == 0
+        assert done.stderr == "1 damaged line in log/gptcoach2.jsonl; see `commonplace doctor`\n"
+
+
+@pytest.mark.parametrize(
+    "line", ['{"id":"a","x":1e400}', '{"id":"a","x":"\\ud800"}', '{"id":"a","x":' + "[" * 600 + "]" * 600 + "}"]
+)
+def test_a_line_another_program_spoilt_stops_no_command(commonplace: Run, own_home: Path, line: str) -> None:
+    commonplace(*SEED)
+    spoilt = line.replace('"id":"a"', '"id":"a","kind":"hologram","timestamp":"2026-01-01T00:00:00Z","of":["a"]')
+    with (own_home / "log" / "gptcoach2.jsonl").open("a") as stream:
+        stream.write(spoilt + "\n")
+
+    for arguments in (["export"], ["repos"], ["scan"], ["maintain"], ["history", IDENT], ["forget", IDENT, "--erase"]):
+        done = commonplace(*arguments)
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False), (arguments, done.stderr)
+    assert spoilt in (own_home / "log" / "gptcoach2.jsonl").read_text()
+
+
+def test_answers_are_utf_8_whatever_the_terminal_says(commonplace: Run) -> None:
+    commonplace("log", "--type", "error", "--lesson", "日本語 → ✓", "--id", "a")
+
+    for command in ("show", "history"):
+        done = commonplace(command, "a", PYTHONIOENCODING="cp1252")
+        assert (done.returncode, "日本語 → ✓" in done.stdout) == (0, True)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+@pytest.mark.parametrize("command", ["log --type error --lesson x", "repos", "export"])
+def test_an_answer_that_cannot_be_written_is_told(commonplace: Run, command: str) -> None:
+    import sys
+
+    commonplace(*SEED)
+
+    code = f"{sys.executable} -m commonplace {command} >/dev/full"
+    done = subprocess.run(["sh", "-c", code], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, "Traceback" in done.stderr) == (13, False)
+    assert "could not be written" in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows keeps the folder one is in")
+def test_a_folder_that_is_gone_is_one_sentence(tmp_path: Path) -> None:
+    import sys
+
+    (tmp_path / "gone").mkdir()
+
+    for command in ("init", "where"):
+        code = f"mkdir -p gone; cd gone && rmdir ../gone && {sys.executable} -m commonplace {command}"
+        done = subprocess.run(["sh", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, "no longer exists" in done.stderr) == (2, True), done.stderr
 
 
 def test_closing_the_pipe_early_is_no_error(commonplace: Run, own_home: Path) -> None:
@@ -286,6 +364,12 @@ def test_stored_text_cannot_command_the_terminal(commonplace: Run, own_home: Pat
         done = commonplace(command, "a")
         assert "\x1b" not in done.stdout
         assert "[bold]x" in done.stdout
+
+    hidden = '{"id":"f","kind":"forget","timestamp":"2026-01-01T00:00:00Z","of":"a","reason":"\\u001b]0;x\\u0007"}'
+    (own_home / "log" / "app.jsonl").write_text(row + "\n" + hidden + "\n")
+    done = commonplace("show", "a")
+    assert "forgotten" in done.stderr
+    assert "\x1b" not in done.stderr
 
 
 def all_errors(cls: type[CommonplaceError] = CommonplaceError) -> list[type[CommonplaceError]]:

@@ -10,6 +10,8 @@ import pytest
 from commonplace import homes, repository
 from commonplace.errors import HomeUnusable, SettingsInvalid
 from commonplace.memory import Memory
+from commonplace.records import LINE_READ_BYTES_MAX
+from commonplace.settings import SETTINGS
 from conftest import git
 
 if TYPE_CHECKING:
@@ -70,6 +72,33 @@ def test_making_a_home_twice_is_harmless(tmp_path: Path) -> None:
     assert (tmp_path / "h" / ".gitignore").read_text() == "mine\n"
 
 
+def test_a_first_write_of_several_at_once_makes_one_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = type(tmp_path).is_dir
+
+    def looked(path: Path) -> bool:
+        """Another process makes the folder just after this one has looked."""
+        found = real(path)
+        os.makedirs(path, exist_ok=True)  # noqa: PTH103 (a Path would look again)
+        return found
+
+    monkeypatch.setattr(type(tmp_path), "is_dir", looked)
+
+    homes.make(tmp_path / "h")
+
+    assert (tmp_path / "h" / ".gitignore").read_text() == homes.GITIGNORE
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links are POSIX's")
+def test_the_users_home_by_another_name_is_no_second_one(tmp_path: Path) -> None:
+    (tmp_path / "me" / "notes").mkdir(parents=True)
+    (tmp_path / "me" / ".commonplace").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "me")
+
+    for cwd in (tmp_path / "me", tmp_path / "me" / "notes", tmp_path / "link" / "notes"):
+        for home in (tmp_path / "me", tmp_path / "link"):
+            assert found(cwd, HOME=str(home)) == [home / ".commonplace"]
+
+
 def test_a_home_that_is_a_file_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "h").write_text("")
 
@@ -88,6 +117,16 @@ def test_a_home_that_may_not_be_written_is_told_so(tmp_path: Path) -> None:
         memory.log(event_type="error", lesson="x")
 
 
+def test_a_home_that_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_path: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("commonplace.homes.os.scandir", refuse)
+
+    with pytest.raises(HomeUnusable, match="Permission denied"):
+        Memory.open(tmp_path)
+
+
 def test_reading_a_home_that_does_not_exist_makes_none(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "none") as memory:
         assert list(memory.records()) == []
@@ -103,6 +142,7 @@ def test_reading_a_home_that_does_not_exist_makes_none(tmp_path: Path) -> None:
         ("fsync = 'sometimes'", "fsync"),
         ("line_bytes_max = '1M'", "whole number"),
         ("line_bytes_max = 3", "under 1024"),
+        ("line_bytes_max = 200_000_000", "over 16777216"),
         ("[rotation]\nmove = true", "whole number"),
         ("fsync =", "TOML"),
     ],
@@ -112,6 +152,13 @@ def test_a_setting_that_cannot_be_is_refused_with_its_name(tmp_path: Path, text:
 
     with pytest.raises(SettingsInvalid, match=reason):
         Memory.open(tmp_path)
+
+
+def test_no_setting_lets_a_line_be_written_that_is_too_long_to_read() -> None:
+    limit = SETTINGS["line_bytes_max"].maximum
+
+    assert limit is not None
+    assert limit < LINE_READ_BYTES_MAX
 
 
 def test_settings_nobody_knows_are_listed_not_fatal(tmp_path: Path) -> None:

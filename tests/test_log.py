@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -14,9 +15,10 @@ from hypothesis import strategies as st
 
 from commonplace.errors import DiskFull, HomeUnusable, LogBusy
 from commonplace.log import lock, read, rewrite
-from commonplace.log.append import Appender
+from commonplace.log.append import Appender, held
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 TIME = '"timestamp":"2026-01-01T00:00:00Z"'
@@ -126,16 +128,59 @@ def test_lines_are_found_by_their_offset(tmp_path: Path) -> None:
     assert [found.raw for found in read.lines(path, second.offset)] == [line("b").rstrip(), line("c").rstrip()]
 
 
-def test_a_line_too_long_to_hold_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read, "READ_BYTES_MAX", 1000)
+@pytest.fixture
+def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers that take a thousand bytes a line."""
+    monkeypatch.setattr("commonplace.log.read.LINE_READ_BYTES_MAX", 1000)
+    monkeypatch.setattr("commonplace.records.LINE_READ_BYTES_MAX", 1000)
     monkeypatch.setattr(read, "BLOCK_BYTES", 256)
+
+
+@pytest.mark.usefixtures("short_lines")
+@pytest.mark.parametrize("size", [1001, 1002, 5000])
+def test_a_line_too_long_to_hold_is_passed_over_and_no_line_behind_it(tmp_path: Path, size: int) -> None:
     path = tmp_path / "app.jsonl"
-    path.write_bytes(line("a") + b"x" * 5000 + b"\n" + line("b"))
+    path.write_bytes(line("a") + b"x" * size + b"\n" + line("b") + line("c"))
 
     records, damages = read.read(path)
 
-    assert [record.id for record in records] == ["a", "b"]
-    assert [damage.line for damage in damages] == [2]
+    assert [record.id for record in records] == ["a", "b", "c"]
+    assert [(damage.line, "longer than" in damage.reason) for damage in damages] == [(2, True)]
+    offsets = [found.offset for found in read.lines(path)]
+    assert [next(read.lines(path, offset)).raw for offset in offsets] == [found.raw for found in read.lines(path)]
+
+
+@given(st.lists(st.binary(max_size=30), max_size=8))
+def test_the_lines_of_a_file_are_what_lies_between_its_newlines(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[bytes]
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "app.jsonl"
+    content = b"\n".join(parts).removeprefix(b"\xef\xbb\xbf")
+    path.write_bytes(content)
+
+    found = list(read.lines(path))
+
+    assert b"".join(line.raw + b"\n" * (not line.torn) for line in found) == content
+    assert [content[line.offset :].startswith(line.raw) for line in found] == [True] * len(found)
+
+
+def test_a_line_that_is_still_being_written_is_one_torn_line(tmp_path: Path) -> None:
+    class Growing(io.BytesIO):
+        parts = iter([line("a"), b'{"id":"b","ki', b'nd":"lesson"}\n'])
+
+        def readline(self, _size: int | None = -1) -> bytes:
+            return next(self.parts, b"")
+
+    found = [(line.raw, line.torn) for line in read.lines_of(Growing())]
+
+    assert found == [(line("a").rstrip(), False), (b'{"id":"b","ki', True)]
+
+
+def test_a_byte_order_mark_before_the_first_line_is_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "app.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + line("a") + line("b"))
+
+    assert ids(path) == ["a", "b"]
 
 
 def test_threads_share_an_appender(tmp_path: Path) -> None:
@@ -173,7 +218,43 @@ def test_a_rewriter_waits_for_nobody_to_append_and_appenders_follow_to_the_new_f
     log = appender(path)
     log.append(line("a"))
 
-    with rewrite.held(path):
+    with held(path):
+        waiting = threading.Thread(target=log.append, args=(line("c"),))
+        waiting.start()
+        rewrite.replace(path, [line("a"), line("b")])
+    waiting.join()
+
+    assert ids(path) == ["a", "b", "c"]
+
+
+def test_where_the_lock_is_a_file_beside_it_the_log_is_closed_whenever_it_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Windows asks for, on any system."""
+    monkeypatch.setattr(lock, "BESIDE", True)
+    opened: set[int] = set()
+    real_open, real_close, real_replace = os.open, os.close, os.replace
+    path = tmp_path / "log" / "app.jsonl"
+
+    def watched_open(name: Path, *arguments: int) -> int:
+        descriptor = real_open(name, *arguments)
+        opened.update([descriptor] if name == path else [])
+        return descriptor
+
+    def watched_close(descriptor: int) -> None:
+        opened.discard(descriptor)
+        real_close(descriptor)
+
+    def watched_replace(old: Path, new: Path) -> None:
+        assert not opened
+        real_replace(old, new)
+
+    for name, function in (("open", watched_open), ("close", watched_close), ("replace", watched_replace)):
+        monkeypatch.setattr(os, name, function)
+    log = appender(path)
+    log.append(line("a"))
+
+    with held(path):
         waiting = threading.Thread(target=log.append, args=(line("c"),))
         waiting.start()
         rewrite.replace(path, [line("a"), line("b")])
@@ -186,7 +267,7 @@ def test_a_lock_that_is_never_given_up_is_an_error_not_a_hang(tmp_path: Path, mo
     monkeypatch.setattr(lock.acquire, "__defaults__", (0.05,))
     path = tmp_path / "app.jsonl"
 
-    with rewrite.held(path), pytest.raises(LogBusy, match="another process"):
+    with held(path), pytest.raises(LogBusy, match="another process"):
         appender(path).append(line("a"))
 
 
@@ -205,11 +286,55 @@ def test_every_sync_policy_writes_the_same(tmp_path: Path, policy: str, monkeypa
     assert len(synced) == {"never": 0, "batch": 1, "always": 3}[policy]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="pipes and links are POSIX's")
+@pytest.mark.parametrize("make", [lambda path: os.mkfifo(path, 0o600), os.mkdir, lambda path: path.symlink_to(path)])
+def test_what_is_no_plain_file_is_told_not_waited_for(tmp_path: Path, make: Callable[[Path], object]) -> None:
+    path = tmp_path / "app.jsonl"
+    make(path)
+
+    with pytest.raises(HomeUnusable):
+        read.read(path)
+    with pytest.raises(HomeUnusable):
+        appender(path).append(line("a"))
+
+
+@pytest.mark.parametrize("policy", ["batch", "always"])
+def test_a_disk_that_cannot_sync_is_told_and_an_unacknowledged_line_taken_back(
+    tmp_path: Path, policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_descriptor: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("commonplace.log.append.sync", broken)
+    path = tmp_path / "app.jsonl"
+    log = appender(path, policy)
+
+    def write() -> None:
+        log.append(line("a"))
+        log.flush()
+
+    with pytest.raises(HomeUnusable, match="Input/output"):
+        write()
+
+    assert ids(path) == {"batch": ["a"], "always": []}[policy]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="flock is POSIX's")
+def test_a_file_system_without_locks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_arguments: object) -> None:
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr("commonplace.log.lock.fcntl.flock", refuse)
+
+    with pytest.raises(HomeUnusable, match="No locks available"):
+        appender(tmp_path / "app.jsonl").append(line("a"))
+
+
 FULL = """
 import resource, sys
 from pathlib import Path
 from commonplace.errors import DiskFull
-from commonplace.log.append import Appender
+from commonplace.log.append import Appender, held
 path = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))
 log = Appender(path, fsync="never")
@@ -270,7 +395,7 @@ def test_a_rewrite_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypa
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("commonplace.log.rewrite.sync", full)
-    with rewrite.held(path), pytest.raises(DiskFull):
+    with held(path), pytest.raises(DiskFull):
         rewrite.replace(path, [line("b")])
 
     assert path.read_bytes() == line("a")

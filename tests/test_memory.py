@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import commonplace
-from commonplace.errors import IdAmbiguous, RecordInvalid, RecordNotFound
+from commonplace.errors import DiskFull, IdAmbiguous, RecordInvalid, RecordNotFound
+from commonplace.log.append import Appender
 from commonplace.memory import Memory
 from conftest import git
 
@@ -64,6 +65,15 @@ def test_an_unknown_repo_defaults_to_the_one_here(tmp_path: Path) -> None:
         record = memory.log(event_type="error", lesson="x")
 
     assert record.repo == memory.repository.name
+
+
+def test_a_folder_may_be_given_from_where_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "app"
+    (root / "src").mkdir(parents=True)
+    git("init", "-q", cwd=root)
+    monkeypatch.chdir(root / "src")
+
+    assert {Memory.open(cwd=given).repository.root for given in (".", "..", root)} == {root}
 
 
 def test_the_same_lesson_twice_is_one_record_with_two_versions(memory: Memory) -> None:
@@ -223,6 +233,20 @@ def test_a_secret_cannot_hide_behind_a_control_character(memory: Memory, own_hom
     assert secret not in (own_home / "log" / "app.jsonl").read_text()
 
 
+@pytest.mark.parametrize("levels", [100, 600, 100_000])
+def test_a_record_nested_too_deeply_to_walk_is_refused(memory: Memory, levels: int) -> None:
+    deep: Any = "x"
+    for _ in range(levels):
+        deep = [deep]
+
+    for fields in (
+        {"kind": "fact", "label": "x", "payload": deep},
+        {"event_type": "error", "lesson": "x", "deep": deep},
+    ):
+        with pytest.raises(RecordInvalid):
+            memory.log(**fields)
+
+
 def test_line_breaks_tabs_and_backslashes_are_text(memory: Memory) -> None:
     lesson = "one\n\ttwo\r\nC:\\build\\u0000 \\b"
 
@@ -243,6 +267,26 @@ def test_bulk_lines_are_taken_or_told_one_by_one(memory: Memory) -> None:
 
     assert bulk.taken == 2
     assert [refusal.line for refusal in bulk.refused] == [2, 4, 5]
+
+
+def test_a_disk_that_fills_up_in_a_bulk_says_how_many_were_stored(
+    memory: Memory, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("commonplace.memory.BULK_LINES", 4)
+    rows = [f'{{"event_type":"error","lesson":"row {n}","repo":"{"ab"[n % 2]}"}}'.encode() for n in range(9)]
+    real = Appender.append_many
+
+    def filling(appender: Appender, lines: list[bytes]) -> None:
+        if appender.path.name == "b.jsonl" and appender.path.exists():
+            raise DiskFull(appender.path)
+        real(appender, lines)
+
+    monkeypatch.setattr(Appender, "append_many", filling)
+
+    with pytest.raises(DiskFull, match="6 records were stored") as full:
+        memory.append_lines(rows)
+
+    assert full.value.stored == len(list(memory.records()))
 
 
 def test_two_clones_append_and_git_merges_without_a_conflict(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from commonplace.errors import RecordInvalid
 from commonplace.records import (
+    DEPTH_MAX,
     KINDS,
     AntiPattern,
     Lesson,
@@ -18,7 +19,9 @@ from commonplace.records import (
     Pattern,
     Rate,
     Record,
+    check_depth,
     checked_repo,
+    encode,
     from_line,
     make,
     parse_rate,
@@ -146,6 +149,12 @@ def test_an_id_is_readable_in_any_script() -> None:
         ({"event_type": "error", "lesson": "x", "id": "x" * 201}, "id"),
         ({"event_type": "error", "lesson": "x", "id": "--json"}, "id"),
         ({"event_type": "error", "lesson": "x", "links": [{"rel": "uses"}]}, "links"),
+        ({"event_type": "error", "lesson": "x", "links": [{"to": "a", "w": 10**400}]}, "links"),
+        ({"event_type": "error", "lesson": "x", "links": [{"to": "a", "w": 1.5}]}, "links"),
+        ({"event_type": "error", "lesson": "x", "links": [{"to": "a", "w": -1}]}, "links"),
+        ({"event_type": "error", "lesson": "x", "repo": "語" * 41}, "repo"),
+        ({"kind": "link", "of": "a", "to": "b", "rel": "uses", "w": 2}, "w"),
+        ({"kind": "fact", "label": "x", "payload": {1, 2}}, "record"),
         ({"kind": "banana"}, "kind"),
         ({"kind": ["lesson"]}, "kind"),
         ({"kind": "pattern", "pattern": "x", "confidence": 1.5}, "confidence"),
@@ -190,6 +199,39 @@ def test_every_time_is_written_in_utc(moment: datetime, minutes: int) -> None:
     assert to_utc(written) == written
 
 
+@pytest.mark.parametrize("written", ["2026-W05-6T10:00:00Z", "20260131T100000Z", "2026-01-31T100000.0Z"])
+def test_a_time_in_another_iso_form_is_written_in_ours(written: str) -> None:
+    assert to_utc(written) == "2026-01-31T10:00:00Z"
+
+
+def test_every_time_of_a_record_is_written_in_utc() -> None:
+    pattern = made(kind="pattern", pattern="x", last_used="2026-01-31T10:00:00+02:00")
+    ledger = made(kind="ledger", last_checkpoint="2026-01-31T10:00:00+02:00")
+
+    assert pattern.fields["last_used"] == ledger.fields["last_checkpoint"] == "2026-01-31T08:00:00Z"
+
+
+@given(JSON)
+def test_nesting_is_measured_alike_in_any_value(value: Any) -> None:
+    def depth(value: Any) -> int:
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        return max((depth(item) for item in inner), default=0) + isinstance(value, dict | list)
+
+    wrapped: dict[str, Any] = {"x": value}
+    while depth(wrapped) < DEPTH_MAX:
+        wrapped = {"x": wrapped}
+
+    check_depth(wrapped, encode(wrapped))
+    with pytest.raises(ValueError, match="deep"):
+        check_depth({"x": wrapped}, encode({"x": wrapped}))
+
+
+def test_an_escaped_character_outside_the_basic_plane_is_no_damage() -> None:
+    line = b'{"id": "a", "kind": "x", "timestamp": "2026-01-01T00:00:00Z", "said": "\\ud83d\\ude00 C:\\\\udir"}'
+
+    assert from_line(line).fields["said"] == "\N{GRINNING FACE} C:\\udir"
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -201,6 +243,16 @@ def test_every_time_is_written_in_utc(moment: datetime, minutes: int) -> None:
         (b'{"id": "a", "kind": "x", "timestamp": "2026-01-01T00:00:00Z", "tags": 3}', "tags"),
         (b'{"id": NaN}', "NaN"),
         (b"[" * 100_000, "deep"),
+        (b'{"id": "a", "x": ' + b"[" * 64 + b"]" * 64 + b"}", "deep"),
+        (b'{"id": "a", "x": 1e400}', "too large"),
+        (b'{"id": "a", "x": [-1E999]}', "too large"),
+        (b'{"id": "a", "x": "\\ud800"}', "surrogate"),
+        (b'{"id": "a", "\\uDFFF": 1}', "surrogate"),
+        (
+            b'{"id": "a", "kind": "link", "timestamp": "2026-01-01T00:00:00Z",'
+            b'"of": "a", "to": "b", "rel": "uses", "w": 1' + b"0" * 400 + b"}",
+            "`w`",
+        ),
     ],
 )
 def test_a_line_that_holds_no_record_says_why(line: bytes, reason: str) -> None:
@@ -238,6 +290,12 @@ def test_links_read_alike_with_the_names_of_both_seeds() -> None:
     )
 
     assert record.edges == (Link("a", "contradicts", 1.0), Link("b", "uses", 0.7))
+
+
+def test_weights_another_program_wrote_are_read_within_their_bounds() -> None:
+    line = b'{"id":"a","kind":"x","timestamp":"2026-01-01T00:00:00Z","links":[{"to":"b","w":7},{"to":"c","w":0}]}'
+
+    assert [edge.w for edge in from_line(line).edges] == [1.0, 0.0]
 
 
 def test_a_record_knows_what_it_derives_from() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commonplace import repository
+from commonplace.records import checked_repo
 from conftest import git
 
 if TYPE_CHECKING:
@@ -77,12 +78,33 @@ def test_two_clones_that_name_each_other_end(tmp_path: Path) -> None:
     assert name(b)
 
 
+def test_a_scope_in_the_path_of_an_address_is_no_user(tmp_path: Path) -> None:
+    gitlab = repo(tmp_path / "a", "https://gitlab.com/@scope/x.git")
+    other = repo(tmp_path / "b", "https://example.org/@scope/x.git")
+
+    assert name(gitlab) != name(other)
+    assert name(gitlab) == name(repo(tmp_path / "c", "https://me:token@gitlab.com/@scope/x"))
+
+
+def test_a_bare_repository_shares_the_log_of_its_worktrees(tmp_path: Path) -> None:
+    main = repo(tmp_path / "api")
+    git("clone", "-q", "--bare", str(main), str(tmp_path / "bare.git"), cwd=tmp_path)
+    git("worktree", "add", "-q", str(tmp_path / "tree"), "main", cwd=tmp_path / "bare.git")
+
+    assert name(tmp_path / "bare.git") == name(tmp_path / "tree")
+    assert name(main / ".git" / "hooks") == name(main)
+
+
 def test_outside_git_the_folder_gives_the_name(tmp_path: Path) -> None:
     folder = tmp_path / "my notes (new)"
     folder.mkdir()
 
     assert name(folder) == "my-notes--new-"
     assert name(type(tmp_path)("/")) == "general"
+
+
+def test_a_long_name_in_any_script_still_names_a_log(tmp_path: Path) -> None:
+    assert checked_repo(name(repo(tmp_path / ("語" * 80))))
 
 
 def test_a_broken_pointer_is_not_a_repository(tmp_path: Path) -> None:

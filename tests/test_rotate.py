@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -103,6 +104,61 @@ def test_killed_after_the_archive_was_written_nothing_is_lost_or_doubled(
     rotation.rotate(log, archive, lines_max=5, move=5)
 
     assert archive.read_bytes() + log.read_bytes() == b"".join(lines)
+
+
+def test_a_killed_rotation_shows_no_version_twice(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = own_home / "log" / "app.jsonl"
+    log.parent.mkdir(parents=True)
+    log.write_bytes(lesson("a", 1) + lesson("a", 2) + lesson("b"))
+    (own_home / "log" / "archive").mkdir()
+    (own_home / "log" / "archive" / "app.jsonl").write_bytes(lesson("a") + lesson("a", 1) + lesson("a", 2))
+
+    with Memory.open(own_home) as memory:
+        said = [record.fields["lesson"] for record in memory.history("a")]
+
+    assert said == ["a v0", "a v1", "a v2"]
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1), st.booleans()), max_size=25))
+def test_a_record_may_come_back_to_what_it_said_and_be_rotated_each_time(
+    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, int, bool]]
+) -> None:
+    log, archive = paths(tmp_path_factory.mktemp("any"), [])
+    said: dict[str, bytes] = {}
+    for ident, version, rotating in history:
+        said[ident] = lesson(ident, version).rstrip()
+        with log.open("ab") as stream:
+            stream.write(lesson(ident, version))
+        if rotating:
+            rotation.rotate(log, archive, lines_max=1, move=2)
+
+    assert dict(fold([(archive, log)]).lines()) == said
+
+
+def test_one_id_with_more_versions_than_may_move_does_not_keep_the_rest_from_moving(tmp_path: Path) -> None:
+    ledger, others = [lesson("ledger", n) for n in range(6)], [lesson(f"l{n}") for n in range(10)]
+    log, archive = paths(tmp_path, [*ledger, *others])
+
+    for _ in range(3):
+        rotation.rotate(log, archive, lines_max=4, move=4)
+    assert log.read_bytes() == b"".join(ledger)
+    rotation.rotate(log, archive, lines_max=4, move=4)
+
+    assert archive.read_bytes() == b"".join([*others, *ledger])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links are POSIX's")
+def test_a_link_to_a_log_stays_one_when_the_log_is_rotated(tmp_path: Path) -> None:
+    log, archive = paths(tmp_path, [])
+    log.unlink()
+    (tmp_path / "elsewhere").mkdir()
+    log.symlink_to(tmp_path / "elsewhere" / "real.jsonl")
+    log.write_bytes(b"".join(lesson(f"l{n}") for n in range(4)))
+
+    rotation.rotate(log, archive, lines_max=2, move=2)
+
+    assert log.is_symlink()
+    assert (tmp_path / "elsewhere" / "real.jsonl").read_bytes() == lesson("l2") + lesson("l3")
 
 
 def test_maintenance_rotates_by_the_settings_and_an_append_never_does(own_home: Path) -> None:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from commonplace.errors import FindingsLeft
 from commonplace.memory import Memory
+from conftest import git
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,6 +44,32 @@ def test_damages_are_told_by_file_and_line_and_moved_never_deleted(memory: Memor
     assert [record.id for record in memory.records()] == [first, second]
     damaged = (own_home / "log" / "damaged" / "app.jsonl").read_bytes()
     assert damaged == b'\xff\xfe not json\n{"id": "les-torn", "kind": "les\n'
+
+
+@pytest.fixture
+def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers that take a thousand bytes a line."""
+    monkeypatch.setattr("commonplace.log.read.LINE_READ_BYTES_MAX", 1000)
+    monkeypatch.setattr("commonplace.records.LINE_READ_BYTES_MAX", 1000)
+
+
+@pytest.mark.usefixtures("short_lines")
+def test_a_line_too_long_to_read_is_kept_whole_by_whoever_rewrites_its_file(memory: Memory, own_home: Path) -> None:
+    long = b'{"id":"long","kind":"lesson","lesson":"' + b"x" * 5000 + b'"}\n'
+    gone = logged(memory, "the xylophonist must vanish")
+    log = own_home / "log" / "app.jsonl"
+    with log.open("ab") as stream:
+        stream.write(long)
+        stream.write(f'{{"id":"old","kind":"hologram","timestamp":"2026-01-01T00:00:00Z","x":"{SECRET}"}}\n'.encode())
+    kept = logged(memory, "second")
+
+    memory.scan(fix=True)
+    memory.erase(gone)
+    assert long in log.read_bytes()
+    memory.mend()
+
+    assert {record.id for record in memory.records()} == {"old", kept}
+    assert (own_home / "log" / "damaged" / "app.jsonl").read_bytes() == long
 
 
 def test_mending_a_whole_home_changes_no_byte(memory: Memory, own_home: Path) -> None:
@@ -82,6 +110,39 @@ def test_what_a_killed_rewrite_left_is_removed(memory: Memory, own_home: Path) -
     assert [finding.what for finding in memory.check()] == ["stale lock"]
     memory.mend()
     assert not left.exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="process ids are told apart on POSIX only")
+def test_what_a_living_process_is_writing_is_left_alone(memory: Memory, own_home: Path) -> None:
+    logged(memory, "first")
+    halves = [own_home / "log" / f".app.jsonl.{pid}.rewriting" for pid in (os.getpid(), "9" * 20, "x")]
+    for half in halves:
+        half.write_text(f"half {SECRET}")
+        half.chmod(0o600)
+
+    memory.mend()
+
+    assert [half.exists() for half in halves] == [True, False, False]
+    assert memory.scan(fix=True) == []
+    assert SECRET in halves[0].read_text()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_closing_a_file_to_others_takes_nothing_from_its_owner(tmp_path: Path) -> None:
+    root = tmp_path / "app"
+    modes = {"skills/run.sh": 0o775, "log/app.jsonl": 0o664, ".git/hooks/x": 0o777}
+    for name, mode in modes.items():
+        path = root / ".commonplace" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+        path.chmod(mode)
+    git("init", "-q", cwd=root)
+
+    with Memory.open(cwd=root) as memory:
+        memory.mend()
+
+    left = {name: (root / ".commonplace" / name).stat().st_mode & 0o777 for name in modes}
+    assert left == {"skills/run.sh": 0o755, "log/app.jsonl": 0o644, ".git/hooks/x": 0o777}
 
 
 # --- scan ---------------------------------------------------------------------------------------------------------
@@ -159,3 +220,102 @@ def test_a_copy_in_a_note_is_left_and_named_on_the_receipt(memory: Memory, own_h
     note.write_text("I heard: the xylophonist must vanish\n")
 
     assert memory.erase(gone).left_in == [str(note.relative_to(own_home))]
+
+
+@pytest.mark.parametrize("ident", ["lesson", "npm", "app", "error", "default"])
+def test_erasing_takes_nothing_from_a_record_that_only_says_the_same_word(
+    memory: Memory, own_home: Path, ident: str
+) -> None:
+    logged(memory, "an ordinary thing to keep", tags=["npm"], agent_id="npm", meta={"x": ident, ident: ["y", ident]})
+    before = (own_home / "log" / "app.jsonl").read_bytes()
+    logged(memory, "the xylophonist must vanish", id=ident)
+
+    receipt = memory.erase(ident)
+
+    assert (own_home / "log" / "app.jsonl").read_bytes() == before
+    assert (receipt.lines_removed, receipt.left_in) == (1, [])
+
+
+def test_erasing_takes_out_what_points_at_the_record_and_leaves_the_rest(memory: Memory) -> None:
+    gone, keep = logged(memory, "the xylophonist must vanish"), logged(memory, "an ordinary thing to keep")
+    pointing = memory.log(
+        kind="fact",
+        label="x",
+        children={"a": gone, "b": keep},
+        links=[{"to": gone, "rel": "uses"}],
+        of=["a"],
+        repo="app",
+    ).id
+
+    memory.erase(gone)
+
+    left = memory.get(pointing).fields
+    assert (left["children"], left["links"], left["of"]) == ({"b": keep}, [], ["a"])
+
+
+def test_erasing_keeps_damaged_lines_of_other_records(memory: Memory, own_home: Path) -> None:
+    gone = logged(memory, "the xylophonist must vanish", tags=["docker-compose"], timestamp="2026-01-01T00:00:00Z")
+    log = own_home / "log" / "app.jsonl"
+    other = b'{"id":"b","repo":"app","tags":["docker-compose"],"timestamp":"2026-01-01T00:00:00Z","lesson":"tor'
+    copy = b'{"repo":"app","lesson":"the xylophonist must vanish"'
+    with log.open("ab") as stream:
+        stream.write(other + b"\n" + copy + b"\n")
+
+    memory.erase(gone)
+
+    assert log.read_bytes() == other + b"\n"
+
+
+def test_erasing_reaches_every_home_that_holds_the_record(tmp_path: Path) -> None:
+    root, user = tmp_path / "app", tmp_path / "me"
+    (root / ".commonplace").mkdir(parents=True)
+    git("init", "-q", cwd=root)
+    for home in (root / ".commonplace", user):
+        with Memory.open(home) as memory:
+            gone = logged(memory, "the xylophonist must vanish")
+    with Memory.open(user) as memory:
+        memory.log(kind="pattern", pattern="xylophonists vanish", source_episodes=[gone], repo="app")
+
+    with Memory.open(cwd=root, environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}) as memory:
+        receipt = memory.erase(gone)
+
+    assert "xylophonist" not in everything_in(tmp_path)
+    assert (receipt.records_erased, receipt.lines_removed, receipt.left_in) == (2, 3, [])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links are POSIX's")
+@pytest.mark.parametrize("linked", ["log", "log/archive", "log/app.jsonl"])
+def test_erasing_and_scanning_follow_the_links_that_reading_follows(
+    memory: Memory, own_home: Path, tmp_path: Path, linked: str
+) -> None:
+    gone = logged(memory, "the xylophonist must vanish")
+    archive = own_home / "log" / "archive" / "app.jsonl"
+    archive.parent.mkdir()
+    archive.write_text(
+        f'{{"id":"old","kind":"hologram","timestamp":"2026-01-01T00:00:00Z","of":"{gone}","x":"{SECRET}"}}\n'
+    )
+    (own_home / linked).rename(tmp_path / "elsewhere")
+    (own_home / linked).symlink_to(tmp_path / "elsewhere")
+
+    assert len(memory.scan(fix=True)) == 1
+    receipt = memory.erase(gone)
+
+    assert (own_home / linked).is_symlink()
+    assert "xylophonist" not in everything_in(tmp_path)
+    assert (receipt.lines_removed, receipt.left_in) == (2, [])
+
+
+def test_what_a_killed_rewrite_left_is_erased_too(memory: Memory, own_home: Path) -> None:
+    gone = logged(memory, "the xylophonist must vanish")
+    (own_home / "log" / ".app.jsonl.999999999.rewriting").write_bytes((own_home / "log" / "app.jsonl").read_bytes())
+
+    assert memory.erase(gone).left_in == []
+    assert "xylophonist" not in everything_in(own_home)
+
+
+def test_an_erasure_that_removes_nothing_is_an_error(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = logged(memory, "the xylophonist must vanish")
+    monkeypatch.setattr("commonplace.log.erase.files", lambda home: [])
+
+    with pytest.raises(FindingsLeft, match=gone):
+        memory.erase(gone)

@@ -36,8 +36,9 @@ class Letters:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         rows = [[1.0 + text.lower().count(chr(97 + place % 26)) for place in range(384)] for text in texts]
-        found = np.asarray(rows, np.float32)
-        return found / np.linalg.norm(found, axis=1, keepdims=True)
+        found: NDArray[np.float32] = np.asarray(rows, np.float32)
+        found /= np.linalg.norm(found, axis=1, keepdims=True)
+        return found
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def service() -> Iterator[str]:
     """A real HTTP service that speaks the OpenAI-compatible protocol."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802
+        def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             if self.headers.get("Authorization") != "Bearer sesame":
                 self.send_error(401)
@@ -69,7 +70,7 @@ def service() -> Iterator[str]:
 @pytest.fixture(params=["minilm", "http", "own"])
 def embedder(request: pytest.FixtureRequest, service: str) -> Embedder:
     found: dict[str, Any] = {
-        "minilm": lambda: MiniLM.load(),
+        "minilm": MiniLM.load,
         "http": lambda: HttpEmbedder(service, "letters", "sesame"),
         "own": Letters,
     }
@@ -93,7 +94,7 @@ def test_what_is_meant_is_found_without_a_word_in_common(memory: Memory) -> None
     logged(memory, "Pin the compiler version in the build file")
     logged(memory, "Rotate the signing certificate in March")
 
-    assert [hit.id for hit in memory.recall("espresso maker limescale maintenance", cutoff=False).hits][0] == wanted
+    assert memory.recall("espresso maker limescale maintenance", cutoff=False).hits[0].id == wanted
 
 
 def test_an_answer_does_not_wait_for_a_backlog(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +108,9 @@ def test_an_answer_does_not_wait_for_a_backlog(memory: Memory, monkeypatch: pyte
     assert memory.asking().status()[0].vectors == 40
 
 
-def test_without_an_embedder_words_answer_and_the_reader_is_told(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_embedder_words_answer_and_the_reader_is_told(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def absent(*_arguments: object, **_more: object) -> None:
         raise EmbedderUnavailable("no embedder: onnxruntime is missing", "install it")
 
@@ -155,11 +158,13 @@ def test_the_shortlist_by_signs_finds_what_the_exact_search_finds(
     monkeypatch.setattr(vectors_module, "EXACT_MAX", 10)
     approximate = Vectors(index.store).nearest(wanted, 5)
 
-    assert list(approximate)[0] == list(exact)[0] == keys[123]
+    assert next(iter(approximate)) == next(iter(exact)) == keys[123]
     assert approximate == pytest.approx(exact)
 
 
-def test_a_service_that_fails_says_so_and_words_answer(memory: Memory, service: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_that_fails_says_so_and_words_answer(
+    memory: Memory, service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memory.settings._values |= {"embedder.kind": "http", "embedder.url": service, "embedder.key_variable": "KEY"}
     logged(memory, "the kettle rule")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.log.view import View
+from commonplace.log.view import View, fold
 from commonplace.records import encode, from_line
 
 PATH = Path("log/app.jsonl")
@@ -62,6 +63,50 @@ def test_the_same_lines_again_change_nothing(histories: list[list[str]]) -> None
     rows = [lesson(f"id{index}", said) for index, versions in enumerate(histories) for said in versions]
 
     assert dict(view_of(*rows, *rows).lines()) == dict(view_of(*rows).lines())
+
+
+def test_in_two_logs_the_later_time_counts_and_in_one_the_later_line(tmp_path: Path) -> None:
+    def written(name: str, *rows: tuple[str, str]) -> tuple[Path, Path]:
+        lines = [encode(lesson("a", said, timestamp=f"2026-01-01T00:00:0{second}Z")) for second, said in rows]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+        return tmp_path / "none", tmp_path / name
+
+    pairs = [written("a.jsonl", ("9", "late"), ("5", "a's last word")), written("b.jsonl", ("7", "x"), ("3", "b's"))]
+
+    for order in (pairs, pairs[::-1]):
+        (record,) = fold(order).records()
+        assert record.fields["lesson"] == "a's last word"
+
+
+@pytest.mark.parametrize(("second", "back"), [("1", False), ("5", True), ("7", True)])
+def test_what_was_forgotten_in_one_log_is_back_once_another_says_it_later(second: str, back: bool) -> None:
+    for first in (True, False):
+        views = [
+            view_of(lesson("a"), {**forget("a"), "timestamp": "2026-01-01T00:00:05Z"}),
+            view_of(lesson("a", "again", timestamp=f"2026-01-01T00:00:0{second}Z")),
+        ]
+        one, other = views if first else views[::-1]
+        one.merge(other)
+        assert visible(one) == ({"a"} if back else set())
+
+
+@given(histories, st.integers(0, 4))
+def test_logs_that_share_no_id_merge_into_what_one_log_would_say(histories: list[list[str]], cut: int) -> None:
+    rows = [
+        [lesson(f"id{index}", said) for said in versions]
+        + [{"id": f"fb{index}", "kind": "feedback", "of": f"id{index}", "outcome": "worked"}]
+        + ([forget(f"id{index}")] if len(versions) > 2 else [])
+        for index, versions in enumerate(histories)
+    ]
+    one, left, right = (
+        view_of(*(row for group in groups for row in group)) for groups in (rows, rows[:cut], rows[cut:])
+    )
+
+    left.merge(right)
+
+    assert dict(left.lines()) == dict(one.lines())
+    assert left.hidden() == one.hidden()
+    assert [left.feedback(ident) for ident in one.ids()] == [one.feedback(ident) for ident in one.ids()]
 
 
 def test_feedback_adds_up_and_the_same_line_merged_twice_counts_once() -> None:

@@ -5,6 +5,8 @@ A mistake of ours is not here: it is an `assert` and a traceback.
 
 from __future__ import annotations
 
+import errno
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
 
 
 _IDS_SHOWN_MAX = 3
+_FULL = (errno.ENOSPC, errno.EDQUOT if hasattr(errno, "EDQUOT") else errno.ENOSPC, errno.EFBIG)
 
 
 class CommonplaceError(Exception):
@@ -65,7 +68,7 @@ class HomeUnusable(CommonplaceError):
 
     exit_code = 6
 
-    def __init__(self, path: Path, reason: str, hint: str = "") -> None:
+    def __init__(self, path: Path | str, reason: str, hint: str = "") -> None:
         super().__init__(f"the home `{path}` cannot be used: {reason}")
         self.hint = hint or "choose another with `--home` or `COMMONPLACE_HOME`, or put its permissions right"
 
@@ -73,9 +76,17 @@ class HomeUnusable(CommonplaceError):
 class DiskFull(CommonplaceError):
     exit_code = 7
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"the disk is full: nothing was added to `{path}`")
+    def __init__(self, path: Path | str, stored: int = 0) -> None:
+        before = f"{stored:,} records were stored, then " if stored else ""
+        super().__init__(f"the disk is full: {before}nothing was added to `{path}`")
+        self.path = path
+        self.stored = stored
         self.hint = "free some space and write again; everything acknowledged before is safe"
+
+
+def unusable(path: Path | str, error: OSError) -> DiskFull | HomeUnusable:
+    """What the system's *error* about a file of a home means to the user."""
+    return DiskFull(path) if error.errno in _FULL else HomeUnusable(path, error.strerror or str(error))
 
 
 class LinesRefused(CommonplaceError):
@@ -122,3 +133,13 @@ class EmbedderUnavailable(CommonplaceError):
     def __init__(self, reason: str, hint: str) -> None:
         super().__init__(reason)
         self.hint = hint
+
+
+class OutputLost(CommonplaceError):
+    """The answer could not be written: a full disk behind stdout, a stream that was closed."""
+
+    exit_code = 13
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"the answer could not be written to stdout: {error.strerror or error}")
+        self.hint = "what was to be stored is stored; only the answer is lost"

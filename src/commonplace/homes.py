@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
-from commonplace.errors import HomeUnusable
+from commonplace.errors import HomeUnusable, UsageError, unusable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from commonplace.repository import Repository
 
 FOLDER = ".commonplace"
-GITIGNORE = "# Derived from the log, or this machine's own.\n.index/\n.state/\n*.rewriting\n"
+GITIGNORE = "# Derived from the log, or this machine's own.\n.index/\n.state/\n*.rewriting\n*.lock\n"
 GITATTRIBUTES = "# Two branches that both append merge without a conflict.\n*.jsonl text eol=lf merge=union\n"
 
 
@@ -50,6 +51,25 @@ def find(given: str | Path | None, cwd: Path, repository: Repository, environmen
     return [nearest, user] if nearest else [user]
 
 
+def current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the current folder no longer exists", "change to another folder") from None
+
+
+def check_usable(path: Path) -> None:
+    """Raise `HomeUnusable` if the home at *path* is there and cannot be read."""
+    try:
+        os.scandir(f"{path}{os.sep}.").close()
+    except FileNotFoundError:
+        return  # It is made on first use.
+    except NotADirectoryError:
+        raise HomeUnusable(path, "it, or a folder above it, is a file") from None
+    except OSError as error:
+        raise unusable(path, error) from error
+
+
 def of_user(environment: Mapping[str, str]) -> Home:
     """The user's home: `COMMONPLACE_HOME` if that is set and not empty, else `~/.commonplace`."""
     named = environment.get("COMMONPLACE_HOME")
@@ -66,15 +86,21 @@ def _nearest(cwd: Path, repository: Repository, user: Path, own: Path) -> Home |
     """
     if repository.root is not None:
         for root in dict.fromkeys((repository.root, repository.main_root)):
-            if root is not None and (root / FOLDER).is_dir() and root / FOLDER != user:
+            if root is not None and _is_another(root / FOLDER, user):
                 return Home(root / FOLDER, of_user=False, why="it is at the root of this repository")
         return None
+    own, cwd = own.resolve(), cwd.resolve()
     for folder in (cwd, *cwd.parents):
-        if (folder / FOLDER).is_dir() and folder / FOLDER != user:
+        if _is_another(folder / FOLDER, user):
             return Home(folder / FOLDER, of_user=False, why="it is in this folder or one above it")
         if not folder.is_relative_to(own) or folder == own:
             return None
     return None
+
+
+def _is_another(path: Path, user: Path) -> bool:
+    """Whether there is a home at *path* that is not the user's by another name."""
+    return path.is_dir() and path.resolve() != user.resolve()
 
 
 def make(path: Path) -> list[Path]:
@@ -83,7 +109,7 @@ def make(path: Path) -> list[Path]:
     try:
         for folder in (path, path / "log"):
             if not folder.is_dir():
-                folder.mkdir(mode=0o700, parents=True)
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # Another process may be as far.
                 made.append(folder)
         for name, text in ((".gitignore", GITIGNORE), (".gitattributes", GITATTRIBUTES)):
             if not (path / name).exists():
@@ -93,7 +119,7 @@ def make(path: Path) -> list[Path]:
     except (FileExistsError, NotADirectoryError):
         raise HomeUnusable(path, "it, or a folder above it, is a file") from None
     except OSError as error:
-        raise HomeUnusable(path, f"{error.strerror}") from error
+        raise unusable(path, error) from error
     return made
 
 

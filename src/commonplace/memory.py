@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from commonplace import homes, repository, settings
 from commonplace.capture.redact import redact, suspicious
-from commonplace.errors import HomeUnusable, IdAmbiguous, RecordInvalid, RecordNotFound, UsageError
+from commonplace.errors import DiskFull, IdAmbiguous, RecordInvalid, RecordNotFound, UsageError
 from commonplace.log.door import Entry, prepare
 from commonplace.log.logs import Logs
-from commonplace.records import OUTCOMES, Record, decode, encode
+from commonplace.records import OUTCOMES, Record, checked_repo, decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from commonplace.asking import Asking, Recall
     from commonplace.log.check import Finding
     from commonplace.log.erase import Receipt
+    from commonplace.log.read import Damage
     from commonplace.log.rotate import Rotation
     from commonplace.log.scan import Secret
     from commonplace.log.view import Version, View
@@ -72,6 +73,8 @@ class Memory:
         self.homes = found
         self.repository = here
         self.agent_id = agent_id
+        for home in found:
+            homes.check_usable(home.path)
         self.settings = settings.load((home.path, home.of_user) for home in reversed(found))
         self._clock = clock
         self._token = token
@@ -89,7 +92,7 @@ class Memory:
         clock: Callable[[], datetime] = now_utc,
     ) -> Self:
         """The memory of *home* alone, or the one that counts in *cwd*. Nothing is made until something is written."""
-        folder = Path(cwd) if cwd is not None else _current_folder()
+        folder = Path(cwd).resolve() if cwd is not None else homes.current_folder()
         here = repository.find(folder)
         found = homes.find(Path(home) if home is not None else None, folder, here, environment)
         agent = agent_id or environment.get("COMMONPLACE_AGENT") or "default"
@@ -110,6 +113,11 @@ class Memory:
     def home(self) -> homes.Home:
         """The nearest home: the one that is written to."""
         return self.homes[0]
+
+    @property
+    def damages(self) -> list[Damage]:
+        """The damaged lines met so far while reading."""
+        return sorted({damage for logs in self._logs for damage in logs.damages})
 
     # --- Writing --------------------------------------------------------------------------------------------------
 
@@ -142,11 +150,9 @@ class Memory:
             batch.append(entry)
             redacted += bool(entry.record.redactions)
             if len(batch) >= BULK_LINES:
-                self._write(batch)
-                taken += len(batch)
+                taken = self._write_batch(batch, taken)
                 batch, now = [], self._clock()
-        self._write(batch)
-        return Bulk(taken + len(batch), refused, redacted)
+        return Bulk(self._write_batch(batch, taken), refused, redacted)
 
     def feedback(self, ident: str, outcome: str) -> Record:
         """Say how a use of the record went: worked, failed, wrong or stale."""
@@ -165,9 +171,10 @@ class Memory:
         """Remove the record for good: every version, what derives from it, every derived copy."""
         from commonplace.log.erase import erase
 
-        book, whole = self._resolved(ident)
-        self._usage(book).forget(self._logs[book].view().closure({whole}))
-        return erase(self.homes[book].path, self._logs[book], whole)
+        _book, whole = self._resolved(ident)
+        for book, logs in enumerate(self._logs):
+            self._usage(book).forget(logs.view().closure({whole}))
+        return erase([(home.path, logs) for home, logs in zip(self.homes, self._logs, strict=True)], whole)
 
     # --- Reading --------------------------------------------------------------------------------------------------
 
@@ -196,6 +203,8 @@ class Memory:
 
     def records(self, repo: str | None = None, kind: str | None = None) -> Iterator[Record]:
         """The current view of the nearest home, archive included: latest versions, nothing forgotten."""
+        if repo is not None:
+            _check_repo(repo)
         for record in self._logs[0].view(repo).records():
             if kind is None or record.kind == kind:
                 yield record
@@ -275,8 +284,6 @@ class Memory:
         if self._asked is None:
             from commonplace.asking import Asking
 
-            for book in range(len(self.homes)):
-                self._check_readable(book)
             paths = [home.path for home in self.homes]
             self._asked = Asking(paths, self.settings, clock=self._clock, one_shot=one_shot)
         return self._asked
@@ -367,6 +374,13 @@ class Memory:
             homes.make(home.path)
         self._logs[book].append(entries)
 
+    def _write_batch(self, batch: list[Entry], taken: int) -> int:
+        try:
+            self._write(batch)
+        except DiskFull as error:
+            raise DiskFull(error.path, taken + error.stored) from error
+        return taken + len(batch)
+
     def _append_beside(self, book: int, version: Version, given: dict[str, Any]) -> Record:
         """Append to the log in which *version* lies, so that what belongs together moves together."""
         entry = self._prepare({**given, "repo": version.path.name.removesuffix(".jsonl")})
@@ -398,7 +412,6 @@ class Memory:
             raise UsageError("an id is needed", "`commonplace export` lists every id")
         matches: dict[str, int] = {}
         for book, logs in enumerate(self._logs):
-            self._check_readable(book)
             for ident in logs.view(needle=prefix.encode("utf-8", "surrogatepass")).ids():
                 if ident.startswith(prefix):
                     matches.setdefault(ident, book)
@@ -416,14 +429,9 @@ class Memory:
 
         return Usage(self.homes[book].state_folder / "usage.sqlite")
 
-    def _check_readable(self, book: int) -> None:
-        path = self.homes[book].path
-        if path.exists() and not path.is_dir():
-            raise HomeUnusable(path, "it is a file")
 
-
-def _current_folder() -> Path:
+def _check_repo(repo: str) -> None:
     try:
-        return Path.cwd()
-    except FileNotFoundError:
-        raise UsageError("the current folder no longer exists", "change to another folder") from None
+        checked_repo(repo)
+    except ValueError as error:
+        raise RecordInvalid("repo", str(error)) from None

@@ -8,6 +8,7 @@ path of every hook and of `commonplace log` (docs/decisions/0002-records-without
 from __future__ import annotations
 
 import json
+import sys
 from datetime import UTC, datetime
 from hashlib import blake2b
 from types import MappingProxyType
@@ -33,8 +34,12 @@ RELATIONS = (
     "uses",
 )
 ID_CHARS_MAX = 200
-REPO_CHARS_MAX = 120
+REPO_BYTES_MAX = 120
 TAGS_MAX = 64
+# A reader takes longer lines than a writer may make (`line_bytes_max`): other programs write too.
+LINE_READ_BYTES_MAX = 64 << 20
+# Whoever walks a record may use a function call a level; Python allows some hundreds.
+DEPTH_MAX = 64
 
 # Device names Windows gives a meaning of their own, with any extension; a log named so could not be cloned there.
 _WINDOWS_DEVICES = frozenset(
@@ -133,6 +138,8 @@ def _check_mapping(value: object) -> None:
 def _check_number(value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"must be a number, not {_json_type(value)}")
+    if not -_NUMBER_MAX <= value <= _NUMBER_MAX:
+        raise ValueError("is a number too large to reckon with")
 
 
 def _check_share(value: object) -> None:
@@ -156,6 +163,14 @@ def _check_time(value: object) -> None:
 
 
 def _check_links(value: object) -> None:
+    _check_links_read(value)
+    assert isinstance(value, list)
+    for link in value:
+        if link.get("w") is not None and not 0 <= link["w"] <= 1:
+            raise ValueError("has a link whose `w` does not lie between 0 and 1")
+
+
+def _check_links_read(value: object) -> None:
     _check_list(value)
     assert isinstance(value, list)
     for link in value:
@@ -183,8 +198,14 @@ def _choice(options: Sequence[str]) -> Any:  # noqa: ANN401
     return _Field(check, "", required=True, check_read=_check_text)
 
 
-def _of(check: Callable[[Any], None], default: object = None, *, required: bool = False) -> Any:  # noqa: ANN401
-    return _Field(check, default, required=required)
+def _of(
+    check: Callable[[Any], None],
+    default: object = None,
+    *,
+    required: bool = False,
+    check_read: Callable[[Any], None] | None = None,
+) -> Any:  # noqa: ANN401
+    return _Field(check, default, required=required, check_read=check_read)
 
 
 # --- Kinds --------------------------------------------------------------------------------------------------------
@@ -199,6 +220,8 @@ class Record:
     # The fields an id is made from, and the one whose words make it readable.
     identity: ClassVar[tuple[str, ...]] = ()
     title_field: ClassVar[str] = ""
+    # Its times besides `timestamp`, which are written in UTC as well.
+    times: ClassVar[tuple[str, ...]] = ()
 
     id: str = _text(required=True)
     kind: str = _text(required=True)
@@ -207,7 +230,7 @@ class Record:
     repo: str = _text()
     tags: Sequence[str] = _of(_check_tags, ())
     meta: Mapping[str, Any] = _of(_check_mapping, _NOTHING)
-    links: Sequence[Mapping[str, Any]] = _of(_check_links, ())
+    links: Sequence[Mapping[str, Any]] = _of(_check_links, (), check_read=_check_links_read)
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self.fields = fields
@@ -221,7 +244,7 @@ class Record:
     def edges(self) -> tuple[Link, ...]:
         """`links` as typed edges; `relation` is what seed 001 calls `rel`."""
         return tuple(
-            Link(link["to"], link.get("rel") or link.get("relation") or "related_to", float(link.get("w") or 1.0))
+            Link(link["to"], link.get("rel") or link.get("relation") or "related_to", _weight(link.get("w")))
             for link in self.links
         )
 
@@ -238,6 +261,10 @@ class Record:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}>"
+
+
+def _weight(value: float | None) -> float:
+    return 1.0 if value is None else float(min(max(value, 0), 1))
 
 
 def _fields_of(cls: type) -> list[tuple[str, _Field]]:
@@ -285,6 +312,7 @@ class Pattern(Record):
     prefix = "pat"
     identity = ("pattern",)
     title_field = "pattern"
+    times = ("last_used",)
     pattern: str = _text(required=True)
     category: str = _text()
     conditions: Sequence[str] = _of(_check_texts, ())
@@ -350,6 +378,7 @@ class Ledger(Record):
     prefix = "ledger"
     identity = ("agent_id",)
     title_field = "agent_id"
+    times = ("last_checkpoint",)
     last_checkpoint: str = _of(_check_time, "")
     tasks_completed: int = _of(_check_count, 0)
     current_task: str = _text()
@@ -389,7 +418,7 @@ class LinkRecord(Record):
     of: str = _text(required=True)
     to: str = _text(required=True)
     rel: str = _choice(RELATIONS)
-    w: float = _of(_check_number, 1.0)
+    w: float = _of(_check_share, 1.0, check_read=_check_number)
 
 
 class Forget(Record):
@@ -420,8 +449,6 @@ KINDS: dict[str, type[Record]] = {
     "link": LinkRecord,
     "forget": Forget,
 }
-# Records that say something about another record, named by their `of`.
-REFERRING_KINDS = ("feedback", "link", "forget")
 
 
 # --- Making, reading and writing ----------------------------------------------------------------------------------
@@ -440,13 +467,16 @@ def make(given: Mapping[str, Any], *, now: datetime, repo: str, agent_id: str) -
     known = cls.known
     fields |= {name: value for name, value in given.items() if value is not None or name not in known}
     fields["timestamp"] = _checked("timestamp", to_utc, fields["timestamp"] or now)
+    for name in cls.times:
+        if fields.get(name) is not None:
+            fields[name] = _checked(name, to_utc, fields[name])
     fields["repo"] = _checked("repo", checked_repo, fields["repo"] or repo)
     if fields["id"]:
         _checked("id", check_id, fields["id"])
     record = cls(fields)
     _check_written(record, made=not fields["id"])
     if not fields["id"]:
-        fields["id"] = made_id(record)
+        fields["id"] = _checked("record", made_id, record)
     return record
 
 
@@ -497,8 +527,11 @@ def from_line(raw: bytes) -> Record:
 
 def decode(raw: bytes) -> dict[str, Any]:
     """The JSON object in *raw*, or `ValueError` with the reason in plain words."""
+    if len(raw) > LINE_READ_BYTES_MAX:
+        raise ValueError(f"is longer than {LINE_READ_BYTES_MAX:,} bytes")
     try:
-        value = _DECODER.decode(raw.decode("utf-8"))
+        text = raw.decode("utf-8")
+        value = _DECODER.decode(text)
     except UnicodeDecodeError:
         raise ValueError("is not valid UTF-8") from None
     except RecursionError:
@@ -507,13 +540,40 @@ def decode(raw: bytes) -> dict[str, Any]:
         raise ValueError(f"is not JSON ({error})") from None
     if not isinstance(value, dict):
         raise ValueError(f"is not a JSON object but {_json_type(value)}")
+    check_depth(value, text)
+    if "\\" in text and ("\\ud" in text or "\\uD" in text):
+        _refuse_surrogates(value)
     return value
+
+
+def check_depth(fields: Mapping[str, Any], text: str) -> None:
+    """Raise `ValueError` if *fields*, whose JSON is *text*, are nested over `DEPTH_MAX` levels deep."""
+    if text.count("{") + text.count("[") <= DEPTH_MAX:
+        return
+    level: list[Any] = [fields]
+    for _ in range(DEPTH_MAX):
+        inner = (value.values() if isinstance(value, dict) else value for value in level)
+        level = [value for values in inner for value in values if isinstance(value, dict | list | tuple)]
+        if not level:
+            return
+    raise ValueError(f"is nested over {DEPTH_MAX} levels deep")
+
+
+def _refuse_surrogates(fields: Mapping[str, Any]) -> None:
+    try:
+        encode(fields).encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("is not valid UTF-8 (a lone surrogate)") from None
 
 
 def encode(fields: Mapping[str, Any]) -> str:
     """One line of a log, without its newline; `ValueError` for what JSON cannot hold."""
+    return _encoded(_ENCODER, fields)
+
+
+def _encoded(encoder: json.JSONEncoder, value: object) -> str:
     try:
-        return _ENCODER.encode(fields)
+        return encoder.encode(value)
     except (TypeError, RecursionError) as error:
         raise ValueError(f"cannot be written as JSON: {error}") from None
 
@@ -527,8 +587,17 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+def _finite(text: str) -> float:
+    number = float(text)
+    if not -_NUMBER_MAX <= number <= _NUMBER_MAX:
+        raise ValueError(f"{text[:20]} is too large a number")
+    return number
+
+
+_NUMBER_MAX = sys.float_info.max
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_SORTING_ENCODER = json.JSONEncoder(sort_keys=True)
 
 
 # --- Ids, names, times --------------------------------------------------------------------------------------------
@@ -567,7 +636,7 @@ def _normalised(value: object) -> str:
     """Text as an id sees it: case, spacing and Unicode composition do not make another record."""
     if value is None:
         return ""
-    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    text = value if isinstance(value, str) else _encoded(_SORTING_ENCODER, value)
     if not text.isascii():
         from unicodedata import normalize  # noqa: PLC0415 (a large table, needed by few)
 
@@ -594,8 +663,9 @@ def checked_repo(value: object) -> str:
         return value
     if not value.strip():
         raise ValueError("is empty")
-    if len(value) > REPO_CHARS_MAX:
-        raise ValueError(f"has {len(value)} characters, over {REPO_CHARS_MAX}")
+    size = len(value.encode("utf-8", "surrogatepass"))
+    if size > REPO_BYTES_MAX:
+        raise ValueError(f"has {size} bytes, over {REPO_BYTES_MAX}")
     if not value.isprintable() or value != value.strip() or any(char in value for char in '/\\:*?"<>|'):
         raise ValueError(f'is {value!r}: a name may not hold slashes or any of : * ? " < > |')
     if value[0] in ".-" or value[-1] == ".":
@@ -629,7 +699,8 @@ def to_utc(value: object) -> str:
             moment = datetime.fromisoformat(value)
         except ValueError:
             raise ValueError(f"is {value!r}, not a time such as 2026-01-31T09:30:00Z") from None
-        if len(value) == 20 and value[19] == "Z" and value[10] == "T" and value[4] == "-":
+        # A week date or a time without colons may be as long; the marks stand in their places only in our own form.
+        if len(value) == 20 and value[4::3] == "--T::Z":
             return value
     elif isinstance(value, datetime):
         moment = value

@@ -11,10 +11,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from commonplace.records import REPO_CHARS_MAX, checked_repo
+from commonplace.records import checked_repo
 
 FOLLOWED_MAX = 5
-_NAME_CHARS_MAX = 60
+_NAME_BYTES_MAX = 60
 
 
 class Repository(NamedTuple):
@@ -34,8 +34,15 @@ def find(cwd: Path) -> Repository:
             common = _common_directory(git)
             if common is not None:
                 return _identified(folder, common)
+        elif _is_bare(folder):
+            return _identified(folder, folder.resolve())
     short = _plain(cwd.name)
     return Repository(short, short)
+
+
+def _is_bare(folder: Path) -> bool:
+    """Whether *folder* is itself what `.git` is elsewhere."""
+    return folder.name != ".git" and (folder / "HEAD").is_file() and (folder / "objects").is_dir()
 
 
 def _identified(root: Path, common: Path) -> Repository:
@@ -108,16 +115,16 @@ def _normalised(url: str) -> str:
     if not found:
         host, _, path = scheme.partition(":")
         rest = f"{host}/{path}" if path else scheme
-    host, slash, path = rest.rpartition("@")[2].partition("/") if not rest.startswith("/") else ("", "", rest)
-    host = host.partition(":")[0].lower()
-    return f"{host}{slash}{path.strip('/').removesuffix('.git')}"
+    host, _, path = rest.partition("/")
+    host = host.rpartition("@")[2].partition(":")[0].lower()
+    return f"{host}/{path.strip('/').removesuffix('.git')}".strip("/")
 
 
 def _plain(name: str) -> str:
     """*name* with nothing in it that a file name may not hold on some system."""
-    kept = "".join(char if char.isalnum() or char in "._-+@" else "-" for char in name)[:_NAME_CHARS_MAX]
-    kept = kept.lstrip(".-").rstrip(".")
+    safe = "".join(char if char.isalnum() or char in "._-+@" else "-" for char in name)
+    kept = safe.encode()[:_NAME_BYTES_MAX].decode("utf-8", "ignore").lstrip(".-").rstrip(".")
     try:
         return checked_repo(kept)
     except ValueError:
-        return f"repo-{kept}"[:REPO_CHARS_MAX] if kept else "general"
+        return f"repo-{kept}" if kept else "general"

@@ -19,6 +19,7 @@ class Setting(NamedTuple):
     meaning: str
     choices: tuple[str, ...] = ()
     minimum: int | None = None
+    maximum: int | None = None
     # A home inside a repository may come from a stranger; it cannot set what could send data elsewhere.
     user_only: bool = False
 
@@ -30,7 +31,12 @@ SETTINGS: dict[str, Setting] = {
         "always (before each is acknowledged)",
         choices=("never", "batch", "always"),
     ),
-    "line_bytes_max": Setting(1 << 20, "the longest line that may be written, in bytes", minimum=1024),
+    "line_bytes_max": Setting(
+        1 << 20,
+        "the longest line that may be written, in bytes; at most 16 MiB",
+        minimum=1024,
+        maximum=16 << 20,  # A quarter of what every reader takes.
+    ),
     "rotation.lines_max": Setting(
         10_000,
         "`commonplace maintain` rotates a log that has more lines than this; 0 = never",
@@ -123,6 +129,8 @@ def _check(path: Path, name: str, setting: Setting, value: object) -> None:
         raise SettingsInvalid(path, f"`{name}` must be {_a(setting.default)}, not {value!r}")
     if setting.minimum is not None and value < setting.minimum:  # type: ignore[operator]
         raise SettingsInvalid(path, f"`{name}` is {value}, under {setting.minimum}")
+    if setting.maximum is not None and value > setting.maximum:  # type: ignore[operator]
+        raise SettingsInvalid(path, f"`{name}` is {value}, over {setting.maximum}")
 
 
 def _a(default: object) -> str:

@@ -7,9 +7,11 @@ value) goes to the typer command of the same name, which says what is wrong.
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 
-from commonplace.errors import CommonplaceError
+from commonplace.errors import CommonplaceError, OutputLost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,42 +56,65 @@ RECALL_SWITCHES = {
 }
 # Flags that may be given more than once; each value may also be a list with commas.
 LISTS = ("type", "kind", "tag", "files")
+# All control characters but tab and newline.
+_CONTROL = dict.fromkeys([*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0)], "\N{REPLACEMENT CHARACTER}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code. A mistake of the user's is a sentence, never a traceback."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream, errors in ((sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")  # The same lines on every system.
     try:
-        if arguments[:1] == ["log"]:
-            options = _quick_options(arguments[1:], LOG_FLAGS, LOG_SWITCHES)
-            if options is not None and (options.get("stdin") or options.keys() >= {"event_type", "lesson"}):
-                from commonplace.cli.log import log  # noqa: PLC0415
-
-                return log(options)
-        if arguments[:1] == ["recall"]:
-            options = _quick_options(arguments[1:], RECALL_FLAGS, RECALL_SWITCHES, positional="query")
-            if options is not None:
-                from commonplace.cli.recall import leave, recall  # noqa: PLC0415
-
-                code = recall(options)
-                if argv is None:
-                    leave(code)
-                return code
-        from commonplace.cli.app import run  # noqa: PLC0415
-
-        return run(arguments)
+        code = _answer(arguments)
+        sys.stdout.flush()
+        if argv is None and "onnxruntime" in sys.modules:
+            # Tearing down the model's libraries takes as long as the question did.
+            sys.stderr.flush()
+            os._exit(code)
     except CommonplaceError as error:
         return tell(error)
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        if error.filename is not None:
+            raise  # Streams have no file name; about files, the layers below say more than the system does.
+        # Python would complain once more when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return tell(OutputLost(error))
+    return code
+
+
+def _answer(arguments: list[str]) -> int:
+    if arguments[:1] == ["log"]:
+        options = _quick_options(arguments[1:], LOG_FLAGS, LOG_SWITCHES)
+        if options is not None and (options.get("stdin") or options.keys() >= {"event_type", "lesson"}):
+            from commonplace.cli.log import log  # noqa: PLC0415
+
+            return log(options)
+    if arguments[:1] == ["recall"]:
+        options = _quick_options(arguments[1:], RECALL_FLAGS, RECALL_SWITCHES, positional="query")
+        if options is not None:
+            from commonplace.cli.recall import recall  # noqa: PLC0415
+
+            return recall(options)
+    from commonplace.cli.app import run  # noqa: PLC0415
+
+    return run(arguments)
 
 
 def tell(error: CommonplaceError) -> int:
     """Say on stderr what is wrong and what to do, and return the exit code."""
-    print(f"error: {error}", file=sys.stderr)
+    print(f"error: {plain(str(error))}", file=sys.stderr)
     if error.hint:
-        print(f"hint: {error.hint}", file=sys.stderr)
+        print(f"hint: {plain(error.hint)}", file=sys.stderr)
     return error.exit_code
+
+
+def plain(text: str) -> str:
+    """*text* with nothing in it that a terminal would obey: what is stored is data."""
+    return text.translate(_CONTROL)
 
 
 def _quick_options(

@@ -63,7 +63,7 @@ def init(
     *, user: Annotated[bool, typer.Option("--user", help="Make the user's home.")] = False, as_json: Json = False
 ) -> None:
     """Make a home at the root of this repository, or the user's. Twice is harmless."""
-    here = Path.cwd()
+    here = homes.current_folder()
     root = repository.find(here).root or here
     path = homes.of_user(os.environ).path if user else root / homes.FOLDER
     made = homes.make(path)
@@ -113,6 +113,7 @@ def show(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
     """Show a record, with the feedback it has had."""
     with Memory.open(home) as memory:
         render.record(memory.describe(ident), as_json=as_json)
+        render.damages(memory.damages, memory.home.path)
 
 
 @app.command()
@@ -120,6 +121,7 @@ def history(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
     """Show every version of a record and what was said of it, oldest first."""
     with Memory.open(home) as memory:
         render.history(memory.history(ident), as_json=as_json)
+        render.damages(memory.damages, memory.home.path)
 
 
 @app.command()
@@ -245,6 +247,7 @@ def repos(*, home: Home = None, as_json: Json = False) -> None:
     """List the logs of this home."""
     with Memory.open(home) as memory:
         render.repos(memory.repos(), memory.repository.name, as_json=as_json)
+        render.damages(memory.damages, memory.home.path)
 
 
 @app.command()
@@ -267,6 +270,7 @@ def export(
         raise typer.BadParameter(f"`{kind}` is not one of {', '.join(KINDS)}", param_hint="'--kind'")
     with Memory.open(home) as memory:
         render.export(memory.exported(repo, kind), as_json=as_json)
+        render.damages(memory.damages, memory.home.path)
 
 
 @app.command()

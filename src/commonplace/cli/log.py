@@ -6,6 +6,7 @@ import json
 import sys
 from typing import Any
 
+from commonplace.cli import plain
 from commonplace.errors import LinesRefused, RecordInvalid, UsageError
 from commonplace.log.door import controls_in
 from commonplace.memory import Memory
@@ -68,7 +69,7 @@ def _receipt(memory: Memory, record: Record) -> dict[str, Any]:
 
 def _tell_redactions(record: Record) -> None:
     for redaction in record.redactions:
-        print(f"redacted: {redaction.kind} in `{redaction.field}`", file=sys.stderr)
+        print(f"redacted: {redaction.kind} in `{plain(redaction.field)}`", file=sys.stderr)
 
 
 def _log_stdin(memory: Memory, *, as_json: bool) -> int:
@@ -84,7 +85,7 @@ def _log_stdin(memory: Memory, *, as_json: bool) -> int:
     if bulk.redacted:
         print(f"redacted: secrets in {bulk.redacted:,} records", file=sys.stderr)
     for refusal in bulk.refused[:REFUSALS_SHOWN_MAX]:
-        print(f"line {refusal.line}: {refusal.reason}", file=sys.stderr)
+        print(f"line {refusal.line}: {plain(refusal.reason)}", file=sys.stderr)
     if bulk.refused:
         raise LinesRefused(len(bulk.refused), bulk.taken)
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -31,15 +30,7 @@ def recall(options: Mapping[str, str | bool]) -> int:
             _print_recent(memory, options)
         else:
             _print_answer(memory, options)
-    sys.stdout.flush()
     return 0
-
-
-def leave(code: int) -> None:
-    """End the process at once: tearing down the model's libraries takes as long as the question did."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
 
 
 def _print_answer(memory: Memory, options: Mapping[str, str | bool]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,8 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
+
+from commonplace.cli import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,24 +23,26 @@ if TYPE_CHECKING:
     from commonplace.index.index import Status
     from commonplace.log.check import Finding
     from commonplace.log.erase import Receipt
+    from commonplace.log.read import Damage
     from commonplace.log.rotate import Rotation
     from commonplace.log.scan import Secret
     from commonplace.records import Record
     from commonplace.repository import Repository
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SUMMARY_CHARS_MAX = 100
 # The fields that say what a record is about, in the order they are looked for.
 _SAYING = ("lesson", "pattern", "what_fails", "label", "outcome", "reason", "task_id", "to")
 
 
-def plain(text: str) -> str:
-    """*text* with nothing in it that a terminal would obey: what is stored is data."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
 def note(text: str) -> None:
-    print(text, file=sys.stderr)
+    print(plain(text), file=sys.stderr)
+
+
+def damages(found: Sequence[Damage], home: Path) -> None:
+    """Say that reading passed over lines that hold no record."""
+    if found:
+        places = ", ".join(dict.fromkeys(_within(damage.path, home) for damage in found))
+        note(f"{len(found)} damaged {'line' if len(found) == 1 else 'lines'} in {places}; see `commonplace doctor`")
 
 
 def as_json_line(value: object) -> None:
@@ -83,7 +86,7 @@ def history(records: Sequence[Record], *, as_json: bool) -> None:
         as_json_line([record.fields for record in records])
         return
     for record in records:
-        print(f"{record.timestamp}  {plain(record.kind):8}  {plain(record.agent_id)}  {summary(record)}")
+        print(f"{plain(record.timestamp)}  {plain(record.kind):8}  {plain(record.agent_id)}  {summary(record)}")
 
 
 def summary(record: Record) -> str:
@@ -143,14 +146,14 @@ def feedback(described: dict[str, Any], outcome: str, *, as_json: bool) -> None:
         as_json_line({name: described.get(name) for name in ("id", "success_rate", "feedback")})
     else:
         rate = f", now {described['success_rate']}" if described.get("success_rate") else ""
-        print(f"Noted: {outcome}{rate}  {described['id']}")
+        print(f"Noted: {outcome}{rate}  {plain(described['id'])}")
 
 
 def forgotten(said: Record, *, as_json: bool) -> None:
     if as_json:
         as_json_line(said.fields)
     else:
-        print(f"Forgotten: {said.fields['of']}")
+        print(f"Forgotten: {plain(said.fields['of'])}")
         note("It is no longer recalled; the history keeps it. `--erase` removes it for good")
 
 
@@ -158,7 +161,7 @@ def receipt(receipt: Receipt, *, in_git: bool, as_json: bool) -> None:
     if as_json:
         as_json_line({**receipt._asdict(), "git_history_may_hold_it": in_git})
         return
-    print(f"Erased: {receipt.id}")
+    print(f"Erased: {plain(receipt.id)}")
     print(f"  records erased   {receipt.records_erased} ({receipt.derived_erased} derived from it)")
     print(f"  lines removed    {receipt.lines_removed} in {len(receipt.files_rewritten)} files")
     print(f"  searched after   {receipt.files_searched} files")
@@ -214,7 +217,7 @@ def secrets(found: Sequence[Secret], home: Path, *, fixed: bool, as_json: bool) 
         as_json_line({"secrets": rows, "fixed": fixed})
         return
     for secret in found:
-        print(f"{_within(secret.path, home)}:{secret.line}  {secret.kind}  {secret.field}")
+        print(f"{_within(secret.path, home)}:{secret.line}  {secret.kind}  {plain(secret.field)}")
     if not found:
         note("No secrets found")
     elif fixed:

@@ -13,6 +13,7 @@ from commonplace.index.store import SCHEMA_VERSION, Store
 from commonplace.index.text import TextIndex
 from commonplace.index.vectors import Vectors
 from commonplace.log import rewrite
+from commonplace.log.append import held
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,7 +152,7 @@ class Index:
         if self.folder is None:
             return
         broken = _inode(self.folder / TABLES)
-        with rewrite.held(self.home / ".state" / "index.lock"):
+        with held(self.home / ".state" / "index.lock"):
             if broken == _inode(self.folder / TABLES):
                 aside = self.folder.with_name(f".index.{os.getpid()}{rewrite.TEMPORARY_SUFFIX}")
                 shutil.rmtree(aside, ignore_errors=True)

@@ -232,6 +232,7 @@ class Store:
                 stream.close()
         gone = [key for key in known.values() if key not in kept]
         self._drop(gone)
+        self._find_heads()
         for found in (path, archive):
             if not found.exists():
                 self.connection.execute("DELETE FROM file WHERE path = ?", (str(found),))
@@ -277,10 +278,26 @@ class Store:
         (ident,) = self.connection.execute("SELECT id FROM doc WHERE key = ?", (key,)).fetchone()
         self._set_head(ident, key)
 
+    def _find_heads(self) -> None:
+        """Give ids that lost theirs to a comparison the last line another log has of them."""
+        lost = "SELECT id, log, max(place) FROM doc WHERE id NOT IN (SELECT id FROM head) GROUP BY id, log"
+        for ident, log, place in self.connection.execute(lost).fetchall():
+            query = "SELECT key FROM doc WHERE id = ? AND log = ? AND place = ?"
+            (key,) = self.connection.execute(query, (ident, log, place)).fetchone()
+            self._set_head(ident, key)
+
     def _set_head(self, ident: str, key: int) -> None:
-        replaced = self.connection.execute("SELECT key FROM head WHERE id = ?", (ident,)).fetchone()
+        """Make *key* the current line of *ident*, unless another log has a later one."""
+        replaced = self.connection.execute(
+            "SELECT head.key, old.log != new.log AND old.timestamp > new.timestamp FROM head"
+            " JOIN doc AS old ON old.key = head.key JOIN doc AS new ON new.key = ? WHERE head.id = ?",
+            (key, ident),
+        ).fetchone()
+        if replaced and replaced[1]:
+            self.connection.execute("INSERT OR IGNORE INTO dropped VALUES (?)", (key,))
+            return
         if replaced:
-            self.connection.execute("INSERT OR IGNORE INTO dropped VALUES (?)", replaced)
+            self.connection.execute("INSERT OR IGNORE INTO dropped VALUES (?)", replaced[:1])
         self.connection.execute("INSERT OR REPLACE INTO head VALUES (?, ?)", (ident, key))
         self.connection.execute("DELETE FROM dropped WHERE key = ?", (key,))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
+import stat
 import sys
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
-from commonplace.errors import DiskFull, HomeUnusable
+from commonplace.errors import HomeUnusable, unusable
 from commonplace.log import lock
 
 if sys.platform == "darwin":
@@ -16,13 +16,10 @@ if sys.platform == "darwin":
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 CHUNK_BYTES = 1 << 20
-FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT if hasattr(errno, "EDQUOT") else errno.ENOSPC, errno.EFBIG)
-# Windows will not replace a file that somebody holds open, so there a descriptor lives for one append only.
-_KEEP_OPEN = os.name == "posix"
 
 
 class Appender:
@@ -44,29 +41,40 @@ class Appender:
     def append_many(self, lines: Iterable[bytes]) -> None:
         """Add *lines*, all or none, under one lock, in writes of about a mebibyte, each of whole lines."""
         with self._threads:
+            if lock.BESIDE:
+                self._append_beside(lines)
+                return
             descriptor = self._locked_descriptor()
             try:
                 self._write(descriptor, lines)
-                if self.fsync == "always":
-                    sync(descriptor)
-                else:
-                    self._unsynced = True
             finally:
                 lock.release(descriptor)
-                if not _KEEP_OPEN:
-                    self._close()
 
     def flush(self) -> None:
         """Bring what was appended to the disk itself, unless the policy is `never`."""
         with self._threads:
             if self._unsynced and self.fsync != "never" and self._descriptor >= 0 and self._pid == os.getpid():
-                sync(self._descriptor)
+                try:
+                    sync(self._descriptor)
+                except OSError as error:
+                    raise unusable(self.path, error) from error
             self._unsynced = False
 
     def close(self) -> None:
-        self.flush()
-        with self._threads:
-            self._close()
+        try:
+            self.flush()
+        finally:
+            with self._threads:
+                self._close()
+
+    def _append_beside(self, lines: Iterable[bytes]) -> None:
+        """Where the lock is another file, the log is open only while that one is held, so that it can be replaced."""
+        with held(self.path):
+            self._open()
+            try:
+                self._write(self._descriptor, lines)
+            finally:
+                self._close()
 
     def _locked_descriptor(self) -> int:
         """A descriptor of the file that is at the path *now*, locked.
@@ -94,19 +102,35 @@ class Appender:
 
     def _write(self, descriptor: int, lines: Iterable[bytes]) -> None:
         size = os.fstat(descriptor).st_size
-        # A writer died half-way? Ending its line here keeps ours from being glued to it.
-        heal = b"\n" if size and _last_byte(descriptor, size) != b"\n" else b""
         try:
+            # A writer died half-way? Ending its line here keeps ours from being glued to it.
+            heal = b"\n" if size and _last_byte(descriptor, size) != b"\n" else b""
             for chunk in _chunks(lines):
                 _write_all(descriptor, heal + chunk)
                 heal = b""
+            if self.fsync == "always" or (lock.BESIDE and self.fsync == "batch"):
+                sync(descriptor)
         except OSError as error:
-            # We hold the lock, so what lies behind `size` is ours alone: take the torn part back.
+            # We hold the lock, so what lies behind `size` is ours alone: take it back.
             with suppress(OSError):
                 os.ftruncate(descriptor, size)
-            if error.errno in FULL_ERRORS:
-                raise DiskFull(self.path) from error
-            raise HomeUnusable(self.path, f"writing failed ({error.strerror})") from error
+            raise unusable(self.path, error) from error
+        self._unsynced = self.fsync == "batch"
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Hold the file at *path* alone: nobody appends to it or replaces it meanwhile."""
+    locked = lock.file_for(path)
+    while True:
+        descriptor = open_for_append(locked)
+        try:
+            lock.acquire(descriptor, path)
+            if same_file(descriptor, locked):
+                yield
+                return
+        finally:
+            os.close(descriptor)  # Closing ends the lock too.
 
 
 def open_for_append(path: Path) -> int:
@@ -114,21 +138,31 @@ def open_for_append(path: Path) -> int:
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     try:
         try:
-            return os.open(path, flags, 0o600)
+            descriptor = os.open(path, flags, 0o600)
         except FileNotFoundError:
             os.makedirs(path.parent, mode=0o700, exist_ok=True)
-            return os.open(path, flags, 0o600)
+            descriptor = os.open(path, flags, 0o600)
     except OSError as error:
-        if error.errno in FULL_ERRORS:
-            raise DiskFull(path) from error
-        raise HomeUnusable(path, f"{error.strerror}") from error
+        raise unusable(path, error) from error
+    return plain_file(descriptor, path)
+
+
+def plain_file(descriptor: int, path: Path | str) -> int:
+    """*descriptor*, if it is of a plain file: a pipe would swallow what is written, or never end."""
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise HomeUnusable(path, "it is not a plain file")
 
 
 def sync(descriptor: int) -> None:
     """Ask the disk itself to hold what was written."""
     if sys.platform == "darwin":
-        # There, fsync leaves the data in the drive's cache; this does not.
-        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        # There, fsync leaves the data in the drive's cache; this does not, but not every file system knows it.
+        try:
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        except OSError:
+            os.fsync(descriptor)
     elif sys.platform == "win32":
         os.fsync(descriptor)
     else:
@@ -138,8 +172,8 @@ def sync(descriptor: int) -> None:
 def same_file(descriptor: int, path: Path) -> bool:
     try:
         there = os.stat(path)
-    except FileNotFoundError:
-        return False
+    except OSError:
+        return False  # Opening it again tells why.
     ours = os.fstat(descriptor)
     return (there.st_ino, there.st_dev) == (ours.st_ino, ours.st_dev)
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.errors import unusable
 from commonplace.log import read, rewrite
+from commonplace.log.append import held
+from commonplace.log.logs import files, log_files
 from commonplace.records import KINDS
 
 if TYPE_CHECKING:
@@ -32,18 +36,15 @@ def mend(home: Path, log: Path, *, private: bool) -> list[Finding]:
     """Do what `check` offers, and return what was mended. Lines are moved to `log/damaged/`, never deleted."""
     mended = [finding for path in log_files(log) for finding in _move_damaged(path, log / "damaged" / path.name)]
     for finding in (*_permissions(home, private=private), *_leftovers(home)):
-        if finding.what == "permissions":
-            finding.path.chmod(0o700 if finding.path.is_dir() else 0o600)
-        else:
-            finding.path.unlink(missing_ok=True)
+        try:
+            if finding.what == "permissions":
+                finding.path.chmod(_mode(finding.path) & ~_forbidden(private=private))
+            else:
+                finding.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise unusable(finding.path, error) from error
         mended.append(finding)
     return mended
-
-
-def log_files(log: Path) -> list[Path]:
-    """The logs and their archives, in order."""
-    found = (*log.glob("*.jsonl"), *(log / "archive").glob("*.jsonl"))
-    return sorted(path for path in found if not path.name.startswith("."))
 
 
 def _in_logs(log: Path) -> Iterator[Finding]:
@@ -64,11 +65,11 @@ def _damaged(damage: read.Damage) -> Finding:
 def _move_damaged(path: Path, damaged: Path) -> list[Finding]:
     if not any(isinstance(found, read.Damage) for found in read.parse(path)):
         return []
-    with rewrite.held(path):
+    with held(path):
         findings = [_damaged(found) for found in read.parse(path) if isinstance(found, read.Damage)]
         numbers = {finding.line for finding in findings}
-        lines = [line for line in read.lines(path) if line.raw.strip()]
-        rewrite.append_missing(damaged, [line.raw + b"\n" for line in lines if line.number in numbers])
+        lines = [line for line in read.lines(path, whole=True) if line.raw.strip()]
+        rewrite.append_once(damaged, [line.raw + b"\n" for line in lines if line.number in numbers])
         rewrite.replace(path, (line.raw + b"\n" for line in lines if line.number not in numbers))
     return findings
 
@@ -77,31 +78,28 @@ def _permissions(home: Path, *, private: bool) -> Iterator[Finding]:
     """Files others may read (or, where git lays out the files, write)."""
     if os.name != "posix":
         return
-    forbidden = 0o077 if private else 0o022
     for path in (home, *sorted(home.rglob("*"))):
-        if path.is_symlink() or not (path.is_dir() or path.is_file()):
+        if path.is_symlink() or ".git" in path.relative_to(home).parts or not (path.is_dir() or path.is_file()):
             continue
-        mode = path.stat().st_mode & 0o777
-        if mode & forbidden:
-            wanted = "0700" if path.is_dir() else "0600"
-            yield Finding("permissions", path, 0, f"the mode is {mode:04o}: others have access", f"set it to {wanted}")
+        mode = _mode(path)
+        wanted = mode & ~_forbidden(private=private)
+        if mode != wanted:
+            reason = f"the mode is {mode:04o}: others have access"
+            yield Finding("permissions", path, 0, reason, f"set it to {wanted:04o}")
+
+
+def _forbidden(*, private: bool) -> int:
+    return 0o077 if private else 0o022
+
+
+def _mode(path: Path) -> int:
+    with suppress(FileNotFoundError):  # A rewrite's temporary file may be gone by now.
+        return path.stat().st_mode & 0o777
+    return 0
 
 
 def _leftovers(home: Path) -> Iterator[Finding]:
     """What a killed rewrite left behind. Locks themselves cannot: they end with their process."""
-    for path in sorted(home.rglob(f".*{rewrite.TEMPORARY_SUFFIX}")):
-        if not _process_lives(path):
+    for path in files(home):
+        if path.name.endswith(rewrite.TEMPORARY_SUFFIX) and not rewrite.in_progress(path):
             yield Finding("stale lock", path, 0, "an interrupted rewrite left it; the log itself is whole", "remove it")
-
-
-def _process_lives(temporary: Path) -> bool:
-    pid = temporary.name.removesuffix(rewrite.TEMPORARY_SUFFIX).rpartition(".")[2]
-    if not pid.isdecimal() or os.name != "posix":
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return int(pid) != os.getpid()

@@ -64,9 +64,11 @@ def _made_again(given: Mapping[str, Any], fields: dict[str, Any], now: datetime)
 
 def _encoded(record: records.Record) -> str:
     try:
-        return records.encode(record.fields)
+        line = records.encode(record.fields)
+        records.check_depth(record.fields, line)
     except ValueError as error:
         raise RecordInvalid("record", str(error)) from None
+    return line
 
 
 def controls_in(fields: Mapping[str, Any]) -> list[str]:

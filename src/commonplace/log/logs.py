@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from commonplace.errors import DiskFull, unusable
 from commonplace.log.append import Appender
 from commonplace.log.view import Version, View, all_lines, fold
 from commonplace.records import from_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from commonplace.log.door import Entry
+    from commonplace.log.read import Damage
+    from commonplace.records import Record
 
 SUFFIX = ".jsonl"
 OPEN_FILES_MAX = 64
+
+
+def log_files(folder: Path) -> list[Path]:
+    """The logs in the folder `log/` of a home, then their archives, in order."""
+    return [path for inner in (folder, folder / "archive") for path in _logs_in(inner)]
+
+
+def files(home: Path) -> list[Path]:
+    """Every file of the home. Of links, those that readers follow: to the folder `log/` and to the logs."""
+    log = home / "log"
+    found = {path for path in (*home.rglob("*"), *log.rglob("*")) if not path.is_symlink()}
+    return sorted(path for path in found.union(log_files(log)) if path.is_file())
+
+
+def _logs_in(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and not path.name.startswith("."))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise unusable(folder, error) from error
 
 
 class Logs:
@@ -23,6 +49,8 @@ class Logs:
     def __init__(self, folder: Path, *, fsync: str) -> None:
         self.folder = folder
         self.fsync = fsync
+        # What was damaged in the lines read so far.
+        self.damages: set[Damage] = set()
         self._appenders: dict[str, Appender] = {}
 
     def path(self, repo: str) -> Path:
@@ -33,36 +61,36 @@ class Logs:
 
     def repos(self) -> list[str]:
         """The names of all logs, archived ones included, in order."""
-        found = (*self.folder.glob("*" + SUFFIX), *(self.folder / "archive").glob("*" + SUFFIX))
-        return sorted({path.name.removesuffix(SUFFIX) for path in found if not path.name.startswith(".")})
+        return sorted({path.name.removesuffix(SUFFIX) for path in log_files(self.folder)})
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Add *entries* to the logs of their repositories, in their order; all of one log's, or none."""
         by_repo: dict[str, list[bytes]] = {}
         for entry in entries:
             by_repo.setdefault(entry.record.repo, []).append(entry.line)
+        stored = 0
         for repo, lines in by_repo.items():
-            self._appender(repo).append_many(lines)
+            try:
+                self._appender(repo).append_many(lines)
+            except DiskFull as error:
+                raise DiskFull(error.path, stored) from error
+            stored += len(lines)
 
     def view(self, repo: str | None = None, *, needle: bytes = b"", archive: bool = True) -> View:
         """The current view of one log or of all."""
-        return fold(self._pairs(repo, archive=archive), needle)
+        view = fold(self._pairs(repo, archive=archive), needle)
+        self.damages.update(view.damages)
+        return view
 
     def history(self, ident: str) -> list[Version]:
         """Every line that carries or is about *ident*, oldest first."""
         versions: list[Version] = []
-        last = b""
-        needle = ident.encode()
-        for path, line in all_lines(self._pairs(None, archive=True)):
-            if needle not in line.raw or line.raw == last:
-                continue
-            try:
-                record = from_line(line.raw)
-            except ValueError:
-                continue
-            if ident in (record.id, record.fields.get("of")):
-                last = line.raw
-                versions.append(Version(record, path))
+        for archive, log in self._pairs(None, archive=True):
+            found: dict[Path, list[Version]] = {archive: [], log: []}
+            for path, record in _about(ident, archive, log):
+                if not found[path] or found[path][-1].record != record:  # A merge may bring a line twice.
+                    found[path].append(Version(record, path))
+            versions += found[archive] + found[log][_moved_already(found[archive], found[log]) :]
         return versions
 
     def flush(self) -> None:
@@ -86,3 +114,19 @@ class Logs:
                 self._appenders.pop(next(iter(self._appenders))).close()
             appender = self._appenders[repo] = Appender(self.path(repo), fsync=self.fsync)
         return appender
+
+
+def _about(ident: str, archive: Path, log: Path) -> Iterator[tuple[Path, Record]]:
+    needle = ident.encode()
+    for path, line in all_lines([(archive, log)]):
+        if needle in line.raw:
+            with suppress(ValueError):
+                record = from_line(line.raw)
+                if ident in (record.id, record.fields.get("of")):
+                    yield path, record
+
+
+def _moved_already(archived: Sequence[Version], current: Sequence[Version]) -> int:
+    """How many versions at the head of a log a rotation, killed half-way, left at the end of its archive as well."""
+    old, new = ([version.record for version in versions] for versions in (archived, current))
+    return next((count for count in range(min(len(old), len(new)), 0, -1) if old[-count:] == new[:count]), 0)

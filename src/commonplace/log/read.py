@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
-from commonplace.records import Record, from_line
+from commonplace.errors import unusable
+from commonplace.log.append import plain_file
+from commonplace.records import LINE_READ_BYTES_MAX, Record, from_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,9 +16,9 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 BLOCK_BYTES = 1 << 20
-LINE_BYTES_MAX = 1 << 20
-# A reader takes longer lines than a writer makes: the limit may have been higher once.
-READ_BYTES_MAX = 64 << 20
+_NEWLINE = ord("\n")
+# Some editors put one before the first line.
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Line(NamedTuple):
@@ -59,40 +62,61 @@ def parse(path: Path, start: int = 0) -> Iterator[tuple[Line, Record] | Damage]:
             yield Damage(path, line.number, torn)
 
 
-def lines(path: Path, start: int = 0) -> Iterator[Line]:
+def lines(path: Path, start: int = 0, *, whole: bool = False) -> Iterator[Line]:
     """The lines of the file from the offset *start* on (numbers count from there). A missing file has none."""
+    stream = open_plain(path)
+    if stream is not None:
+        with stream:
+            yield from lines_of(stream, start, whole=whole)
+
+
+def content(path: Path) -> bytes:
+    """All bytes of the file at *path*; none if it is gone."""
+    stream = open_plain(path)
+    if stream is None:
+        return b""
     try:
-        stream = path.open("rb")
+        with stream:
+            return stream.read()
+    except OSError as error:
+        raise unusable(path, error) from error
+
+
+def open_plain(path: Path) -> BinaryIO | None:
+    """The file at *path*, open for reading; `None` if there is none."""
+    try:
+        return open(path, "rb", buffering=BLOCK_BYTES, opener=_opener)
     except FileNotFoundError:
-        return
-    with stream:
-        yield from lines_of(stream, start)
+        return None
+    except OSError as error:
+        raise unusable(path, error) from error
 
 
-def lines_of(stream: BinaryIO, start: int = 0) -> Iterator[Line]:
-    """The lines of an open file. Only a newline ends one; str.splitlines() would also cut at a U+2028 inside a text."""
-    number, offset, rest = 0, start, b""
-    if start:
-        stream.seek(start)  # A pipe cannot seek, and is only ever read from its start.
-    while block := stream.read(BLOCK_BYTES):
-        *whole, rest = (rest + block).split(b"\n")
-        for raw in whole:
+def _opener(path: str, flags: int) -> int:
+    # Opening a pipe would wait for somebody to write to it.
+    return plain_file(os.open(path, flags | getattr(os, "O_NONBLOCK", 0)), path)
+
+
+def lines_of(stream: BinaryIO, start: int = 0, *, whole: bool = False) -> Iterator[Line]:
+    """The lines of an open file. Only a newline ends one; str.splitlines() would also cut at a U+2028 inside a text.
+
+    A line longer than any record may be is cut, unless it is wanted *whole*: by those who write back what they read.
+    """
+    bytes_max = -1 if whole else LINE_READ_BYTES_MAX + 1
+    number, offset = 0, start
+    try:
+        if start:
+            stream.seek(start)  # A pipe cannot seek, and is only ever read from its start.
+        while raw := stream.readline(bytes_max):
             number += 1
-            yield Line(number, offset, raw)
-            offset += len(raw) + 1
-        if len(rest) > READ_BYTES_MAX:
-            number += 1
-            yield Line(number, offset, rest[:100], torn=True)
-            offset, rest = _skip_line(stream, offset + len(rest))
-    if rest:
-        yield Line(number + 1, offset, rest, torn=True)
-
-
-def _skip_line(stream: BinaryIO, offset: int) -> tuple[int, bytes]:
-    """Pass over the rest of a line too long to hold; returns where the next begins and what was read of it."""
-    while block := stream.read(BLOCK_BYTES):
-        end = block.find(b"\n")
-        if end >= 0:
-            return offset + end + 1, block[end + 1 :]
-        offset += len(block)
-    return offset, b""
+            size, torn = len(raw), raw[-1] != _NEWLINE
+            if size == bytes_max:
+                while torn and (rest := stream.readline(BLOCK_BYTES)):
+                    size, torn = size + len(rest), rest[-1] != _NEWLINE
+            text = raw if offset else raw.removeprefix(_BYTE_ORDER_MARK)
+            yield Line(number, offset, text.rstrip(b"\n"), torn)
+            if torn:
+                return  # What is appended from here on belongs to this line.
+            offset += size
+    except OSError as error:
+        raise unusable(stream.name, error) from error

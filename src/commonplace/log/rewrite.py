@@ -10,9 +10,9 @@ import os
 import time
 from contextlib import contextmanager, suppress
 
-from commonplace.errors import DiskFull, HomeUnusable
+from commonplace.errors import unusable
 from commonplace.log import lock, read
-from commonplace.log.append import FULL_ERRORS, Appender, open_for_append, same_file, sync
+from commonplace.log.append import Appender, open_for_append, sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,20 +21,6 @@ if TYPE_CHECKING:
 
 TEMPORARY_SUFFIX = ".rewriting"
 _REPLACE_TRIES_MAX = 50
-
-
-@contextmanager
-def held(path: Path) -> Iterator[int]:
-    """Hold the file at *path* alone: nobody appends to it or replaces it meanwhile."""
-    while True:
-        descriptor = open_for_append(path)
-        try:
-            lock.acquire(descriptor, path)
-            if same_file(descriptor, path):
-                yield descriptor
-                return
-        finally:
-            os.close(descriptor)  # Closing ends the lock too.
 
 
 @contextmanager
@@ -49,6 +35,7 @@ def tried(path: Path) -> Iterator[bool]:
 
 def replace(path: Path, chunks: Iterable[bytes]) -> None:
     """Put *chunks* in the place of the file at *path*, whole or not at all. A log must be `held` by the caller."""
+    path = path.resolve()  # A link stays one: what it leads to is replaced.
     temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY_SUFFIX}")
     try:
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
@@ -60,22 +47,41 @@ def replace(path: Path, chunks: Iterable[bytes]) -> None:
             stream.flush()
             sync(stream.fileno())
         _swap(temporary, path)
+        _sync_folder(path.parent)
     except OSError as error:
         with suppress(OSError):
             temporary.unlink()
-        if error.errno in FULL_ERRORS:
-            raise DiskFull(path) from error
-        raise HomeUnusable(path, f"{error.strerror}") from error
-    _sync_folder(path.parent)
+        raise unusable(path, error) from error
 
 
-def append_missing(path: Path, lines: list[bytes]) -> None:
-    """Append those of *lines* that are not in the file yet: what moves there after a kill is moved once."""
-    wanted = set(lines)
-    there = {line.raw + b"\n" for line in read.lines(path) if line.raw + b"\n" in wanted}
-    appender = Appender(path, fsync="always")
-    appender.append_many(line for line in lines if line not in there)
-    appender.close()
+def append_once(path: Path, lines: list[bytes]) -> None:
+    """Append *lines*, unless the file ends with just these: then a killed move brought them there already.
+
+    A line that is merely somewhere in the file is no such sign: a record may come back to what it said before.
+    """
+    if not (b"\n" + read.content(path)).endswith(b"\n" + b"".join(lines)):
+        appender = Appender(path, fsync="always")
+        appender.append_many(lines)
+        appender.close()
+
+
+def in_progress(path: Path) -> bool:
+    """Whether *path* is what another process is about to put in a file's place."""
+    return path.name.endswith(TEMPORARY_SUFFIX) and _process_lives(path)
+
+
+def _process_lives(temporary: Path) -> bool:
+    pid = temporary.name.removesuffix(TEMPORARY_SUFFIX).rpartition(".")[2]
+    try:
+        if os.name == "nt":
+            temporary.rename(temporary)  # Refused while somebody has it open; a signal 0 would end the process.
+            return False
+        os.kill(int(pid), 0)
+    except PermissionError:
+        return True
+    except (ValueError, OverflowError, OSError):
+        return False
+    return True
 
 
 def _swap(temporary: Path, path: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from commonplace.log import read, rewrite
-from commonplace.log.rewrite import append_missing
+from commonplace.log.append import held
 from commonplace.records import from_line
 
 TYPE_CHECKING = False
@@ -30,15 +30,15 @@ def rotate(path: Path, archive: Path, *, lines_max: int, move: int) -> Rotation 
     """Move about *move* lines of the log at *path* to *archive* if it has over *lines_max*; 0 means never."""
     if lines_max <= 0 or move <= 0 or not path.exists():
         return None
-    with rewrite.held(path):
-        lines = [line.raw for line in read.lines(path) if line.raw.strip()]
+    with held(path):
+        lines = [line.raw for line in read.lines(path, whole=True) if line.raw.strip()]
         if len(lines) <= lines_max:
             return None
         moving = _oldest_groups(_groups(lines), move)
         moved = [raw + b"\n" for index, raw in enumerate(lines) if index in moving]
         left = [raw + b"\n" for index, raw in enumerate(lines) if index not in moving]
         if moved:
-            append_missing(archive, moved)
+            rewrite.append_once(archive, moved)
             rewrite.replace(path, left)
     return Rotation(path, len(moved), len(left))
 
@@ -71,9 +71,10 @@ def _groups(lines: list[bytes]) -> list[list[int]]:
 
 
 def _oldest_groups(groups: list[list[int]], move: int) -> set[int]:
+    """As many whole groups as fit into *move* lines, the longest untouched first; at least one."""
+    oldest = sorted(groups, key=lambda indices: indices[-1])
     chosen: set[int] = set()
-    for group in sorted(groups, key=lambda indices: indices[-1]):
-        if len(chosen) + len(group) > move:
-            break
-        chosen.update(group)
-    return chosen
+    for group in oldest:
+        if len(chosen) + len(group) <= move:
+            chosen.update(group)
+    return chosen or set(*oldest[:1])

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace import records
 from commonplace.capture.redact import Redaction, redact, redact_text
 from commonplace.log import read, rewrite
+from commonplace.log.append import held
+from commonplace.log.logs import files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +36,7 @@ def clean(home: Path) -> list[Secret]:
     taken: list[Secret] = []
     for path in _files(home):
         if _cleaned(path)[0]:
-            with rewrite.held(path):
+            with held(path):
                 secrets, content = _cleaned(path)
                 rewrite.replace(path, [content])
             taken += secrets
@@ -43,10 +45,9 @@ def clean(home: Path) -> list[Secret]:
 
 def _files(home: Path) -> list[Path]:
     def wanted(path: Path) -> bool:
-        parts = path.relative_to(home).parts
-        return path.is_file() and not path.is_symlink() and not any(part in _SKIPPED for part in parts)
+        return not rewrite.in_progress(path) and not any(part in _SKIPPED for part in path.relative_to(home).parts)
 
-    return sorted(path for path in home.rglob("*") if wanted(path))
+    return [path for path in files(home) if wanted(path)]
 
 
 def _cleaned(path: Path) -> tuple[list[Secret], bytes]:
@@ -57,7 +58,7 @@ def _cleaned(path: Path) -> tuple[list[Secret], bytes]:
 def _cleaned_log(path: Path) -> tuple[list[Secret], bytes]:
     secrets: list[Secret] = []
     content: list[bytes] = []
-    for line in read.lines(path):
+    for line in read.lines(path, whole=True):
         found, raw = _cleaned_line(line.raw)
         secrets += [Secret(path, line.number, redaction.kind, redaction.field) for redaction in found]
         content.append(raw if line.torn else raw + b"\n")
@@ -73,11 +74,11 @@ def _cleaned_line(raw: bytes) -> tuple[list[Redaction], bytes]:
         text, kinds = redact_text(raw.decode("utf-8", "surrogateescape"))
         return [Redaction(kind, "line") for kind in kinds], text.encode("utf-8", "surrogateescape")
     cleaned, found = redact(fields)
-    return found, records.encode(cleaned).encode("utf-8", "surrogatepass") if found else raw
+    return found, records.encode(cleaned).encode() if found else raw
 
 
 def _cleaned_text(path: Path) -> tuple[list[Secret], bytes]:
-    raw = path.read_bytes()
+    raw = read.content(path)
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:

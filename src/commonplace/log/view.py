@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from datetime import datetime
 from typing import NamedTuple
 
 from commonplace.log import read
-from commonplace.records import OUTCOMES, Feedback, Forget, Lesson, Rate, Record, from_line, parse_rate
+from commonplace.records import OUTCOMES, Feedback, Forget, Lesson, Rate, Record, from_line, parse_rate, to_utc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 
@@ -30,16 +31,15 @@ class View:
         self._latest: dict[str, tuple[bytes, Path]] = {}
         self._derived: dict[str, tuple[str, ...]] = {}
         self._of: dict[str, str] = {}
-        self._feedback: dict[str, dict[str, int]] = {}
+        self._feedback: dict[str, dict[str, str]] = {}
 
     def add(self, raw: bytes, record: Record, path: Path) -> None:
         """Take the next line; it replaces an earlier one with its id."""
         ident = record.id
         if isinstance(record, Forget):
             self.forgotten[record.of] = record
-        elif isinstance(record, Feedback) and ident not in self._latest:  # A merge may bring a line twice.
-            counts = self._feedback.setdefault(record.of, dict.fromkeys(OUTCOMES, 0))
-            counts[record.outcome] = counts.get(record.outcome, 0) + 1
+        elif isinstance(record, Feedback):
+            self._feedback.setdefault(record.of, {}).setdefault(ident, record.outcome)
         if not isinstance(record, Forget) and isinstance(of := record.fields.get("of"), str):
             self._of[ident] = of
         # Written again after it was forgotten: it was learned again.
@@ -49,6 +49,30 @@ class View:
             self._derived[ident] = record.sources
         else:
             self._derived.pop(ident, None)
+
+    def merge(self, other: View) -> None:
+        """Take in what another log says. The lines of two logs have no order, so here the later time counts."""
+        self.damages += other.damages
+        for of, said in other._feedback.items():
+            self._feedback[of] = {**said, **self._feedback.get(of, {})}
+        self.forgotten = other._not_written_since(self.forgotten) | self._not_written_since(other.forgotten)
+        for ident, line in other._latest.items():
+            if ident in self._latest and _moment(other.latest(ident).record) < _moment(self.latest(ident).record):
+                continue
+            self._latest[ident] = line
+            self._derived.pop(ident, None)
+            self._of.pop(ident, None)
+            if ident in other._derived:
+                self._derived[ident] = other._derived[ident]
+            if ident in other._of:
+                self._of[ident] = other._of[ident]
+
+    def _not_written_since(self, forgotten: Mapping[str, Forget]) -> dict[str, Forget]:
+        return {
+            of: forget
+            for of, forget in forgotten.items()
+            if of not in self._latest or _moment(self.latest(of).record) < _moment(forget)
+        }
 
     def ids(self) -> Iterable[str]:
         """Every id there is, hidden ones included, in the order of their first appearance."""
@@ -86,7 +110,10 @@ class View:
 
     def feedback(self, ident: str) -> dict[str, int]:
         """How often a use of the record ended in each outcome."""
-        return dict(self._feedback.get(ident, dict.fromkeys(OUTCOMES, 0)))
+        counts = dict.fromkeys(OUTCOMES, 0)
+        for outcome in self._feedback.get(ident, {}).values():
+            counts[outcome] = counts.get(outcome, 0) + 1
+        return counts
 
     def rate(self, record: Record) -> Rate | None:
         """`success_rate` with the feedback added; `None` when nobody ever tried."""
@@ -102,17 +129,30 @@ def fold(pairs: Iterable[tuple[Path, Path]], needle: bytes = b"") -> View:
 
     Lines that forget are always taken: they may hide what was asked for.
     """
+    first, *rest = [_folded(pair, needle) for pair in pairs] or [View()]
+    for view in rest:
+        first.merge(view)
+    return first
+
+
+def _folded(pair: tuple[Path, Path], needle: bytes) -> View:
     view = View()
-    for path, line in all_lines(pairs):
-        if needle and needle not in line.raw and b'"forget"' not in line.raw:
+    for path, line in all_lines([pair]):
+        raw = line.raw
+        # What does not even look like an object is damaged, and told whatever was asked for.
+        if needle and needle not in raw and b'"forget"' not in raw and raw.startswith(b"{") and raw.endswith(b"}"):
             continue
         try:
-            record = from_line(line.raw)
+            record = from_line(raw)
         except ValueError as error:
             view.damages.append(read.Damage(path, line.number, str(error)))
         else:
-            view.add(line.raw, record, path)
+            view.add(raw, record, path)
     return view
+
+
+def _moment(record: Record) -> datetime:
+    return datetime.fromisoformat(to_utc(record.timestamp))
 
 
 def all_lines(pairs: Iterable[tuple[Path, Path]]) -> Iterator[tuple[Path, read.Line]]:
@@ -123,10 +163,9 @@ def all_lines(pairs: Iterable[tuple[Path, Path]]) -> Iterator[tuple[Path, read.L
     """
     for archive, log in pairs:
         with ExitStack() as stack:
-            try:
-                stream = stack.enter_context(log.open("rb"))
-            except FileNotFoundError:
-                stream = None
+            stream = read.open_plain(log)
+            if stream is not None:
+                stack.enter_context(stream)
             for line in read.lines(archive):
                 if line.raw.strip():
                     yield archive, line

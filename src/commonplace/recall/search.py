@@ -205,11 +205,12 @@ def hidden_ids(index: Index, rows: Collection[Row]) -> set[str]:
 def _forgotten(index: Index, wanted: Mapping[str, Row]) -> set[str]:
     """Those whose forgetting stands behind their last line."""
     found: set[str] = set()
-    for of, log, place in _in_chunks(
-        index, "SELECT of, log, place FROM doc WHERE kind = 'forget' AND of IN ({})", wanted
+    for of, log, place, timestamp in _in_chunks(
+        index, "SELECT of, log, place, timestamp FROM doc WHERE kind = 'forget' AND of IN ({})", wanted
     ):
         row = wanted[str(of)]
-        if row.log != log or int(place) > row.place:
+        # Within one log the later line counts, between two the later time.
+        if int(place) > row.place if row.log == log else str(timestamp) > row.timestamp:
             found.add(str(of))
     return found
 
