@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -77,6 +78,7 @@ class Asking:
         self._embedder: Embedder | None = None
         self._reason = ""
         self._loading: threading.Thread | None = None
+        self._reader = ThreadPoolExecutor(1, "commonplace-reader")
         # One question at a time: SQLite connections and Tantivy readers are shared by the threads of a server.
         self._lock = threading.RLock()
 
@@ -86,6 +88,7 @@ class Asking:
                 index.close()
             for usage in self._usage:
                 usage.close()
+        self._reader.shutdown()
 
     # --- Answers --------------------------------------------------------------------------------------------------
 
@@ -98,17 +101,19 @@ class Asking:
         if tokens_max < 0:
             raise UsageError(f"the token bound is {tokens_max}, under 0")
         with self._lock:
+            # The model reads the question on another core while this one catches up.
+            reading = self._reader.submit(self._read, query.text) if self._embedder is not None else None
             indexes = self.caught_up() if as_of is None else self._as_of(self.moment(as_of, end_of_day=True))
-            vector = self._vector(query.text, indexes)
+            read = self._vector(query.text, indexes, reading)
             uses = {} if as_of is not None else self._uses()
-            found = search(indexes, query, vector, uses, self._weights(), self._fusion())
+            found = search(indexes, query, read, uses, self._weights(), self._fusion())
             wanted = query_terms(query.text[:QUERY_CHARS_MAX])
             best = max(found.statistics, key=lambda one: one.documents)
             told = answer(found.hits, wanted, best.idf, tokens_max, NOTHING, choose=self._settings["recall.passages"])
             if count and as_of is None:
                 self._count(told.hits)
         hits = told.hits if query.cutoff else [*told.hits, *found.hits[len(told.hits) :]]
-        return Recall(hits, told.text, told.tokens, found.considered, self._notes(indexes, vector))
+        return Recall(hits, told.text, told.tokens, found.considered, self._notes(indexes, by_words=read is None))
 
     def recent(
         self,
@@ -139,8 +144,8 @@ class Asking:
         """Where the record stands among all candidates, and what decided."""
         with self._lock:
             indexes = self.caught_up()
-            vector = self._vector(query.text, indexes)
-            ask = (indexes, vector, self._uses(), self._weights(), self._fusion())
+            read = self._vector(query.text, indexes)
+            ask = (indexes, read, self._uses(), self._weights(), self._fusion())
             plain = search(ask[0], query.with_(limit=LIMIT_MAX, cutoff=False), *ask[1:])
             final = self.recall(query, 500, count=False)
             return explained(indexes, query, ident, plain.hits, final.hits, self._fusion())
@@ -190,7 +195,18 @@ class Asking:
 
     # --- Meaning --------------------------------------------------------------------------------------------------
 
-    def _vector(self, text: str, indexes: Sequence[Index]) -> Any:  # noqa: ANN401 (a NumPy array or nothing)
+    def _read(self, text: str) -> Any:  # noqa: ANN401 (a NumPy array)
+        embedder = self._embedder
+        assert embedder is not None
+        return embedder.encode([text[:QUERY_CHARS_MAX]])[0]
+
+    def _vector(
+        self,
+        text: str,
+        indexes: Sequence[Index],
+        reading: Future[Any] | None = None,
+    ) -> Callable[[], Any] | None:
+        """What gives the question's vector, or nothing where vectors cannot help."""
         if self._settings["embedder.kind"] == "none" or not any(_has_documents(index) for index in indexes):
             return None
         embedder = self.embedder()
@@ -203,10 +219,13 @@ class Asking:
                     index.vectors.embed(embedder, EMBED_NOW_MAX)
             if not any(vector_counts.any_stored(index.store) for index in indexes):
                 return None
-            return embedder.encode([text[:QUERY_CHARS_MAX]])[0]
+            if isinstance(embedder, embedders.HttpEmbedder):
+                reading = self._reader.submit(self._read, text)
+                reading.result()  # A service may fail; then words answer, and the reader is told.
         except EmbedderUnavailable as error:
             self._reason = str(error)
             return None
+        return (reading or self._reader.submit(self._read, text)).result
 
     def embedder(self) -> Embedder | None:
         """The embedder, loaded on first use; while a background load runs, nothing."""
@@ -276,9 +295,9 @@ class Asking:
         embedder = self.embedder()
         return embedder.name if embedder else f"not available: {self._reason or 'still loading'}"
 
-    def _notes(self, indexes: Sequence[Index], vector: Any) -> list[str]:  # noqa: ANN401
+    def _notes(self, indexes: Sequence[Index], *, by_words: bool) -> list[str]:
         notes = []
-        if vector is None and self._reason and self._settings["embedder.kind"] != "none":
+        if by_words and self._reason and self._settings["embedder.kind"] != "none":
             notes.append(f"by words only: {self._reason}")
         if any(index.folder is None for index in self.indexes if index in indexes and index.home.is_dir()):
             notes.append("the home cannot be written; its index was made in memory")

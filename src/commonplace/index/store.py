@@ -130,18 +130,11 @@ class Store:
 
     def catch_up(self, home: Path, progress: Callable[[int], None] = lambda _done: None) -> Changes:
         """Read what the files of *home* hold beyond what was read before."""
-        seen = self._files()
-        pairs = list(_logs(home))
         texts = list(_texts(home))
-        gone = (
-            seen.keys() - {str(path) for pair in pairs for path in pair[1:]} - {str(path) for path, _id, _kind in texts}
-        )
-        if (
-            not gone
-            and all(self._unchanged(seen, path) for pair in pairs for path in pair[1:])
-            and all(self._unchanged(seen, path) for path, _id, _kind in texts)
-        ):
+        stamps = _stamps(home, texts)
+        if stamps == {path: known[:3] for path, known in self._files().items()}:
             return Changes(0, 0)
+        pairs = list(_logs(home))
         added = removed = 0
         with self.writing():
             seen = self._files()  # Another process may have been quicker while we waited.
@@ -151,8 +144,11 @@ class Store:
             for path, ident, kind in texts:
                 if not self._unchanged(seen, path):
                     added += self._take_text(path, ident, kind)
-            for name in gone:
-                removed += self._forget_file(name)
+            logs = {log for log, _archive, _path in pairs}
+            for name in seen:
+                # A log that went to its archive whole was compared above; what is new since we looked is not gone.
+                if name not in stamps and _log_of(name) not in logs and not os.path.exists(name):
+                    removed += self._forget_file(name)
         return Changes(added, removed)
 
     def _files(self) -> dict[str, tuple[int, int, int, bytes, int]]:
@@ -346,7 +342,7 @@ class Store:
 
     def _forget_file(self, name: str, *, forget_path: bool = True) -> int:
         """Drop a file that is gone; a log goes under its repository's name, a text under its path."""
-        log = Path(name).name.removesuffix(".jsonl") if name.endswith(".jsonl") else name
+        log = _log_of(name)
         keys = [key for (key,) in self.connection.execute("SELECT key FROM doc WHERE log = ?", (log,))]
         self._drop(keys)
         if forget_path:
@@ -412,21 +408,52 @@ def _logs(home: Path) -> Iterator[tuple[str, Path, Path]]:
     """(name, archive, log) of every log."""
     folder = home / "log"
     archive = folder / "archive"
-    names = {
-        path.name for where in (folder, archive) for path in where.glob("*.jsonl") if not path.name.startswith(".")
-    }
+    names = {name for where in (folder, archive) for name in _names(where) if name.endswith(".jsonl")}
     for name in sorted(names):
         yield name.removesuffix(".jsonl"), archive / name, folder / name
 
 
+def _stamps(home: Path, texts: Iterable[tuple[Path, str, str]]) -> dict[str, tuple[int, int, int]]:
+    """What would change if a file did: inode, size and time of every file that is indexed, by its path."""
+    found: dict[str, tuple[int, int, int]] = {}
+    for folder in (home / "log", home / "log" / "archive"):
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.name.endswith(".jsonl") and not entry.name.startswith(".") and entry.is_file():
+                        found[entry.path] = _stamp(entry.stat())
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+    for path, _ident, _kind in texts:
+        found[str(path)] = _stamp(path.stat())
+    return found
+
+
+def _stamp(stat: os.stat_result) -> tuple[int, int, int]:
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def _names(folder: Path) -> list[str]:
+    """The names in a folder, hidden ones left out; none if there is no such folder."""
+    try:
+        return [name for name in os.listdir(folder) if not name.startswith(".")]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
 def _texts(home: Path) -> Iterator[tuple[Path, str, str]]:
     """(path, id, kind) of every note and skill."""
-    for path in sorted((home / "agents").glob("*/**/*.md")):
+    for path in sorted((home / "agents").glob("*/**/*.md")) if _names(home / "agents") else ():
         if path.is_file() and not path.is_symlink():
             yield path, f"note:{path.relative_to(home / 'agents').as_posix()}", "note"
-    for path in sorted((home / "skills").glob("*/SKILL.md")):
+    for path in sorted((home / "skills").glob("*/SKILL.md")) if _names(home / "skills") else ():
         if path.is_file() and not path.is_symlink():
             yield path, f"skill:{path.parent.name}", "skill"
+
+
+def _log_of(name: str) -> str:
+    """Under what a file's lines are kept: a log's repository, a text's own path."""
+    return Path(name).name.removesuffix(".jsonl") if name.endswith(".jsonl") else name
 
 
 def _only_grew(path: Path, known: tuple[int, int, int, bytes, int]) -> bool:

@@ -92,7 +92,7 @@ class Vectors:
             return {}
         if self._exact is not None:
             similar = self._exact @ query
-            rows = _top(similar, min(4 * limit, len(similar)))
+            rows = _top(similar, min(2 * limit, len(similar)))
             scores = similar[rows]
         else:
             rows = self._shortlist(query)
@@ -103,27 +103,28 @@ class Vectors:
         """The cosine of each of *keys* that has a vector: its best passage's."""
         import numpy as np  # noqa: PLC0415
 
-        found = self._of(keys)
-        if not found:
+        rows = self._rows(keys)
+        if not rows:
             return {}
-        scores = np.stack([row for _key, row in found]) @ query
-        return _best_by_key(np.array([key for key, _row in found]), scores, len(keys))
+        found = np.frombuffer(b"".join(raw for _key, raw in rows), np.int8).reshape(len(rows), -1)
+        scores = (found.astype(np.float32) @ query) / np.float32(SCALE)
+        return _best_by_key(np.array([key for key, _raw in rows]), scores, len(keys))
 
     def first(self, keys: Collection[int]) -> dict[int, Floats]:
         """The vector of each document's first passage."""
-        found: dict[int, Floats] = {}
-        for key, row in self._of(keys):
-            found.setdefault(key, row)
-        return found
-
-    def _of(self, keys: Collection[int]) -> list[tuple[int, Floats]]:
         import numpy as np  # noqa: PLC0415
 
+        found: dict[int, Floats] = {}
+        for key, raw in self._rows(keys):
+            if key not in found:
+                found[key] = np.frombuffer(raw, np.int8).astype(np.float32) / np.float32(SCALE)
+        return found
+
+    def _rows(self, keys: Collection[int]) -> list[tuple[int, bytes]]:
         wanted = list(keys)
         marks = ",".join("?" * len(wanted))
         query = f"SELECT key, v FROM vector WHERE key IN ({marks}) ORDER BY row"  # noqa: S608
-        rows = self._store.connection.execute(query, wanted).fetchall()
-        return [(key, np.frombuffer(raw, np.int8).astype(np.float32) / np.float32(SCALE)) for key, raw in rows]
+        return self._store.connection.execute(query, wanted).fetchall()
 
     def _load(self) -> None:
         """Take over what was embedded since, here or by another process."""
@@ -193,8 +194,11 @@ def _top(scores: Any, count: int) -> Any:  # noqa: ANN401
 
 
 def _best_by_key(keys: Any, scores: Any, limit: int) -> dict[int, float]:  # noqa: ANN401
+    import numpy as np  # noqa: PLC0415
+
     best: dict[int, float] = {}
-    for key, score in sorted(zip(keys.tolist(), scores.tolist(), strict=True), key=lambda pair: (-pair[1], pair[0])):
+    order = np.lexsort((keys, -scores))  # By score, and by key where scores are equal.
+    for key, score in zip(keys[order].tolist(), scores[order].tolist(), strict=True):
         if key not in best:
             best[key] = score
             if len(best) >= limit:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +14,7 @@ from commonplace.recall.hits import Hit, Query
 from commonplace.records import OUTCOMES, Lesson, Rate, parse_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from commonplace.index.index import Index
     from commonplace.index.store import Row
@@ -60,15 +61,18 @@ class Found(NamedTuple):
 def search(
     indexes: Sequence[Index],
     query: Query,
-    vector: Any,  # noqa: ANN401 (a NumPy array or nothing)
+    read: Callable[[], Any] | None,
     uses: Mapping[str, int],
     weights: Weights,
     fusion: Fusion,
 ) -> Found:
-    """Rank what the indexes hold about *query*, most useful first."""
+    """Rank what the indexes hold about *query*, most useful first.
+
+    *read* gives the question's vector; it is called late, since a model may still be at it on another core.
+    """
     wanted = query_terms(query.text[:QUERY_CHARS_MAX])
     statistics = [index.text.statistics(wanted) for index in indexes]
-    proposals, ranked = _ranked(indexes, query, wanted, statistics, vector, uses, weights, fusion)
+    proposals, ranked = _ranked(indexes, query, wanted, statistics, read, uses, weights, fusion)
     if not query.cutoff:
         return Found(ranked[: query.limit], len(proposals), statistics)
     close = [replace(hit, terms=_terms(hit)) for hit in ranked[: max(CLOSE, query.limit)]]
@@ -84,7 +88,7 @@ def _ranked(
     query: Query,
     wanted: Mapping[str, float],
     statistics: Sequence[Statistics],
-    vector: Any,  # noqa: ANN401
+    read: Callable[[], Any] | None,
     uses: Mapping[str, int],
     weights: Weights,
     fusion: Fusion,
@@ -94,7 +98,7 @@ def _ranked(
     enough = max(CLOSE, query.limit) + PAGE // 2
     limit = max(CANDIDATES, 2 * query.limit)
     while True:
-        proposals, more = _proposals(indexes, query, wanted, statistics, vector, fusion, limit)
+        proposals, more = _proposals(indexes, query, wanted, statistics, read, fusion, limit)
         hits: list[Hit] = []
         for start in range(0, len(proposals), PAGE):
             hits += _weighed(indexes, proposals[start : start + PAGE], query, uses, newest, weights)
@@ -115,7 +119,7 @@ def _proposals(
     query: Query,
     wanted: Mapping[str, float],
     statistics: Sequence[Statistics],
-    vector: Any,  # noqa: ANN401
+    read: Callable[[], Any] | None,
     fusion: Fusion,
     limit: int,
 ) -> tuple[list[Proposal], bool]:
@@ -130,11 +134,12 @@ def _proposals(
         lexical = index.text.match(wanted, statistics[book], repos=query.repos, kinds=query.kinds, limit=limit)
         words |= {(book, key): score for key, score in lexical}
         more = more or len(lexical) >= limit
-        if vector is not None:
-            near = index.vectors.nearest(vector, limit)
-            near |= index.vectors.similarity(vector, [key for key, _score in lexical if key not in near])
-            meaning |= {(book, key): cosine for key, cosine in near.items()}
-            more = more or (query.repos is not None and len(near) >= limit)
+    vector: Any = read() if read is not None else None
+    for book, index in enumerate(indexes) if vector is not None else ():
+        near = index.vectors.nearest(vector, limit)
+        near |= index.vectors.similarity(vector, [key for home, key in words if home == book and key not in near])
+        meaning |= {(book, key): cosine for key, cosine in near.items()}
+        more = more or (query.repos is not None and len(near) >= limit)
     best_words = max(words.values(), default=0.0) or 1.0
     best_meaning = max(meaning.values(), default=0.0) or 1.0
     weight = fusion.dense if vector is not None else 0.0
@@ -335,7 +340,9 @@ def coverage(said: frozenset[str], wanted: Mapping[str, float], statistics: Stat
 
 
 def _with_vectors(indexes: Sequence[Index], hits: Sequence[Hit]) -> list[Hit]:
-    if not any("meaning" in hit.why for hit in hits):
+    # Only records of one kind and repository are ever compared.
+    alike = Counter((hit.repo, hit.kind) for hit in hits if "meaning" in hit.why)
+    if max(alike.values(), default=0) < 2:
         return list(hits)
     vectors: dict[tuple[int, int], Any] = {}
     for book, index in enumerate(indexes):
