@@ -28,7 +28,7 @@ from commonplace.records import to_utc
 from commonplace.usage import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -105,13 +105,14 @@ class Asking:
             reading = self._reader.submit(self._read, query.text) if self._embedder is not None else None
             indexes = self.caught_up() if as_of is None else self._as_of(self.moment(as_of, end_of_day=True))
             read = self._vector(query.text, indexes, reading)
-            uses = {} if as_of is not None else self._uses()
+            uses = self._uses() if as_of is None else _never_used
             found = search(indexes, query, read, uses, self._weights(), self._fusion())
             wanted = query_terms(query.text[:QUERY_CHARS_MAX])
             best = max(found.statistics, key=lambda one: one.documents)
             told = answer(found.hits, wanted, best.idf, tokens_max, NOTHING, choose=self._settings["recall.passages"])
             if count and as_of is None:
                 self._count(told.hits)
+                self._wake_worker()
         hits = told.hits if query.cutoff else [*told.hits, *found.hits[len(told.hits) :]]
         return Recall(hits, told.text, told.tokens, found.considered, self._notes(indexes, by_words=read is None))
 
@@ -183,8 +184,10 @@ class Asking:
         found = [usage.of(ident) for usage in self._usage]
         return sum(count for count, _last in found), max(last for _count, last in found)
 
-    def _uses(self) -> Mapping[str, int]:
-        return _FirstOf([usage.counts() for usage in self._usage])
+    def _uses(self) -> Callable[[str], int]:
+        """How often an id was delivered, over all homes."""
+        counts = [usage.counts() for usage in self._usage]
+        return lambda ident: sum(count.get(ident, 0) for count in counts)
 
     def _count(self, hits: Collection[Hit]) -> None:
         now = to_utc(self._clock())
@@ -268,20 +271,20 @@ class Asking:
         """What the worker does: embed all that is missing, unless another process is at it (then `None`)."""
         if os.name == "posix":
             os.nice(19)
-        lock = self._homes[0] / ".state" / "embed.lock"
-        with rewrite.tried(lock) as mine:
+        with rewrite.tried(_worker_lock(self._homes[0])) as mine:
             return self.embed_all() if mine else None
 
-    def wake_worker(self) -> bool:
-        """Start a process that embeds what is missing and ends, unless one is at it; whether one was started."""
+    def _wake_worker(self) -> None:
+        """Start a process that embeds what is missing and ends, where much is and none is at it."""
         if not self._settings["embedder.background"] or self._embedder is None:
-            return False
-        behind = [
-            index for index in self.indexes if index.folder and vector_counts.missing(index.store) > EMBED_NOW_MAX
-        ]
-        for index in behind:
-            _start_worker(index.home)
-        return bool(behind)
+            return
+        for index in self.indexes:
+            if index.folder is None or vector_counts.missing(index.store) <= EMBED_NOW_MAX:
+                continue
+            with rewrite.tried(_worker_lock(index.home)) as free:
+                pass
+            if free:
+                _start_worker(index.home)
 
     # --- What there is to say -------------------------------------------------------------------------------------
 
@@ -318,18 +321,16 @@ class Asking:
         )
 
 
-class _FirstOf(dict[str, int]):
-    """Counts of several homes, added up when asked for."""
-
-    def __init__(self, parts: Sequence[Mapping[str, int]]) -> None:
-        super().__init__()
-        for part in parts:
-            for ident, count in part.items():
-                self[ident] = self.get(ident, 0) + count
+def _never_used(_ident: str) -> int:
+    return 0
 
 
 def _has_documents(index: Index) -> bool:
     return bool(index.store.column("SELECT 1 FROM head LIMIT 1"))
+
+
+def _worker_lock(home: Path) -> Path:
+    return home / ".state" / "embed.lock"
 
 
 def _start_worker(home: Path) -> None:

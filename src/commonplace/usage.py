@@ -79,6 +79,8 @@ class Usage:
             self._path.chmod(0o600)
             # An id may hold words of what it names; what is erased must not live on in a journal or a free page.
             self._connection.execute("PRAGMA secure_delete = ON")
+            # Counts are not worth a journal file for every answer; a damaged file is started over.
+            self._connection.execute("PRAGMA journal_mode = MEMORY")
             self._connection.execute("PRAGMA synchronous = OFF")
             self._connection.execute(
                 "CREATE TABLE IF NOT EXISTS use (id TEXT PRIMARY KEY, count INTEGER, last TEXT) WITHOUT ROWID"

@@ -60,7 +60,6 @@ def _print_answer(memory: Memory, options: Mapping[str, str | bool]) -> None:
         _hint(memory, options, found)
     for note in found.notes:
         print(f"note: {note}", file=sys.stderr)
-    memory.asking().wake_worker()
 
 
 def as_json(found: Recall) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def search(
     indexes: Sequence[Index],
     query: Query,
     read: Callable[[], Any] | None,
-    uses: Mapping[str, int],
+    uses: Callable[[str], int],
     weights: Weights,
     fusion: Fusion,
 ) -> Found:
@@ -89,7 +89,7 @@ def _ranked(
     wanted: Mapping[str, float],
     statistics: Sequence[Statistics],
     read: Callable[[], Any] | None,
-    uses: Mapping[str, int],
+    uses: Callable[[str], int],
     weights: Weights,
     fusion: Fusion,
 ) -> tuple[list[Proposal], list[Hit]]:
@@ -158,7 +158,7 @@ def _weighed(
     indexes: Sequence[Index],
     proposals: Sequence[Proposal],
     query: Query,
-    uses: Mapping[str, int],
+    uses: Callable[[str], int],
     newest: datetime,
     weights: Weights,
 ) -> list[Hit]:
@@ -170,7 +170,7 @@ def _weighed(
         hidden = hidden_ids(index, rows.values())
         feedback = _feedback(index, [row.id for row in rows.values()])
         hits += [
-            _scored(mine[key], row, query, feedback.get(row.id, _NO_FEEDBACK), uses.get(row.id, 0), newest, weights)
+            _scored(mine[key], row, query, feedback.get(row.id, _NO_FEEDBACK), uses(row.id), newest, weights)
             for key, row in rows.items()
             if row.id not in hidden
         ]
