@@ -182,7 +182,7 @@ def lesson(randomness: random.Random, number: int) -> dict[str, object]:
 
 
 def tail(randomness: random.Random) -> int:
-    return int(randomness.paretovariate(0.8))
+    return int(20 * randomness.paretovariate(0.8))  # The commonest word is in most texts, the rarest in one.
 
 
 def tail_word(randomness: random.Random) -> str:

@@ -30,6 +30,7 @@ FRESH_MAX = 256
 COMMIT_DOCS_MAX = 50_000
 HEAP_BYTES = 64 << 20
 QUERY_TERMS_MAX = 64
+IDF_MIN = 0.3
 
 
 class Statistics(NamedTuple):
@@ -139,8 +140,10 @@ class TextIndex:
         limit: int,
     ) -> list[tuple[int, float]]:
         """The best *limit* documents that hold any of the terms, as (key, score), best first."""
-        found = self._committed_matches(wanted, repos, kinds, limit)
-        found |= self._fresh_matches(wanted, statistics, repos, kinds)
+        # What nearly every record says tells them apart no more, and would have Tantivy read every posting.
+        telling = {term: weight for term, weight in wanted.items() if statistics.idf(term) >= IDF_MIN} or wanted
+        found = self._committed_matches(telling, repos, kinds, limit)
+        found |= self._fresh_matches(telling, statistics, repos, kinds)
         return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
     def _committed_matches(
