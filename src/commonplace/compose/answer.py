@@ -24,6 +24,7 @@ TITLE_CHARS_MAX = 160
 SHARE = 0.95
 ENTRY_TOKENS_MIN = 12
 SCORE_MIN = -1.0
+PASSAGE_TOKENS_MIN = 24
 _INDENT = "   "
 
 
@@ -137,7 +138,8 @@ def _excerpt(hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float],
             chosen.append(passage)
             left -= cost
         elif not chosen:
-            short = tokens.cut(_shown(passage), left - 1)
+            # A few words of a passage say less than the title alone, which `show` leads on from.
+            short = tokens.cut(_shown(passage), left - 1) if left >= PASSAGE_TOKENS_MIN else ""
             return f"{title}\n{short}" if short else tokens.cut(title, tokens_max)
         if left < ENTRY_TOKENS_MIN:
             break
@@ -156,7 +158,8 @@ def _shown(passage: Passage) -> str:
     return "\n".join(_INDENT + line if line.strip() else line for line in passage.text.strip("\n").split("\n"))
 
 
-_TITLE_LINE = re.compile(r"^\s*(?:title:\s*|#+\s+)(.+?)\s*$", re.MULTILINE)
+_TITLE_LINE = re.compile(r"^\s*(?:title:\s*|#\s+)(.+?)\s*$", re.MULTILINE)
+_FIRST_LINE = re.compile(r"^(?!\s*(?:#|---|```))\s*(\S.*)$", re.MULTILINE)
 
 
 def _title(hit: Hit, text: str) -> str:
@@ -165,6 +168,7 @@ def _title(hit: Hit, text: str) -> str:
     named = record.context if isinstance(record, Lesson) and record.context else ""
     if not named:
         first = _TITLE_LINE.search(text[:2000])
+        first = first or _FIRST_LINE.search(text)
         named = first.group(1).strip("\"'") if first else text.strip().split("\n", 1)[0]
     named = _flat(named)
     if len(named) <= TITLE_CHARS_MAX:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PASSAGE_CHARS_MAX = 420
 # What to do counts more than sharing words with the question, and how a section begins more than how it goes on.
 USE_WEIGHT = 1.2
-DEPTH_WEIGHT = 0.06
+DEPTH_WEIGHT = 0.1
 DEPTH_MAX = 15
 # Headings (and openings of paragraphs) under which people write what to do, and under which they tell the story.
 _DO = re.compile(
@@ -54,7 +54,9 @@ def passages(text: str, wanted: Mapping[str, float], idf: Callable[[str], float]
     section: tuple[str, ...] = ()
     depth = 0
     for place, block in enumerate(found):
-        section, depth = block.headings, depth + 1 if block.headings == section else 0
+        # A label (`Fix: …`) begins something, wherever it stands.
+        begins = block.headings != section or LABEL.match(block.text.lstrip("*-• "))
+        section, depth = block.headings, 0 if begins else depth + 1
         use = _use(block)
         scored.append(Passage(place, block.text, _score(block, use, depth, wanted, idf, whole, title), use < 0))
     return sorted(scored, key=lambda passage: (-passage.score, passage.place))
