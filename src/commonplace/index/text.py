@@ -31,6 +31,7 @@ COMMIT_DOCS_MAX = 50_000
 HEAP_BYTES = 64 << 20
 QUERY_TERMS_MAX = 64
 IDF_MIN = 0.3
+PRUNED_FROM = 10_000
 
 
 class Statistics(NamedTuple):
@@ -140,8 +141,7 @@ class TextIndex:
         limit: int,
     ) -> list[tuple[int, float]]:
         """The best *limit* documents that hold any of the terms, as (key, score), best first."""
-        # What nearly every record says tells them apart no more, and would have Tantivy read every posting.
-        telling = {term: weight for term, weight in wanted.items() if statistics.idf(term) >= IDF_MIN} or wanted
+        telling = _telling(wanted, statistics)
         found = self._committed_matches(telling, repos, kinds, limit)
         found |= self._fresh_matches(telling, statistics, repos, kinds)
         return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
@@ -205,6 +205,14 @@ class TextIndex:
                 )
         except OSError:
             return frozenset({("", -1)})
+
+
+def _telling(wanted: Mapping[str, float], statistics: Statistics) -> Mapping[str, float]:
+    """Without what nearly every record of a large store says: it tells none apart, and every posting would be read."""
+    if statistics.documents < PRUNED_FROM:
+        return wanted
+    kept = {term: weight for term, weight in wanted.items() if statistics.idf(term) >= IDF_MIN}
+    return kept if any(statistics.frequencies.get(term) for term in kept) else wanted
 
 
 def _schema() -> tantivy.Schema:
