@@ -17,7 +17,11 @@ from test_cli import all_errors
 CLI = (ROOT / "docs" / "CLI.md").read_text("utf-8")
 FORMAT = (ROOT / "docs" / "FORMAT.md").read_text("utf-8")
 DOCS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+COMMANDS = {
+    f"{name} {inner}".strip(): found
+    for name, group in typer.main.get_command(app).commands.items()  # type: ignore[attr-defined]
+    for inner, found in getattr(group, "commands", {"": group}).items()
+}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

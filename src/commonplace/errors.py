@@ -143,3 +143,30 @@ class OutputLost(CommonplaceError):
     def __init__(self, error: OSError) -> None:
         super().__init__(f"the answer could not be written to stdout: {error.strerror or error}")
         self.hint = "what was to be stored is stored; only the answer is lost"
+
+
+class NoteRefused(CommonplaceError):
+    """A note's path or content that is not allowed."""
+
+    exit_code = 14
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"`{path}` {reason}")
+
+
+class NoteNotFound(CommonplaceError):
+    exit_code = 15
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"there is no note `{path}`")
+        self.hint = "list the notes to see what there is"
+
+
+class NoteChanged(CommonplaceError):
+    """A write that insisted on a hash the note no longer has."""
+
+    exit_code = 16
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"`{path}` has changed since it was read")
+        self.hint = "read it again and repeat the edit on what is there now"

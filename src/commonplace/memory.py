@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from commonplace.log.rotate import Rotation
     from commonplace.log.scan import Secret
     from commonplace.log.view import Version, View
+    from commonplace.notes import Notes
     from commonplace.recall.hits import Hit, Query
     from commonplace.usage import Usage
 
@@ -313,6 +314,24 @@ class Memory:
             here=self.repository.name,
             asking=self.agent_id,
             root=self.repository.root,
+        )
+
+    # --- Notes ----------------------------------------------------------------------------------------------------
+
+    def notes(self, agent: str | None = None) -> Notes:
+        """The notes of an agent, in the nearest home."""
+        from commonplace.notes import Notes
+
+        return Notes(self.home.path, agent or self.agent_id)
+
+    def preamble(self, agent: str | None = None, workspace: str | None = None) -> str:
+        """What a harness should put into the system prompt: identity, context, date and time, workspace (seed 004)."""
+        from commonplace.compose.preamble import preamble
+
+        notes = self.notes(agent)
+        now = self._clock().astimezone()
+        return preamble(
+            notes.optional("IDENTITY.md"), notes.context(), now, workspace or str(self.repository.root or Path.cwd())
         )
 
     # --- Upkeep ---------------------------------------------------------------------------------------------------

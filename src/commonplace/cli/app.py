@@ -242,6 +242,103 @@ def forget(
             )
 
 
+notes_app = typer.Typer(help="An agent's own notes, in agents/<name>/ of a home.", no_args_is_help=True)
+app.add_typer(notes_app, name="notes")
+Agent = Annotated[
+    str | None, typer.Option("--agent", help="Whose notes [default: $COMMONPLACE_AGENT, else `default`].")
+]
+NotePath = Annotated[str, typer.Argument(metavar="PATH", help="The note, relative to the agent's folder.")]
+Sha = Annotated[str | None, typer.Option("--if-sha256", help="Only if the note still has this hash; '' = only if new.")]
+Text = Annotated[str, typer.Argument(help="The text; `-` reads it from stdin.")]
+
+
+@notes_app.command("list")
+def notes_list(
+    path: Annotated[str, typer.Argument(help="Only this folder.")] = "",
+    *,
+    agent: Agent = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """List an agent's notes."""
+    with Memory.open(home) as memory:
+        render.notes(memory.notes(agent).list(path), as_json=as_json)
+
+
+@notes_app.command("read")
+def notes_read(
+    path: NotePath,
+    *,
+    lines: Annotated[
+        tuple[int, int] | None, typer.Option("--lines", help="Only from the first to the last; -1 = end.")
+    ] = None,
+    agent: Agent = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Print a note."""
+    with Memory.open(home) as memory:
+        render.note_text(path, memory.notes(agent).read(path, lines), as_json=as_json)
+
+
+@notes_app.command("write")
+def notes_write(
+    path: NotePath,
+    content: Text,
+    *,
+    if_sha256: Sha = None,
+    agent: Agent = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Make or replace a note."""
+    with Memory.open(home) as memory:
+        render.written(memory.notes(agent).write(path, _given(content), if_sha256), as_json=as_json)
+
+
+@notes_app.command("replace")
+def notes_replace(
+    path: NotePath,
+    old: Annotated[str, typer.Argument(help="The text to replace; it must occur exactly once.")],
+    new: Text,
+    *,
+    if_sha256: Sha = None,
+    agent: Agent = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Replace a text that occurs exactly once in a note."""
+    with Memory.open(home) as memory:
+        render.written(memory.notes(agent).replace(path, old, _given(new), if_sha256), as_json=as_json)
+
+
+@notes_app.command("insert")
+def notes_insert(
+    path: NotePath,
+    line: Annotated[int, typer.Argument(help="Behind this line; 0 is the top.")],
+    text: Text,
+    *,
+    if_sha256: Sha = None,
+    agent: Agent = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Insert a text into a note."""
+    with Memory.open(home) as memory:
+        render.written(memory.notes(agent).insert(path, line, _given(text), if_sha256), as_json=as_json)
+
+
+def _given(text: str) -> str:
+    return sys.stdin.buffer.read().decode("utf-8", "surrogateescape") if text == "-" else text
+
+
+@app.command()
+def preamble(*, agent: Agent = None, home: Home = None, as_json: Json = False) -> None:
+    """Print what a harness should put into an agent's system prompt."""
+    with Memory.open(home) as memory:
+        render.note_text("preamble", memory.preamble(agent), as_json=as_json)
+
+
 @app.command()
 def repos(*, home: Home = None, as_json: Json = False) -> None:
     """List the logs of this home."""

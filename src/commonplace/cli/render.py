@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from commonplace.log.read import Damage
     from commonplace.log.rotate import Rotation
     from commonplace.log.scan import Secret
+    from commonplace.notes import Note, Written
     from commonplace.records import Record
     from commonplace.repository import Repository
 
@@ -168,6 +169,32 @@ def receipt(receipt: Receipt, *, in_git: bool, as_json: bool) -> None:
     print(f"  still found in   {', '.join(receipt.left_in) if receipt.left_in else 'none'}")
     if in_git:
         note("This home lies in a git repository: commits made before still hold it")
+
+
+def notes(found: Sequence[Note], *, as_json: bool) -> None:
+    if as_json:
+        as_json_line([one._asdict() for one in found])
+        return
+    for one in found:
+        print(f"{one.bytes:>8,}  {plain(one.path)}")
+    if not found:
+        note("No notes yet")
+
+
+def note_text(path: str, text: str, *, as_json: bool) -> None:
+    if as_json:
+        as_json_line({"path": path, "text": text})
+    else:
+        sys.stdout.write(plain(text))
+
+
+def written(done: Written, *, as_json: bool) -> None:
+    if as_json:
+        as_json_line({**done.note._asdict(), "redacted": done.redacted})
+    else:
+        print(f"Wrote {done.note.path}, {done.note.bytes:,} bytes  {done.note.sha256}")
+    for kind in done.redacted:
+        note(f"redacted: {kind}")
 
 
 def repos(rows: Sequence[dict[str, Any]], here: str, *, as_json: bool) -> None:

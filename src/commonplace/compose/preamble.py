@@ -1,0 +1,19 @@
+"""What an agent should know before its first word: who it is, what it wrote down, when and where it is (seed 004)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+def preamble(identity: str, context: str, now: datetime, workspace: str) -> str:
+    """The blocks in the order of the seed; those that are empty are left out."""
+    blocks = [
+        identity.strip(),
+        f"## Persistent memory (CONTEXT.md)\n\n{context.strip()}" if context.strip() else "",
+        f"Current date and time: {now:%Y-%m-%d %H:%M:%S} {now.tzname() or 'UTC'} (UTC{now:%z})",
+        f"Workspace: {workspace}",
+    ]
+    return "\n\n".join(block for block in blocks if block) + "\n"

@@ -1,0 +1,219 @@
+"""Notes: an agent's own files, in `agents/<name>/` of a home. Only that agent writes them, and nobody on its behalf.
+
+Every path is confined to the folder, every write is whole or not at all, and every text passes redaction.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+from unicodedata import normalize
+
+from commonplace.capture.redact import redact_text
+from commonplace.errors import NoteChanged, NoteNotFound, NoteRefused, unusable
+from commonplace.log import rewrite
+from commonplace.log.append import held
+from commonplace.records import checked_repo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NOTE_BYTES_MAX = 256 << 10
+NOTES_MAX = 500
+DEPTH_MAX = 8
+NAME_BYTES_MAX = 120
+MATCHES_SHOWN_MAX = 20
+CONTEXT = "CONTEXT.md"
+_ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
+
+
+class Note(NamedTuple):
+    """A file of an agent's: its path within the folder, its size, and the hash a later write may insist on."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+class Written(NamedTuple):
+    """What became of a write: the note as it is now, and the kinds of secrets that were taken out."""
+
+    note: Note
+    redacted: list[str]
+
+
+class Notes:
+    """The folder of one agent in one home. It is made by the first write."""
+
+    def __init__(self, home: Path, agent: str) -> None:
+        try:
+            checked_repo(agent)
+        except ValueError as error:
+            raise NoteRefused(agent, f"is no name for an agent: it {error}") from None
+        self.folder = home / "agents" / agent
+        self._lock = home / ".state" / f"notes-{agent}.lock"
+
+    def read(self, path: str, view_range: tuple[int, int] | None = None) -> str:
+        """The text of a note, or the lines from the first to the last of *view_range* (from 1; -1 is the end)."""
+        text = self._text(path, self._found(path))
+        if view_range is None:
+            return text
+        lines = _lines(text)
+        first, last = view_range
+        last = len(lines) if last == -1 else last
+        if not 1 <= first <= last <= len(lines):
+            raise NoteRefused(path, f"has {len(lines)} lines; the range {list(view_range)} is not within them")
+        return "".join(lines[first - 1 : last])
+
+    def write(self, path: str, content: str, if_sha256: str | None = None) -> Written:
+        """Make or replace a note. With *if_sha256*, only if it still has that hash (`""`: only if there is none)."""
+        with held(self._lock):
+            return self._put(path, content, if_sha256)
+
+    def replace(self, path: str, old: str, new: str, if_sha256: str | None = None) -> Written:
+        """Put *new* in the place of *old*, which must occur exactly once."""
+        with held(self._lock):
+            text = self._text(path, self._found(path))
+            places = _lines_of_matches(text, old)
+            if not old or not places:
+                raise NoteRefused(path, "does not hold the text to replace; it must match to the letter")
+            if len(places) > 1:
+                shown = ", ".join(map(str, places[:MATCHES_SHOWN_MAX]))
+                raise NoteRefused(
+                    path, f"holds the text to replace {len(places)} times, in lines {shown}; give more of it"
+                )
+            return self._put(path, text.replace(old, new, 1), if_sha256)
+
+    def insert(self, path: str, line: int, text: str, if_sha256: str | None = None) -> Written:
+        """Put *text* behind the line with that number; 0 is the top."""
+        with held(self._lock):
+            lines = _lines(self._text(path, self._found(path)))
+            if not 0 <= line <= len(lines):
+                raise NoteRefused(path, f"has {len(lines)} lines; there is no line {line} to insert behind")
+            if line and not lines[line - 1].endswith("\n"):
+                lines[line - 1] += "\n"
+            whole = text if text.endswith("\n") or line == len(lines) else text + "\n"
+            return self._put(path, "".join([*lines[:line], whole, *lines[line:]]), if_sha256)
+
+    def list(self, path: str = "") -> list[Note]:
+        """The notes in the folder, or in a folder of it, in order."""
+        start = self._checked(path) if path.strip("/") else self.folder
+        if path.strip("/") and not start.is_dir():
+            raise NoteNotFound(path)
+        return [self._note(found) for found in self._files(start)]
+
+    def context(self) -> str:
+        """`CONTEXT.md`, or nothing: what the agent should know from the start."""
+        return self.optional(CONTEXT)
+
+    def optional(self, path: str) -> str:
+        """A note's text, or nothing if there is none."""
+        try:
+            return self.read(path)
+        except NoteNotFound:
+            return ""
+
+    # --- Inside ---------------------------------------------------------------------------------------------------
+
+    def _put(self, path: str, content: str, if_sha256: str | None) -> Written:
+        target = self._checked(path)
+        now = sha256(target.read_bytes()).hexdigest() if target.is_file() else ""
+        if if_sha256 is not None and if_sha256.lower() != now:
+            raise NoteChanged(path)
+        clean, redacted = redact_text(content)
+        try:
+            raw = clean.encode("utf-8")
+        except UnicodeEncodeError:
+            raise NoteRefused(path, "would not be valid UTF-8 (a lone surrogate)") from None
+        if b"\x00" in raw:
+            raise NoteRefused(path, "would hold a NUL character; notes are text")
+        if len(raw) > NOTE_BYTES_MAX:
+            raise NoteRefused(path, f"would have {len(raw):,} bytes, over {NOTE_BYTES_MAX:,}")
+        if not now and sum(1 for _ in self._files(self.folder)) >= NOTES_MAX:
+            raise NoteRefused(path, f"would be one more than the {NOTES_MAX} notes an agent may have")
+        rewrite.replace(target, [raw])
+        return Written(self._note(target), redacted)
+
+    def _found(self, path: str) -> Path:
+        target = self._checked(path)
+        if not target.is_file():
+            raise NoteNotFound(path)
+        return target
+
+    def _text(self, path: str, target: Path) -> str:
+        try:
+            raw = target.read_bytes()
+        except OSError as error:
+            raise unusable(target, error) from error
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise NoteRefused(path, "is not UTF-8 text") from None
+
+    def _checked(self, path: str) -> Path:
+        """The file behind *path*, which lies in the folder and nowhere else, whatever the path says."""
+        if not isinstance(path, str) or not path.strip():
+            raise NoteRefused(str(path), "is empty: give a path such as CONTEXT.md")
+        if "\\" in path or path.startswith(("/", "~")) or ":" in path or _ENCODED.search(path):
+            raise NoteRefused(path, "is not a plain relative path, with `/` between folders")
+        parts = normalize("NFC", path).split("/")
+        if len(parts) > DEPTH_MAX:
+            raise NoteRefused(path, f"is more than {DEPTH_MAX} folders deep")
+        target = self.folder
+        for part in parts:
+            _check_name(path, part)
+            target = self._stepped(path, target, part)
+        if target.is_dir() and target != self.folder and path.endswith(".md"):
+            raise NoteRefused(path, "is a folder")
+        return target
+
+    def _stepped(self, path: str, folder: Path, name: str) -> Path:
+        """One step down: never through a link, never to a file whose name differs in case alone."""
+        target = folder / name
+        if target.is_symlink() or folder.is_symlink():
+            raise NoteRefused(path, "leads through a symbolic link")
+        if not target.exists() and folder.is_dir():
+            twin = next((other for other in os.listdir(folder) if other.casefold() == name.casefold()), None)
+            if twin is not None and twin != name:
+                raise NoteRefused(path, f"differs from `{twin}` in case alone")
+        elif folder.is_dir() and name not in os.listdir(folder):
+            raise NoteRefused(path, "differs from what is there in case or composition alone")
+        return target
+
+    def _files(self, folder: Path) -> Iterator[Path]:
+        for found in sorted(folder.rglob("*")):
+            hidden = any(part.startswith(".") for part in found.relative_to(self.folder).parts)
+            if found.is_file() and not found.is_symlink() and not hidden:
+                yield found
+
+    def _note(self, target: Path) -> Note:
+        raw = target.read_bytes()
+        return Note(target.relative_to(self.folder).as_posix(), len(raw), sha256(raw).hexdigest())
+
+
+def _check_name(path: str, name: str) -> None:
+    try:
+        checked_repo(name)
+    except ValueError as error:
+        raise NoteRefused(path, f"may not be used: a part of it {error}") from None
+    if len(name.encode("utf-8", "replace")) > NAME_BYTES_MAX:
+        raise NoteRefused(path, f"has a part of over {NAME_BYTES_MAX} bytes")
+
+
+def _lines(text: str) -> list[str]:
+    """The lines with their ends; only a newline ends one."""
+    parts = text.split("\n")
+    return [part + "\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+
+
+def _lines_of_matches(text: str, wanted: str) -> list[int]:
+    """The number of the line in which each match begins."""
+    found: list[int] = []
+    at = text.find(wanted) if wanted else -1
+    while at >= 0:
+        found.append(text.count("\n", 0, at) + 1)
+        at = text.find(wanted, at + 1)
+    return found
