@@ -1,50 +1,63 @@
-"""The main job, end to end: one agent learns something, another one has it. Run by `make demo`."""
+"""The main job, end to end: one agent learns something, another one has it, each over an MCP server of its own.
+
+Run by `make demo`. The clients are the official SDK's, the servers real `commonplace mcp` processes.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
-import shlex
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
+
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
 
 COMMAND = Path(sys.executable).parent / "commonplace"
+LESSON = {
+    "lesson": "always verify ownership before npm operations",
+    "type": "error",
+    "context": "npm install failed with EACCES",
+    "command": "sudo chown -R $USER . && npm ci",
+    "success_rate": "9/10",
+    "tags": ["npm", "permissions", "node_modules"],
+    "repo": "gptcoach2",
+}
 
 
-def main() -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "COMMONPLACE_HOME": str(Path(folder) / "home"), "HOME": folder, "NO_COLOR": "1"}
+async def main(folder: Path) -> None:
+    print("Two agents, each with an MCP server of its own, one home of plain files, thrown away at the end.")
+    async with Client(server(folder, "agent-a")) as a, Client(server(folder, "agent-b")) as b:
+        await call(a, "agent-a", "remember", LESSON)
+        found = await call(b, "agent-b", "recall", {"text": "npm install fails with a permission error"})
+        hit = found.structured_content["hits"][0]["id"]
+        await call(b, "agent-b", "feedback", {"id": hit, "outcome": "worked"})
+    path = folder / "home" / "log" / "gptcoach2.jsonl"
+    print(f"\nThe memory itself, {path.relative_to(folder)}:\n{path.read_text('utf-8').rstrip()}")
 
-        def run(*arguments: str, agent: str) -> str:
-            print(f"\n{agent} $ commonplace {shlex.join(arguments)}", flush=True)
-            done = subprocess.run(
-                [COMMAND, *arguments],
-                env={**environment, "COMMONPLACE_AGENT": agent},
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            print((done.stdout + done.stderr).rstrip(), flush=True)
-            if done.returncode:
-                sys.exit(done.returncode)
-            return done.stdout.strip()
 
-        print("Two agents, one memory: plain files in a home of their own, thrown away at the end.")
-        ident = run(
-            "log", "--repo", "gptcoach2", "--type", "error", "--context", "npm install failed with EACCES",
-            "--command", "sudo chown -R $USER . && npm ci", "--lesson", "always verify ownership before npm operations",
-            "--success-rate", "9/10", "--tags", "npm,permissions,node_modules", agent="agent-a",
-        )  # fmt: skip
-        run("recall", "npm install fails with a permission error", "--all-repos", agent="agent-b")
-        run("feedback", ident[:16], "worked", agent="agent-b")
-        run("history", ident[:16], agent="agent-a")
-        path = Path(folder) / "home" / "log" / "gptcoach2.jsonl"
-        print(f"\nThe memory itself, {path.relative_to(folder)}:")
-        print(path.read_text("utf-8").rstrip())
-    return 0
+def server(folder: Path, agent: str) -> StdioServerParameters:
+    environment = {
+        **os.environ,
+        "COMMONPLACE_HOME": str(folder / "home"),
+        "HOME": str(folder),
+        "COMMONPLACE_AGENT": agent,
+    }
+    return StdioServerParameters(command=str(COMMAND), args=["mcp"], env=environment, cwd=str(folder))
+
+
+async def call(client: Client, agent: str, tool: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401
+    given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    print(f"\n{agent} » {tool}({given})", flush=True)
+    answer: Any = await client.call_tool(tool, arguments)
+    print("\n".join(block.text for block in answer.content), flush=True)
+    if answer.is_error:
+        sys.exit(1)
+    return answer
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with tempfile.TemporaryDirectory() as scratch:
+        asyncio.run(main(Path(scratch)))

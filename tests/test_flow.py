@@ -9,7 +9,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "commonplace"
 FLOW = ["errors", "records", "settings", "repository", "homes", "capture", "log", "index", "recall", "compose"]
 FLOW += ["usage", "asking", "notes", "memory"]
 # Surfaces know the memory, the records and the errors; where something is, they may ask too.
-SURFACES = {"cli", "hooks"}
+SURFACES = {"cli", "hooks", "server"}
 OPEN_TO_SURFACES = {"memory", "records", "errors", "homes", "repository"}
 
 
@@ -43,7 +43,7 @@ def test_every_module_imports_only_from_upstream() -> None:
 
 def test_a_surface_knows_the_memory_and_not_what_is_behind_it() -> None:
     # Types of what the memory returns may be named, and stdin is read with the log's own line reader.
-    allowed = {"log", "capture", "asking", "index", "recall", "notes"}
+    allowed = {"log", "capture", "asking", "index", "recall", "notes", "server"}
     for path in modules():
         layer = layer_of(path)
         if layer in SURFACES:

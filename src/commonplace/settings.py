@@ -66,6 +66,7 @@ SETTINGS: dict[str, Setting] = {
     "recall.semantic": Setting(0.5, "the weight of lessons, patterns and facts among kinds", minimum=0),
     "recall.episodic": Setting(0.3, "the weight of episodes among kinds", minimum=0),
     "recall.skills": Setting(0.2, "the weight of skills among kinds", minimum=0),
+    "tools.memory.enabled": Setting(True, "whether the server offers agents tools for their own notes"),
     "rotation.move": Setting(5_000, "how many of its lines then move to the archive; 0 = none", minimum=0),
 }
 

@@ -54,6 +54,7 @@ RECALL_SWITCHES = {
     "--no-cutoff": "no_cutoff",
     "--json": "json",
 }
+MCP_FLAGS = {"--home": "home", "--agent": "agent", "--toolsets": "toolsets"}
 # Flags that may be given more than once; each value may also be a list with commas.
 LISTS = ("type", "kind", "tag", "files")
 # All control characters but tab and newline.
@@ -99,6 +100,14 @@ def _answer(arguments: list[str]) -> int:
             from commonplace.cli.recall import recall  # noqa: PLC0415
 
             return recall(options)
+    if arguments[:1] == ["mcp"]:
+        options = _quick_options(arguments[1:], MCP_FLAGS, {})
+        if options is not None:
+            from commonplace.server.stdio import serve  # noqa: PLC0415
+
+            named = {name: str(value) for name, value in options.items()}
+            serve(named.get("home"), named.get("agent"), named.get("toolsets"))
+            return 0
     from commonplace.cli.app import run  # noqa: PLC0415
 
     return run(arguments)

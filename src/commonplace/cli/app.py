@@ -340,6 +340,21 @@ def preamble(*, agent: Agent = None, home: Home = None, as_json: Json = False) -
 
 
 @app.command()
+def mcp(
+    *,
+    agent: Agent = None,
+    toolsets: Annotated[
+        str | None, typer.Option("--toolsets", metavar="A,B", help="Of core, notes [default: all].")
+    ] = None,
+    home: Home = None,
+) -> None:
+    """Serve the memory to an agent over stdio (Model Context Protocol)."""
+    from commonplace.server.stdio import serve  # noqa: PLC0415 (loads the protocol's SDK)
+
+    serve(str(home) if home else None, agent, toolsets)
+
+
+@app.command()
 def repos(*, home: Home = None, as_json: Json = False) -> None:
     """List the logs of this home."""
     with Memory.open(home) as memory:

@@ -1,0 +1,80 @@
+"""What the tools answer, as models: the SDK makes the output schemas from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+
+class HitModel(BaseModel):
+    """One recalled memory."""
+
+    id: str
+    kind: str
+    repo: str
+    timestamp: str
+    score: float
+    text: str
+    success_rate: str | None = None
+    why: dict[str, float] = Field(default_factory=dict)
+
+
+class RecallModel(BaseModel):
+    """An answer: the hits, the text, its cost."""
+
+    hits: list[HitModel]
+    text: str
+    tokens: int
+    notes: list[str] = Field(default_factory=list)
+
+
+class StoredModel(BaseModel):
+    """A record that was written, and what was redacted on the way (`kind in field`)."""
+
+    id: str
+    repo: str
+    redacted: list[str] = Field(default_factory=list)
+
+
+class FeedbackModel(BaseModel):
+    """A record's standing after feedback."""
+
+    id: str
+    success_rate: str | None = None
+    feedback: dict[str, int]
+
+
+class RecordModel(BaseModel):
+    """A record with everything known about it."""
+
+    record: dict[str, Any]
+
+
+class ForgottenModel(BaseModel):
+    """The id that is no longer recalled."""
+
+    id: str
+    reason: str
+
+
+class NoteTextModel(BaseModel):
+    """A note, or some lines of it."""
+
+    path: str
+    text: str
+
+
+class NoteModel(BaseModel):
+    """A note as it is after a write; `sha256` can be given to the next one against lost updates."""
+
+    path: str
+    bytes: int
+    sha256: str
+    redacted: list[str] = Field(default_factory=list)
+
+
+class NotesModel(BaseModel):
+    """The notes of an agent."""
+
+    notes: list[NoteModel]

@@ -1,0 +1,49 @@
+"""Resources and prompts: a record by its id, the agent's context, counts; and two ways to start."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp.server.mcpserver import MCPServer
+
+    from commonplace.memory import Memory
+
+
+def register(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
+    """Add them to *server*."""
+
+    @server.resource("memory://records/{id}", mime_type="application/json", title="A memory")
+    def record(id: str) -> str:  # noqa: A002 (the name in the address)
+        """One memory whole, as JSON."""
+        return json.dumps(memory().describe(id), ensure_ascii=False)
+
+    @server.resource("memory://context", mime_type="text/markdown", title="Your CONTEXT.md")
+    def context() -> str:
+        """This agent's CONTEXT.md; empty if it has none."""
+        return memory().notes().context()
+
+    @server.resource("memory://stats", mime_type="application/json", title="Counts")
+    def stats() -> str:
+        """How many memories there are, by repository, kind and type."""
+        return json.dumps(memory().stats(), ensure_ascii=False)
+
+    @server.prompt("recall-before-task", title="Recall before a task")
+    def recall_before_task(task: str) -> str:
+        """Start a task with what is already known about it."""
+        return (
+            f"Task: {task}\n\nBefore anything else call the tool `recall` with this task in your own words and read what "
+            "other agents learned. Say in one line what of it applies. Then do the task."
+        )
+
+    @server.prompt("write-lesson", title="Write down a lesson")
+    def write_lesson(what_happened: str) -> str:
+        """Turn what just happened into a lesson others can use."""
+        return (
+            f"What happened: {what_happened}\n\nIf this took more than one attempt or shows a convention, call the tool "
+            "`remember` once: `lesson` says what to do, in one or two sentences that help somebody who was not there; "
+            "`context` the symptom; `command` the exact command that worked; `type` error, success, pattern or learned."
+        )

@@ -1,0 +1,210 @@
+"""The MCP server, driven by the official client in both eras, in memory and over stdio."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+
+from commonplace.errors import UsageError
+from commonplace.memory import Memory
+from commonplace.server.stdio import INSTRUCTIONS, made
+from commonplace.server.tools import TOOLSETS
+from conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+ERAS = ["auto", "legacy"]
+
+
+def ask(server: Any, talk: Callable[[Client], Awaitable[Any]], mode: str = "auto") -> Any:
+    async def session() -> Any:
+        async with Client(server, mode=mode) as client:
+            return await talk(client)
+
+    return asyncio.run(session())
+
+
+def stdio(home: Path, agent: str = "default") -> StdioServerParameters:
+    environment = {**os.environ, "COMMONPLACE_HOME": str(home), "COMMONPLACE_AGENT": agent}
+    return StdioServerParameters(command=sys.executable, args=["-m", "commonplace", "mcp"], env=environment)
+
+
+def text_of(result: Any) -> str:
+    return "\n".join(block.text for block in result.content)
+
+
+@pytest.fixture
+def server(own_home: Path) -> Any:
+    def opened() -> Memory:
+        memory = Memory.open(own_home)
+        memory.settings._values["embedder.kind"] = "none"
+        return memory
+
+    return made(opened)
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_every_tool_has_a_sentence_annotations_a_schema_and_a_place_in_the_docs(server: Any, mode: str) -> None:
+    docs = (ROOT / "docs" / "MCP.md").read_text("utf-8")
+
+    tools = ask(server, lambda client: client.list_tools(), mode).tools
+
+    assert len(tools) == 10
+    for tool in tools:
+        hints = tool.annotations
+        given = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
+        assert None not in given, tool.name
+        assert 40 < len(tool.description) <= 2048
+        assert tool.output_schema
+        assert tool.name.replace("_", "").isalnum()
+        assert f"`{tool.name}(" in docs
+    assert [tool.name for tool in tools] == [tool.name for tool in ask(server, lambda c: c.list_tools(), mode).tools]
+    assert len(INSTRUCTIONS) <= 2048
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_one_agent_remembers_over_one_server_and_another_recalls_over_another(own_home: Path, mode: str) -> None:
+    lesson = {"lesson": "run the migrations before the seed script", "type": "error", "repo": "shop"}
+
+    stored = ask(stdio(own_home, "a"), lambda client: client.call_tool("remember", lesson), mode)
+    found = ask(stdio(own_home, "b"), lambda client: client.call_tool("recall", {"text": "seed script fails"}), mode)
+
+    assert not stored.is_error
+    assert "migrations" in text_of(found)
+    assert text_of(found).startswith("**Relevant Memories (1):**")
+    assert found.structured_content["hits"][0]["id"] == stored.structured_content["id"]
+    assert found.structured_content["tokens"] < 500
+
+
+def test_feedback_show_and_forget_close_the_circle(server: Any) -> None:
+    async def talk(client: Client) -> list[Any]:
+        said = await client.call_tool(
+            "remember", {"lesson": "clear the kettle cache", "type": "error", "success_rate": "9/10"}
+        )
+        ident = said.structured_content["id"]
+        return [
+            await client.call_tool("feedback", {"id": ident, "outcome": "worked"}),
+            await client.call_tool("show", {"id": ident[:12]}),
+            await client.call_tool("forget", {"id": ident, "reason": "wrong"}),
+            await client.call_tool("recall", {"text": "kettle cache"}),
+        ]
+
+    noted, shown, forgotten, recalled = ask(server, talk)
+
+    assert noted.structured_content["success_rate"] == "10/11"
+    assert shown.structured_content["record"]["lesson"] == "clear the kettle cache"
+    assert not forgotten.is_error
+    assert text_of(recalled) == "No relevant memories."
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("recall", {}, "text"),
+        ("recall", {"text": 7}, "text"),
+        ("recall", {"text": " "}, "nothing to look for"),
+        ("remember", {"lesson": "", "type": "error"}, "empty"),
+        ("remember", {"lesson": "x", "type": "??"}, "type"),
+        ("remember", {"lesson": "x", "type": "error", "success_rate": "2/1"}, "success_rate"),
+        ("show", {"id": "none"}, "no record"),
+        ("feedback", {"id": "none", "outcome": "worked"}, "no record"),
+        ("memory_read", {"path": "../x"}, "may not be used"),
+        ("memory_read", {"path": "x.md"}, "no note"),
+        ("memory_read", {"path": "x.md", "view_range": [1]}, "two numbers"),
+        ("memory_write", {"path": "x.md", "content": "a", "if_sha256": "0"}, "changed"),
+    ],
+)
+def test_a_mistake_is_an_error_the_model_can_act_on(
+    server: Any, tool: str, arguments: dict[str, Any], said: str
+) -> None:
+    async def talk(client: Client) -> Any:
+        wrong = await client.call_tool(tool, arguments)
+        after = await client.call_tool("recall", {"text": "still alive?"})
+        return wrong, after
+
+    wrong, after = ask(server, talk)
+
+    assert wrong.is_error
+    assert said in text_of(wrong)
+    assert "Traceback" not in text_of(wrong)
+    assert not after.is_error
+
+
+def test_notes_are_exact_private_and_can_be_switched_off(own_home: Path) -> None:
+    async def talk(client: Client) -> str:
+        await client.call_tool("memory_write", {"path": "CONTEXT.md", "content": "one\ntwo\none\n"})
+        twice = await client.call_tool("memory_replace", {"path": "CONTEXT.md", "old": "one", "new": "x"})
+        await client.call_tool("memory_replace", {"path": "CONTEXT.md", "old": "two", "new": "2"})
+        await client.call_tool("memory_insert", {"path": "CONTEXT.md", "line": 0, "text": "title\n"})
+        return text_of(twice)
+
+    assert "2 times, in lines 1, 3" in ask(made(lambda: Memory.open(own_home, agent_id="a")), talk)
+    assert (own_home / "agents" / "a" / "CONTEXT.md").read_text() == "title\none\n2\none\n"
+    other = made(lambda: Memory.open(own_home, agent_id="b"))
+    assert "CONTEXT" not in text_of(ask(other, lambda client: client.call_tool("memory_list", {})))
+    (own_home / "config.toml").write_text("[tools.memory]\nenabled = false\n")
+    names = [tool.name for tool in ask(made(lambda: Memory.open(own_home)), lambda client: client.list_tools()).tools]
+    assert "recall" in names
+    assert not [name for name in names if name.startswith("memory_")]
+
+
+def test_resources_and_prompts_answer(server: Any, own_home: Path) -> None:
+    async def talk(client: Client) -> list[Any]:
+        await client.call_tool("memory_write", {"path": "CONTEXT.md", "content": "I know this."})
+        said = await client.call_tool("remember", {"lesson": "kettle", "type": "error"})
+        ident = said.structured_content["id"]
+        resources = [f"memory://records/{ident}", "memory://context", "memory://stats"]
+        read = [(await client.read_resource(one)).contents[0].text for one in resources]  # type: ignore[union-attr]
+        prompt = await client.get_prompt("recall-before-task", {"task": "fix the build"})
+        return [*read, prompt.messages[0].content.text]  # type: ignore[union-attr]
+
+    record, context, stats, prompt = ask(server, talk)
+
+    assert '"lesson": "kettle"' in record
+    assert context == "I know this."
+    assert '"lesson": 1' in stats
+    assert "fix the build" in prompt
+
+
+def test_toolsets_are_chosen_by_name(own_home: Path) -> None:
+    with pytest.raises(UsageError, match="no toolset"):
+        made(lambda: Memory.open(own_home), "core,kitchen")
+    assert list(TOOLSETS) == ["core", "notes"]
+
+
+def test_half_a_message_and_an_unknown_tool_do_not_end_it(own_home: Path) -> None:
+    hello = (
+        b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
+        b'"clientInfo":{"name":"t","version":"1"}}}\n{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
+    )
+    bad = b'{half a mess\n{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"nope","arguments":{}}}\n'
+    last = b'{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{}}\n'
+    process = subprocess.Popen(
+        [sys.executable, "-m", "commonplace", "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(hello + bad + last)
+    process.stdin.flush()
+    lines: list[bytes] = []
+    while not any(b'"id":3' in line for line in lines):
+        line = process.stdout.readline()
+        assert line, "the server ended"
+        lines.append(line)
+    process.stdin.close()
+    process.stdout.close()
+
+    assert process.wait(timeout=30) == 0
+    assert all(line.startswith(b"{") for line in lines)
