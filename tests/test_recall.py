@@ -200,11 +200,84 @@ def test_what_derives_from_the_forgotten_is_out(words: Memory) -> None:
     assert ids(words, "kettle", cutoff=False) == []
 
 
+def test_what_is_forgotten_is_forgotten_in_every_home(tmp_path: Path) -> None:
+    root, user = tmp_path / "app", tmp_path / "me"
+    (root / ".commonplace").mkdir(parents=True)
+    git("init", "-q", cwd=root)
+    with quiet(user) as mine:
+        for ident in ("same", "old"):
+            logged(mine, f"the kettle {ident} rule of the house", id=ident, timestamp="2026-01-01T00:00:00Z")
+    with Memory.open(cwd=root, environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}) as memory:
+        memory.settings._values["embedder.kind"] = "none"
+        logged(memory, "the kettle same rule of the house", id="same", timestamp="2026-01-02T00:00:00Z")
+        new = logged(memory, "the kettle new rule of the house", links=[{"to": "old", "rel": "supersedes"}])
+        memory.forget("same")
+
+        assert ids(memory, "kettle rule", cutoff=False) == [new]
+
+
+def test_a_long_chain_that_rests_on_the_forgotten_is_out_and_a_link_taken_back_no_longer_counts(words: Memory) -> None:
+    logged(words, "kettle link 0", id="c0")
+    for number in range(1, 9):
+        links = [{"to": f"c{number - 1}", "rel": "derived_from"}]
+        logged(words, f"kettle link {number}", id=f"c{number}", links=links)
+    words.forget("c0")
+    logged(words, "kettle old", id="old")
+    logged(words, "kettle new", id="new", links=[{"to": "old", "rel": "supersedes"}])
+    assert ids(words, "kettle", cutoff=False, limit=20) == ["new"]
+
+    logged(words, "kettle new", id="new")
+
+    assert set(ids(words, "kettle", cutoff=False, limit=20)) == {"new", "old"}
+
+
+def test_a_newer_rule_nobody_tried_leads_before_an_older_proven_one(words: Memory) -> None:
+    old = logged(words, "Use version 3.12 of the kettle image", success_rate="9/10", timestamp="2026-01-01T00:00:00Z")
+    new = logged(words, "Use version 4.1 of the kettle image", timestamp="2026-06-01T00:00:00Z")
+
+    assert ids(words, "which version of the kettle image") == [new, old]
+
+
+def test_code_is_delivered_as_it_is_written(words: Memory) -> None:
+    script = 'python - <<EOF\nfor i in range(3):\n    print(i, "a  b")\nEOF'
+    logged(words, "count the kettles with the script", command=script)
+    logged(words, "the kettle makefile:\n\n```make\nall:\n\techo one\n```")
+
+    text = words.recall("kettle", cutoff=False).text
+
+    assert '   for i in range(3):\n       print(i, "a  b")' in text
+    assert "   all:\n   \techo one" in text
+
+
+def test_a_bound_too_small_for_what_is_known_says_so(words: Memory) -> None:
+    logged(words, "the kettle rule that goes on for quite a while and needs its tokens to be told")
+
+    assert words.recall("kettle rule", tokens_max=13).text == "1 relevant memories need more than 13 tokens."
+    assert words.recall("kettle rule", tokens_max=3).text == ""
+
+
+def test_a_skill_is_found_from_any_repository_and_shown_whole(own_home: Path, commonplace: Any) -> None:
+    skill = own_home / "skills" / "deploy" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text(
+        "---\nname: deploy\ndescription: How to ship the flux capacitor\n---\n# Deploy\n\nRun the capacitor script.\n"
+    )
+
+    answer = json.loads(commonplace("recall", "flux capacitor", "--json").stdout)
+
+    assert [hit["id"] for hit in answer["hits"]] == ["skill:deploy"]
+    assert "SKILL.md" not in answer["text"]
+    assert "Run the capacitor script" in commonplace("show", "skill:deploy").stdout
+    assert commonplace("show", "skill:none").returncode == 4
+
+
 def test_files_in_hand_lift_what_names_them(words: Memory) -> None:
     logged(words, "the retry helper swallows errors in src/net/other.py")
     wanted = logged(words, "the retry helper swallows errors in src/net/retry.py")
 
     assert ids(words, "retry helper swallows errors", files=["src/net/retry.py"], cutoff=False)[0] == wanted
+    (hit, *_rest) = words.recall("retry helper swallows errors", files=["try.py"], cutoff=False).hits
+    assert "files" not in hit.why
 
 
 def test_a_memory_that_names_files_which_are_gone_is_marked(tmp_path: Path) -> None:
@@ -214,8 +287,9 @@ def test_a_memory_that_names_files_which_are_gone_is_marked(tmp_path: Path) -> N
     (root / "src" / "here.py").write_text("")
     with Memory.open(tmp_path / "home", cwd=root) as memory:
         memory.settings._values["embedder.kind"] = "none"
+        more = "see $HOME/bin/setup.sh, github.com/foo/bar.git and application/vnd.api+json"
         for name in ("here", "gone"):
-            memory.log(event_type="error", lesson=f"the {name} parser in src/{name}.py needs a flush")
+            memory.log(event_type="error", lesson=f"the {name} parser in src/{name}.py needs a flush; {more}")
         texts = {hit.record.fields["lesson"].split()[1]: hit.text for hit in memory.recall("parser needs a flush").hits}
 
     assert "stale: src/gone.py is gone" in texts["gone"]
@@ -292,6 +366,39 @@ def test_as_of_brings_back_what_a_later_version_replaced(words: Memory) -> None:
 
     assert "8080" in words.recall("kettle port", as_of="2026-02-01").text
     assert "9090" in words.recall("kettle port").text
+
+
+def test_a_selective_filter_finds_its_few_among_many(words: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("commonplace.recall.search.CANDIDATES", 10)
+    monkeypatch.setattr("commonplace.recall.search.CANDIDATES_MAX", 40)
+    words.append({"repo": "app", "event_type": "error", "lesson": f"deploy deploy rule {n}"} for n in range(200))
+    rare = logged(
+        words, "how to deploy the rare one among all the other long winded rules", tags=["rare"], agent_id="z"
+    )
+
+    for narrowing in ({"tags": ["rare"]}, {"agent": "z"}, {"since": "2026-02-28", "tags": "rare"}):
+        assert ids(words, "deploy", **narrowing) == [rare]
+
+
+def test_the_latest_are_narrowed_like_answers(words: Memory) -> None:
+    old = logged(words, "the one error", timestamp="2026-01-01T00:00:00Z")
+    for number in range(60):
+        logged(words, f"success {number}", event_type="success", timestamp="2026-02-01T00:00:00Z")
+
+    assert [hit.id for hit in words.recent(1, types=["error"])] == [old]
+    assert words.recent(3, tags=["nosuch"]) == []
+    assert words.recent(3, since="2099-01-01") == []
+    with pytest.raises(UsageError):
+        words.recent(0)
+
+
+def test_a_kind_or_type_nobody_knows_gets_a_sentence(words: Memory) -> None:
+    logged(words, "the kettle rule")
+
+    assert len(ids(words, "kettle", kinds="lesson")) == 1
+    for narrowing in ({"kinds": ["lessen"]}, {"types": ["omen"]}):
+        with pytest.raises(UsageError, match="there is no"):
+            ids(words, "kettle", **narrowing)
 
 
 # --- The same every time ------------------------------------------------------------------------------------------
@@ -405,6 +512,9 @@ def test_the_command_lists_the_latest_and_counts(commonplace: Any) -> None:
         commonplace("recall", "--recent", "2", "--all-repos").stdout.splitlines()[0].startswith("[2026-01-03] thing 2")
     )
     assert "3 records" in commonplace("recall", "--stats", "--all-repos").stdout
+    ident = json.loads(commonplace("recall", "--recent", "1", "--all-repos", "--json").stdout)[0]["id"]
+    commonplace("forget", ident)
+    assert "2 records" in commonplace("recall", "--stats", "--all-repos").stdout
 
 
 def test_the_command_explains_and_says_why(commonplace: Any) -> None:

@@ -116,23 +116,15 @@ class Asking:
         hits = told.hits if query.cutoff else [*told.hits, *found.hits[len(told.hits) :]]
         return Recall(hits, told.text, told.tokens, found.considered, self._notes(indexes, by_words=read is None))
 
-    def recent(
-        self,
-        count: int,
-        repos: Collection[str] | None,
-        types: Collection[str] | None,
-        *,
-        archived: bool,
-    ) -> list[Hit]:
-        """The latest visible records, each with a line of text."""
+    def recent(self, count: int, query: Query) -> list[Hit]:
+        """The latest visible records that *query* lets through, each with a line of text."""
         found: list[Hit] = []
         with self._lock:
-            for book, index in enumerate(self.caught_up()):
-                for row in latest(index, count, repos, types, archived=archived):
-                    hit = Hit(
-                        row.record, row.repo, 0.0, {}, key=(book, row.key), text=cut(line(row.record), LINE_TOKENS_MAX)
-                    )
-                    found.append(hit)
+            indexes = self.caught_up()
+            for book in range(len(indexes)):
+                for row in latest(indexes, book, count, query):
+                    text = cut(line(row.record), LINE_TOKENS_MAX)
+                    found.append(Hit(row.record, row.repo, 0.0, {}, key=(book, row.key), text=text))
         found.sort(key=lambda hit: hit.timestamp, reverse=True)
         return found[:count]
 

@@ -18,7 +18,7 @@ from commonplace.capture.redact import redact, suspicious
 from commonplace.errors import DiskFull, IdAmbiguous, RecordInvalid, RecordNotFound, UsageError
 from commonplace.log.door import Entry, prepare
 from commonplace.log.logs import Logs
-from commonplace.records import OUTCOMES, Record, checked_repo, decode, encode
+from commonplace.records import EVENT_TYPES, KINDS, OUTCOMES, Record, checked_repo, decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from commonplace.usage import Usage
 
 BULK_LINES = 4000
+# What the index holds beside records: files, whose ids begin so.
+TEXT_KINDS = ("note", "skill")
+TEXT_PREFIXES = ("note:", "skill:")
 
 
 class Refusal(NamedTuple):
@@ -190,6 +193,8 @@ class Memory:
 
     def describe(self, ident: str) -> dict[str, Any]:
         """The record as a person wants to see it: feedback counted in, where it lies."""
+        if ident.startswith(TEXT_PREFIXES):
+            return self._described_text(ident)
         book, version = self._found(ident)
         record = version.record
         view = self._logs[book].view(needle=record.id.encode())
@@ -201,6 +206,18 @@ class Memory:
         described["usage_count"], described["last_used"] = self._usage(book).of(record.id)
         described["home"] = str(self.homes[book].path)
         return described
+
+    def _described_text(self, ident: str) -> dict[str, Any]:
+        """A skill, or one of this agent's own notes, by the id under which it is recalled."""
+        kind, _colon, name = ident.partition(":")
+        for home in self.homes:
+            path = (
+                home.path / ("skills" if kind == "skill" else "agents") / name / ("SKILL.md" if kind == "skill" else "")
+            )
+            mine = kind == "skill" or name.partition("/")[0] == self.agent_id
+            if mine and ".." not in name.split("/") and path.is_file() and not path.is_symlink():
+                return {"id": ident, "kind": kind, "path": str(path), "text": path.read_text("utf-8", "replace")}
+        raise RecordNotFound(ident)
 
     def records(self, repo: str | None = None, kind: str | None = None) -> Iterator[Record]:
         """The current view of the nearest home, archive included: latest versions, nothing forgotten."""
@@ -253,32 +270,35 @@ class Memory:
         With no *repo* every repository is searched, this one preferred. *as_of* answers as the memory stood then.
         Without *cutoff* the plain ranking comes back, up to *limit*, for measuring.
         """
-        question = self._question(query, repo=repo, kinds=kinds, types=types, tags=tags, agent=agent, files=files)
-        asking = self.asking()
-        since = asking.moment(since) if since else ""
-        question = question.with_(limit=limit, since=since, cutoff=cutoff, archived=archived)
-        return asking.recall(question, tokens_max, as_of)
+        question = self._question(
+            query,
+            repo=repo,
+            kinds=kinds,
+            types=types,
+            tags=tags,
+            agent=agent,
+            files=files,
+            limit=limit,
+            since=since,
+            cutoff=cutoff,
+            archived=archived,
+        )
+        return self.asking().recall(question, tokens_max, as_of)
 
-    def recent(
-        self,
-        count: int,
-        repo: Collection[str] | None = None,
-        types: Collection[str] | None = None,
-        *,
-        archived: bool = False,
-    ) -> list[Hit]:
-        """The latest records, newest first, one line of text each."""
-        return self.asking().recent(count, repo, types, archived=archived)
+    def recent(self, count: int, **narrowing: Any) -> list[Hit]:  # noqa: ANN401
+        """The latest records, newest first, one line of text each; narrowed as `recall` is."""
+        if count < 1:
+            raise UsageError(f"the number of records is {count}, under 1")
+        return self.asking().recent(count, self._question("", **narrowing))
 
     def stats(self, repo: Collection[str] | None = None) -> dict[str, Any]:
         """How many records there are, by repository, kind and type."""
         return self.asking().stats(repo)
 
     def why(self, query: str, ident: str, **narrowing: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Why the record is, or is not, in the answer to *query*."""
-        _book, whole = self._resolved(ident)
-        question = {"repo": None, "kinds": None, "types": None, "tags": None, "agent": None, "files": (), **narrowing}
-        return self.asking().why(self._question(query, **question), whole)
+        """Why the record is, or is not, in the answer to *query*, narrowed as `recall` is."""
+        whole = ident if ident.startswith(TEXT_PREFIXES) else self._resolved(ident)[1]
+        return self.asking().why(self._question(query, **narrowing), whole)
 
     def asking(self, *, one_shot: bool = False) -> Asking:
         """What answers questions, opened on first use; *one_shot* by a process that asks once and ends."""
@@ -289,28 +309,35 @@ class Memory:
             self._asked = Asking(paths, self.settings, clock=self._clock, one_shot=one_shot)
         return self._asked
 
-    def _question(
+    def _question(  # noqa: PLR0913 (what may narrow a question)
         self,
         text: str,
         *,
-        repo: str | Iterable[str] | None,
-        kinds: Iterable[str] | None,
-        types: Iterable[str] | None,
-        tags: Iterable[str] | None,
-        agent: str | None,
-        files: Iterable[str],
+        repo: str | Iterable[str] | None = None,
+        kinds: str | Iterable[str] | None = None,
+        types: str | Iterable[str] | None = None,
+        tags: str | Iterable[str] | None = None,
+        agent: str | None = None,
+        files: str | Iterable[str] = (),
+        limit: int = 5,
+        since: str | None = None,
+        cutoff: bool = True,
+        archived: bool = False,
     ) -> Query:
         from commonplace.recall.hits import Query
 
-        repos = [repo] if isinstance(repo, str) else repo
         return Query(
             text,
-            repos=None if repos is None else frozenset(repos),
-            kinds=None if kinds is None else frozenset(kinds),
-            types=None if types is None else frozenset(types),
-            tags=frozenset(tag.lower() for tag in tags or ()),
+            repos=_set_of(repo),
+            kinds=_known(_set_of(kinds), (*KINDS, *TEXT_KINDS), "kind"),
+            types=_known(_set_of(types), EVENT_TYPES, "type"),
+            tags=frozenset(tag.lower() for tag in _set_of(tags) or ()),
             agent=agent,
-            files=tuple(files),
+            files=tuple(sorted(_set_of(files) or ())),
+            since=self.asking().moment(since) if since else "",
+            archived=archived,
+            limit=limit,
+            cutoff=cutoff,
             here=self.repository.name,
             asking=self.agent_id,
             root=self.repository.root,
@@ -447,6 +474,18 @@ class Memory:
         from commonplace.usage import Usage
 
         return Usage(self.homes[book].state_folder / "usage.sqlite")
+
+
+def _set_of(values: str | Iterable[str] | None) -> frozenset[str] | None:
+    """One name or several, as a set; a text is one name, not its letters."""
+    return None if values is None else frozenset([values] if isinstance(values, str) else values)
+
+
+def _known(names: frozenset[str] | None, known: Iterable[str], what: str) -> frozenset[str] | None:
+    unknown = sorted((names or frozenset()) - set(known))
+    if unknown:
+        raise UsageError(f"there is no {what} `{unknown[0]}`", f"choose among {', '.join(known)}")
+    return names
 
 
 def _check_repo(repo: str) -> None:

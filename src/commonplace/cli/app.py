@@ -14,6 +14,7 @@ from commonplace import homes, repository
 from commonplace.cli import render
 from commonplace.cli.log import log as write_log
 from commonplace.cli.recall import recall as ask
+from commonplace.cli.recall import repos_asked
 from commonplace.errors import FindingsLeft
 from commonplace.memory import Memory
 from commonplace.records import EVENT_TYPES, KINDS, OUTCOMES
@@ -164,13 +165,16 @@ def why(
     query: Annotated[str, typer.Argument(help="The question.")],
     ident: Id,
     *,
-    repo: Annotated[str | None, typer.Option("--repo", help="Only this log.")] = None,
+    repo: Annotated[str | None, typer.Option("--repo", help="Only this log [default: all].")] = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
     """Say why a memory is, or is not, in the answer to a question."""
     with Memory.open(home) as memory:
-        render.why(memory.why(query, ident, repo=repo), as_json=as_json)
+        explained = memory.why(query, ident, repo=repo)
+        here = repos_asked(memory, {}) or []
+        explained["searched_here"] = explained.get("repo") in here
+        render.why(explained, here, as_json=as_json)
 
 
 index_app = typer.Typer(help="The index: derived from the files, disposable.", no_args_is_help=True)

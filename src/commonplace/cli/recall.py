@@ -6,6 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from commonplace.cli import plain
 from commonplace.errors import UsageError
 from commonplace.memory import Memory
 
@@ -25,7 +26,7 @@ def recall(options: Mapping[str, str | bool]) -> int:
     with Memory.open(str(home) if home else None) as memory:
         memory.asking(one_shot=True)
         if options.get("stats"):
-            _print_stats(memory.stats(_repos(memory, options)), as_json=bool(options.get("json")))
+            _print_stats(memory.stats(repos_asked(memory, options)), as_json=bool(options.get("json")))
         elif options.get("recent"):
             _print_recent(memory, options)
         else:
@@ -38,26 +39,21 @@ def _print_answer(memory: Memory, options: Mapping[str, str | bool]) -> None:
         raise UsageError("a question is needed", 'e.g. `commonplace recall "npm install fails with EACCES"`')
     found = memory.recall(
         str(options["query"]),
-        repo=_repos(memory, options),
-        kinds=_list(options, "kind"),
-        types=_list(options, "type"),
-        tags=_list(options, "tag"),
-        agent=str(options["agent"]) if "agent" in options else None,
+        **_narrowing(memory, options),
         files=_list(options, "files") or (),
         limit=_number(options, "limit", 5),
         tokens_max=_number(options, "tokens", 500),
-        since=str(options["since"]) if "since" in options else None,
         as_of=str(options["as_of"]) if "as_of" in options else None,
         cutoff=not options.get("no_cutoff"),
-        archived=bool(options.get("all")),
     )
     if options.get("json"):
         print(json.dumps(as_json(found), ensure_ascii=False))
     else:
-        print(found.text)
+        print(plain(found.text))
         if options.get("explain"):
             _explain(found)
-        _hint(memory, options, found)
+        if not found.hits:
+            _hint(memory, options)
     for note in found.notes:
         print(f"note: {note}", file=sys.stderr)
 
@@ -95,23 +91,23 @@ def _explain(found: Recall) -> None:
     print(f"{found.considered} candidates, {found.tokens} tokens", file=sys.stderr)
 
 
-def _hint(memory: Memory, options: Mapping[str, str | bool], found: Recall) -> None:
-    if not found.hits and not options.get("all_repos") and "repo" not in options:
+def _hint(memory: Memory, options: Mapping[str, str | bool]) -> None:
+    if not options.get("all_repos") and "repo" not in options:
         print(f"hint: only `{memory.repository.name}` was searched; `--all-repos` searches every log", file=sys.stderr)
 
 
 def _print_recent(memory: Memory, options: Mapping[str, str | bool]) -> None:
-    archived = bool(options.get("all"))
-    hits = memory.recent(
-        _number(options, "recent", 5), _repos(memory, options), _list(options, "type"), archived=archived
-    )
+    if "query" in options:
+        raise UsageError("`--recent` takes no question", "leave one of them out")
+    hits = memory.recent(_number(options, "recent", 5), **_narrowing(memory, options))
     if options.get("json"):
         print(json.dumps([hit_as_json(hit) for hit in hits], ensure_ascii=False))
         return
     for hit in hits:
-        print(f"[{hit.timestamp[:10]}] {hit.text}  ({hit.record.agent_id or hit.kind}) {hit.id}")
+        print(plain(f"[{hit.timestamp[:10]}] {hit.text}  ({hit.record.agent_id or hit.kind}) {hit.id}"))
     if not hits:
-        print("No memories yet.")
+        print("No memories match.")
+        _hint(memory, options)
 
 
 def _print_stats(stats: dict[str, Any], *, as_json: bool) -> None:
@@ -124,7 +120,7 @@ def _print_stats(stats: dict[str, Any], *, as_json: bool) -> None:
             print(f"  {name[:-1]:5} {value:40} {count}")
 
 
-def _repos(memory: Memory, options: Mapping[str, str | bool]) -> list[str] | None:
+def repos_asked(memory: Memory, options: Mapping[str, str | bool]) -> list[str] | None:
     """A name given, or this repository: under its own name and under the plain one that scripts give it."""
     if options.get("all_repos"):
         if "repo" in options:
@@ -133,6 +129,19 @@ def _repos(memory: Memory, options: Mapping[str, str | bool]) -> list[str] | Non
     if "repo" in options:
         return [str(options["repo"])]
     return list(dict.fromkeys((memory.repository.name, memory.repository.short)))
+
+
+def _narrowing(memory: Memory, options: Mapping[str, str | bool]) -> dict[str, Any]:
+    """What the flags leave of the memory, as `Memory.recall` and `Memory.recent` take it."""
+    return {
+        "repo": repos_asked(memory, options),
+        "kinds": _list(options, "kind"),
+        "types": _list(options, "type"),
+        "tags": _list(options, "tag"),
+        "agent": str(options["agent"]) if "agent" in options else None,
+        "since": str(options["since"]) if "since" in options else None,
+        "archived": bool(options.get("all")),
+    }
 
 
 def _list(options: Mapping[str, str | bool], name: str) -> list[str] | None:

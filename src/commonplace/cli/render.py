@@ -97,11 +97,13 @@ def summary(record: Record) -> str:
     return text if len(text) <= _SUMMARY_CHARS_MAX else text[: _SUMMARY_CHARS_MAX - 1] + "…"
 
 
-def why(explained: dict[str, Any], *, as_json: bool) -> None:
+def why(explained: dict[str, Any], here: Sequence[str], *, as_json: bool) -> None:
     if as_json:
         as_json_line(explained)
         return
     print(f"{explained['verdict'][0].upper()}{explained['verdict'][1:]}")
+    if explained.get("repo") and not explained["searched_here"]:
+        note(f"A plain recall in this folder searches {' and '.join(here)} only; this one is of `{explained['repo']}`")
     for name in ("place", "score", "relevance", "relevance_floor"):
         if explained.get(name) is not None:
             print(f"  {name:16} {explained[name]}")

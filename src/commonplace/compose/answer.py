@@ -57,13 +57,17 @@ def answer(
         share = left if last else max(ENTRY_TOKENS_MIN, int(left * SHARE))
         excerpt = partial(_excerpt, hit, wanted, idf) if choose else partial(_beginning, hit)
         entry = _entry(len(entries) + 1, hit, excerpt, min(share, left))
+        if not entry and entries:
+            break  # A bare title would be padding.
+        entry = entry or _title_alone(hit, left)
         if not entry:
             break
         entries.append(entry)
         shown.append(replace(hit, text=entry.partition(". ")[2]))
         left -= tokens.count(entry) + 1
     if not entries:
-        text = tokens.cut(nothing, tokens_max, mark="")
+        said = f"{len(hits)} relevant memories need more than {tokens_max} tokens." if hits else nothing
+        text = said if tokens.count(said) <= tokens_max else ""
         return Answer(text, tokens.count(text), [])
     text = _header(len(entries)) + "\n".join(entries)
     while tokens.count(text) > tokens_max and entries:  # The joints count too; give up the last rather than the bound.
@@ -71,6 +75,13 @@ def answer(
         shown.pop()
         text = _header(len(entries)) + "\n".join(entries) if entries else ""
     return Answer(text, tokens.count(text), shown)
+
+
+def _title_alone(hit: Hit, tokens_max: int) -> str:
+    """When nothing more fits: what the best memory is called, which `show` leads on from."""
+    head = f"1. [{hit.timestamp[:10]}] "
+    title = tokens.cut(_title(hit, document(hit.record).text), tokens_max - tokens.count(head) - 1)
+    return head + title if title else ""
 
 
 def _header(count: int) -> str:
@@ -85,12 +96,19 @@ def _entry(number: int, hit: Hit, excerpt: Callable[[int], str], tokens_max: int
     if room < 4:
         return ""
     whole = line(hit.record)
-    said = whole if tokens.count(whole) <= room and len(whole) <= SHORT_CHARS_MAX else excerpt(room)
+    short = tokens.count(whole) <= room and len(whole) <= SHORT_CHARS_MAX and not _has_code(hit.record)
+    said = whole if short else excerpt(room)
     if not said:
         return ""
     entry = f"{head}{said}{tail}"
     with_id = f"{entry} [{hit.id}]"
     return with_id if tokens.count(with_id) <= tokens_max else entry
+
+
+def _has_code(record: Record) -> bool:
+    """Whether its line ends mean something: code in fences, indented, or a command of several lines."""
+    text = document(record).text
+    return "```" in text or "\n    " in text or "\n\t" in text
 
 
 def _tail(hit: Hit) -> str:
@@ -140,7 +158,7 @@ def _excerpt(hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float],
         elif not chosen:
             # A few words of a passage say less than the title alone, which `show` leads on from.
             short = tokens.cut(_shown(passage), left - 1) if left >= PASSAGE_TOKENS_MIN else ""
-            return f"{title}\n{short}" if short else tokens.cut(title, tokens_max)
+            return f"{title}\n{short}" if short else ""
         if left < ENTRY_TOKENS_MIN:
             break
     chosen.sort(key=lambda passage: (passage.is_story, passage.place))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 _ADDRESS = frozenset(
     ["id", "kind", "timestamp", "repo", "agent_id", "agent", "links", "meta", "embeddings", "resonance", "stats",
      "event_type", "success_rate", "outcome", "type", "confidence", "usage_count", "last_used", "source_episodes",
-     "source", "key", "ts", "git_commit", "of", "to", "rel", "w", "children"],
+     "source", "key", "ts", "git_commit", "path", "title", "of", "to", "rel", "w", "children"],
 )  # fmt: skip
 # What to do comes before how it came about: the order in which fields are read out.
 _ORDER = (
@@ -33,8 +34,25 @@ class Document(NamedTuple):
 def document(record: Record) -> Document:
     """The searchable text of any record: every string in it that is not an address."""
     fields = record.fields
+    if record.kind in ("skill", "note"):
+        return _text_document(str(fields.get("title", "")), str(fields.get("text", "")))
+    command = fields.get("command")
+    if isinstance(command, str) and "\n" in command.strip():
+        fields = {**fields, "command": f"```\n{command}\n```"}  # Code stays as it is written.
     parts = list(dict.fromkeys(text for text in _said(fields) if text.strip()))
     return Document(_title(record), "\n\n".join(parts))
+
+
+_FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
+_DESCRIPTION = re.compile(r"^description:\s*(.+)$", re.MULTILINE)
+
+
+def _text_document(title: str, text: str) -> Document:
+    """A file: its front matter gives no more than what it says about itself."""
+    front = _FRONT_MATTER.match(text)
+    described = _DESCRIPTION.search(front.group(1)) if front else None
+    body = text[front.end() :] if front else text
+    return Document(title, f"{described.group(1).strip()}\n\n{body.strip()}" if described else body.strip())
 
 
 def _said(fields: Mapping[str, Any]) -> Iterator[str]:

@@ -50,22 +50,51 @@ def blocks(text: str) -> list[Block]:
         else:
             held.append(line)
     flush()
-    return found
+    return _with_lead_ins(found)
+
+
+def _with_lead_ins(found: list[Block]) -> list[Block]:
+    """A line that ends with a colon says nothing without what it leads to."""
+    joined: list[Block] = []
+    for block in found:
+        if joined and joined[-1].headings == block.headings and joined[-1].text.rstrip().endswith(":"):
+            joined[-1] = Block(f"{joined[-1].text}\n{block.text}", block.headings)
+        else:
+            joined.append(block)
+    return joined
 
 
 def pieces(block: Block, chars_max: int) -> list[Block]:
     """*block* in parts of at most *chars_max*, cut between lines, else between sentences, else anywhere."""
     if len(block.text) <= chars_max:
         return [block]
-    parts = block.text.split("\n") if "\n" in block.text.strip() else _SENTENCE.split(block.text)
+    glue = "\n" if "\n" in block.text.strip() else " "
+    parts = block.text.split("\n") if glue == "\n" else _SENTENCE.split(block.text)
     found: list[str] = []
-    for part in parts:
-        glue = "\n" if "\n" in block.text.strip() else " "
+    for part in (piece for part in parts for piece in _cut(part, chars_max)):
         if found and len(found[-1]) + len(part) < chars_max and not LABEL.match(part.lstrip("*-• ")):
             found[-1] += glue + part
         else:
-            found += [part[start : start + chars_max] for start in range(0, len(part), chars_max)] or [""]
+            found.append(part)
     return [Block(part, block.headings) for part in found if part.strip()]
+
+
+def _cut(text: str, chars_max: int) -> list[str]:
+    """A line in parts of at most *chars_max*: at sentences, else at spaces, else anywhere."""
+    if len(text) <= chars_max:
+        return [text]
+    found = [""]
+    for sentence in _SENTENCE.split(text):
+        if len(found[-1]) + len(sentence) < chars_max:
+            found[-1] = f"{found[-1]} {sentence}".strip()
+            continue
+        rest = sentence
+        while len(rest) > chars_max:
+            at = rest.rfind(" ", chars_max // 2, chars_max)
+            found.append(rest[: at if at > 0 else chars_max])
+            rest = rest[at + 1 if at > 0 else chars_max :]
+        found.append(rest)
+    return [part for part in found if part]
 
 
 def to_embed(title: str, text: str) -> list[str]:

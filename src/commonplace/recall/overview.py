@@ -7,45 +7,45 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.index.document import UNSEARCHED_KINDS
 from commonplace.index.tokens import query_terms
-from commonplace.recall.search import Fusion, hidden_ids, relevance, wants
+from commonplace.recall.hits import Query
+from commonplace.recall.search import Fusion, condition, hidden_ids, relevance, wants
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from commonplace.index.index import Index
     from commonplace.index.store import Row
-    from commonplace.recall.hits import Hit, Query
+    from commonplace.recall.hits import Hit
 
 
-def latest(
-    index: Index,
-    count: int,
-    repos: Collection[str] | None,
-    types: Collection[str] | None,
-    *,
-    archived: bool,
-) -> list[Row]:
-    """The newest visible records of one home."""
-    where, arguments = _where(repos, archived=archived)
-    # More than asked for, since some may be hidden or of another type.
-    rows = index.store.recent(4 * count + 50, f"{where} AND kind != 'note'", arguments)
-    hidden = hidden_ids(index, rows)
-    shown = [row for row in rows if row.id not in hidden]
-    if types is not None:
-        shown = [row for row in shown if row.record.fields.get("event_type") in types]
-    return shown[:count]
+def latest(indexes: Sequence[Index], book: int, count: int, query: Query) -> list[Row]:
+    """The newest visible records of one home that *query* lets through."""
+    where, arguments = condition(query)
+    shown: list[Row] = []
+    asked = count + 20
+    while True:
+        rows = indexes[book].store.recent(asked, f"{where} AND kind != 'note'", arguments)
+        hidden = hidden_ids(indexes, {row.id: (book, row) for row in rows})
+        shown = [row for row in rows if row.id not in hidden]
+        if len(shown) >= count or len(rows) < asked:
+            return shown[:count]
+        asked *= 4  # So many of them were forgotten.
 
 
 def counted(indexes: Sequence[Index], repos: Collection[str] | None) -> dict[str, Any]:
     """How many current records there are: by repository, by kind, lessons by type."""
     found: dict[str, Counter[str]] = {"repos": Counter(), "kinds": Counter(), "types": Counter()}
     archived = 0
-    where, arguments = _where(repos, archived=True)
+    where, arguments = condition(Query("", repos=None if repos is None else frozenset(repos), archived=True))
+    where += (
+        " AND NOT EXISTS (SELECT 1 FROM doc AS f WHERE f.kind = 'forget' AND f.of = doc.id"
+        " AND f.log = doc.log AND f.place > doc.place)"
+    )
     marks = ",".join(f"'{kind}'" for kind in sorted(UNSEARCHED_KINDS))
     for index in indexes:
         query = (
-            "SELECT repo, kind, archived, json_extract(raw, '$.event_type'), count(*) FROM doc"  # noqa: S608
-            f" JOIN head ON head.key = doc.key WHERE kind NOT IN ({marks}) AND {where} GROUP BY 1, 2, 3, 4"
+            "SELECT doc.repo, doc.kind, doc.archived, json_extract(CAST(doc.raw AS TEXT), '$.event_type'), count(*) FROM doc"  # noqa: S608
+            f" JOIN head ON head.key = doc.key WHERE doc.kind NOT IN ({marks}) AND {where} GROUP BY 1, 2, 3, 4"
         )
         for repo, kind, is_archived, event_type, count in index.store.column(query, arguments):
             number = int(str(count))
@@ -76,6 +76,7 @@ def explained(
     rank = next((n for n, hit in enumerate(answered, 1) if hit.id == ident), None)
     found: dict[str, Any] = {"id": ident, "query": query.text, "in_answer": rank is not None, "place": place, "why": {}}
     if hit is not None:
+        found["repo"] = hit.repo
         value = relevance(hit, wanted, statistics[hit.key[0]])
         best = max(relevance(other, wanted, statistics[other.key[0]]) for other in ranking[:20])
         floor = max(fusion.relevance_min, fusion.relevance_share_min * best)
@@ -99,20 +100,13 @@ def explained(
 
 
 def _absence(indexes: Sequence[Index], query: Query, ident: str) -> str:
-    for index in indexes:
+    for book, index in enumerate(indexes):
         keys = [int(str(key)) for (key,) in index.store.column("SELECT key FROM head WHERE id = ?", (ident,))]
         for row in index.store.rows(keys).values():
-            if row.id in hidden_ids(index, [row]):
+            if row.id in hidden_ids(indexes, {row.id: (book, row)}):
                 return "it was forgotten, or something newer supersedes it"
             if row.archived and not query.archived:
                 return "it is in the archive; `--all` searches there too"
             if not wants(row, query):
                 return "the filters leave it out (repository, kind, type, tag, agent, date)"
     return "neither its words nor its meaning bring it near the question"
-
-
-def _where(repos: Collection[str] | None, *, archived: bool) -> tuple[str, tuple[object, ...]]:
-    parts = [] if archived else ["archived = 0"]
-    if repos is not None:
-        parts.append(f"repo IN ({','.join('?' * len(repos))})")
-    return " AND ".join(parts) or "1", tuple(repos or ())

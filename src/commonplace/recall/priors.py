@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # seed 001's weights of semantic, episodic and procedural memory; a lesson is semantic.
 EPISODIC_KINDS = frozenset(["episode", "handoff", "ledger", "context", "task"])
 PROCEDURAL_KINDS = frozenset(["skill"])
-_PATH = re.compile(r"(?<![\w/.:-])(?:[\w.@-]+/)+[\w.@-]+\.[A-Za-z]\w{0,7}(?![\w/])")
+_PATH = re.compile(r"(?<![\w/.:$~-])(?:[\w.@-]+/)+[\w.@-]+\.[A-Za-z]\w{0,7}(?![\w/])")
 # One standard error: enough that 9/10 beats 1/1, not so much that a few successes count for nothing.
 _Z = 1.0
 
@@ -29,7 +29,7 @@ class Weights(NamedTuple):
     """How far each prior may move a score; settings of the same names."""
 
     half_life_days: float = 180.0
-    recency: float = 0.10
+    recency: float = 0.15
     success: float = 0.25
     use: float = 0.03
     kind: float = 0.10
@@ -100,10 +100,13 @@ def kind(name: str, weights: Weights) -> float:
 
 def names_any(text: str, files: tuple[str, ...]) -> bool:
     """Whether *text* names one of *files*, by its path or its last part."""
-    return any(name and name in text for path in files for name in (path, path.replace("\\", "/").rpartition("/")[2]))
+    names = {name for path in files for name in (path, path.replace("\\", "/").rpartition("/")[2]) if name}
+    return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) for name in names)
 
 
 def missing_files(text: str, root: Path) -> list[str]:
     """The files *text* names by a relative path that are not in the repository at *root*."""
-    named = {found for found in _PATH.findall(text) if not found.startswith(("http", "node_modules/"))}
-    return sorted(found for found in named if not (root / found).exists())
+    named = set(_PATH.findall(text))
+    # Only what begins with a folder of this repository is one of its files, not an address or a type of document.
+    ours = (found for found in named if (root / found.partition("/")[0]).is_dir())
+    return sorted(found for found in ours if not (root / found).exists())

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Shares of common terms, and cosines, above which two records count as alike. Measured in bench/quality.py.
 TWINS = 0.9
 SAME_SUBJECT = 0.42
-SAME_SUBJECT_COSINE = 0.62
+SAME_SUBJECT_COSINE = 0.55
 # A newer version of a rule may fit the question's words a little worse than the older one and still leads.
 RELEVANCE_SHARE_MIN = 0.55
 SUPERSEDED = "superseded? a newer one is above"
@@ -59,7 +59,8 @@ def _replaces(newer: Hit, older: Hit) -> bool:
     return (
         _supersedes(newer, older)
         and newer.score >= RELEVANCE_SHARE_MIN * older.score
-        and _proven(newer) >= _proven(older) - 0.3
+        # One that was tried and mostly failed does not replace a proven one; one nobody tried yet does.
+        and (newer.rate is None or not newer.rate.tried or _proven(newer) >= _proven(older) - 0.3)
     )
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.index.document import document
+from commonplace.index.text import K1, B
 from commonplace.index.tokens import query_terms, terms
 from commonplace.recall import priors, same
 from commonplace.recall.hits import Hit, Query
@@ -27,6 +28,8 @@ CANDIDATES_MAX = 6400
 CLOSE = 12
 # Rows are fetched and weighed so many at a time, best first; priors rarely lift anything from further down.
 PAGE = 50
+# Where filters let few through, so many are scored one by one.
+FILTERED_MAX = 2000
 QUERY_CHARS_MAX = 4000
 
 
@@ -105,7 +108,12 @@ def _ranked(
             if len(hits) >= enough:
                 break
         # Filters may have taken nearly all of them; look further while there is more.
-        if len(hits) >= min(enough, 2 * query.limit) or not more or limit >= CANDIDATES_MAX:
+        plenty = len(hits) >= min(enough, 2 * query.limit)
+        if not plenty and more and limit >= CANDIDATES_MAX:
+            hits = _weighed(
+                indexes, _chosen_by_filter(indexes, query, wanted, statistics), query, uses, newest, weights
+            )
+        if plenty or not more or limit >= CANDIDATES_MAX:
             hits.sort(key=lambda hit: (-hit.score, hit.key))
             return proposals, _unique(hits)
         limit *= 4
@@ -154,6 +162,60 @@ def _proposals(
     return found, more
 
 
+def _chosen_by_filter(
+    indexes: Sequence[Index],
+    query: Query,
+    wanted: Mapping[str, float],
+    statistics: Sequence[Statistics],
+) -> list[Proposal]:
+    """For filters that let few through: those few, scored by their words one by one."""
+    found: list[Proposal] = []
+    where, arguments = condition(query)
+    for book, index in enumerate(indexes):
+        for row in index.store.recent(FILTERED_MAX, where, arguments):
+            score = text_score(terms(document(row.record).text), wanted, statistics[book])
+            if score > 0:
+                found.append(Proposal(book, row.key, score, None, score))
+    best = max((one.fused for one in found), default=1.0)
+    return sorted((one._replace(fused=one.fused / best) for one in found), key=lambda one: (-one.fused, one.key))
+
+
+def text_score(said: Sequence[str], wanted: Mapping[str, float], statistics: Statistics) -> float:
+    """BM25 of one text, as the index would score it."""
+    counts = Counter(said)
+    norm = K1 * (1 - B + B * len(said) / statistics.average_terms)
+    matched = ((term, weight) for term, weight in wanted.items() if counts[term])
+    return sum(w * statistics.idf(t) * counts[t] * (K1 + 1) / (counts[t] + norm) for t, w in matched)
+
+
+def condition(query: Query) -> tuple[str, tuple[object, ...]]:
+    """What *query* lets through, as SQL over `doc`."""
+    parts: list[str] = [] if query.archived else ["archived = 0"]
+    arguments: list[object] = []
+
+    def among(expression: str, values: Collection[str]) -> None:
+        parts.append(f"{expression} IN ({','.join('?' * len(values))})")
+        arguments.extend(sorted(values))
+
+    if query.repos is not None:
+        among("repo", {*query.repos, ""})
+    if query.kinds is not None:
+        among("kind", query.kinds)
+    if query.types is not None:
+        among("json_extract(CAST(raw AS TEXT), '$.event_type')", query.types)
+    if query.agent is not None:
+        among("json_extract(CAST(raw AS TEXT), '$.agent_id')", [query.agent])
+    if query.since:
+        parts.append("timestamp >= ?")
+        arguments.append(query.since)
+    if query.tags:
+        marks = ",".join("?" * len(query.tags))
+        tags = "json_each(CAST(raw AS TEXT), '$.tags')"
+        parts.append(f"EXISTS (SELECT 1 FROM {tags} WHERE lower(json_each.value) IN ({marks}))")  # noqa: S608
+        arguments.extend(sorted(query.tags))
+    return " AND ".join(parts) or "1", tuple(arguments)
+
+
 def _weighed(
     indexes: Sequence[Index],
     proposals: Sequence[Proposal],
@@ -167,7 +229,7 @@ def _weighed(
     for book, index in enumerate(indexes):
         mine = {one.key: one for one in proposals if one.book == book}
         rows = {key: row for key, row in index.store.rows(mine).items() if wants(row, query)}
-        hidden = hidden_ids(index, rows.values())
+        hidden = hidden_ids(indexes, {row.id: (book, row) for row in rows.values()})
         feedback = _feedback(index, [row.id for row in rows.values()])
         hits += [
             _scored(mine[key], row, query, feedback.get(row.id, _NO_FEEDBACK), uses(row.id), newest, weights)
@@ -181,7 +243,8 @@ def wants(row: Row, query: Query) -> bool:
     record = row.record
     return not (
         (row.archived and not query.archived)
-        or (query.repos is not None and row.repo not in query.repos)
+        # Skills and notes belong to the home, not to one repository of it.
+        or (query.repos is not None and row.repo and row.repo not in query.repos)
         or (query.kinds is not None and row.kind not in query.kinds)
         or (query.types is not None and record.fields.get("event_type") not in query.types)
         or (query.tags and not query.tags & {tag.lower() for tag in record.tags})
@@ -192,56 +255,64 @@ def wants(row: Row, query: Query) -> bool:
     )
 
 
-def hidden_ids(index: Index, rows: Collection[Row]) -> set[str]:
-    """Ids that were forgotten, derive from something forgotten, or are superseded."""
-    wanted = {row.id: row for row in rows}
-    if not wanted:
+def hidden_ids(indexes: Sequence[Index], rows: Mapping[str, tuple[int, Row]]) -> set[str]:
+    """Of *rows* (by id, with the number of their home): what was forgotten, rests on it, or is superseded."""
+    if not rows:
         return set()
-    forgotten = _forgotten(index, wanted)
-    superseded = {
-        str(target)
-        for ident, rel, target in _edges(index, "to", wanted, ("supersedes",))
-        if rel == "supersedes" and not _forgotten_ids(index, [ident])
-    }
-    superseded |= {ident for ident, _rel, _target in _edges(index, "of", wanted, ("superseded_by",))}
-    return forgotten | superseded | _resting_on_forgotten(index, wanted)
+    forgotten = _forgotten(indexes, rows)
+    newer = [(ident, of) for ident, _rel, of in _edges(indexes, "to", rows, "supersedes")]
+    superseded = {of for ident, of in newer if ident not in _forgotten_ids(indexes, [ident])}
+    superseded |= {ident for ident, _rel, _to in _edges(indexes, "of", rows, "superseded_by")}
+    return forgotten | superseded | _resting_on_forgotten(indexes, rows)
 
 
-def _forgotten(index: Index, wanted: Mapping[str, Row]) -> set[str]:
-    """Those whose forgetting stands behind their last line."""
+def _forgotten(indexes: Sequence[Index], rows: Mapping[str, tuple[int, Row]]) -> set[str]:
+    """Those whose forgetting stands behind their last line; between two logs or homes the later time counts."""
     found: set[str] = set()
-    for of, log, place, timestamp in _in_chunks(
-        index, "SELECT of, log, place, timestamp FROM doc WHERE kind = 'forget' AND of IN ({})", wanted
-    ):
-        row = wanted[str(of)]
-        # Within one log the later line counts, between two the later time.
-        if int(place) > row.place if row.log == log else str(timestamp) > row.timestamp:
-            found.add(str(of))
+    query = "SELECT of, log, place, timestamp FROM doc WHERE kind = 'forget' AND of IN ({})"
+    for book, index in enumerate(indexes):
+        for of, log, place, timestamp in _in_chunks(index, query, rows):
+            home, row = rows[str(of)]
+            in_one_log = home == book and row.log == log
+            if int(place) > row.place if in_one_log else str(timestamp) > row.timestamp:
+                found.add(str(of))
     return found
 
 
-def _forgotten_ids(index: Index, ids: Collection[str]) -> set[str]:
-    keys = [key for (key,) in _in_chunks(index, "SELECT key FROM head WHERE id IN ({})", ids)]
-    rows = index.store.rows(int(key) for key in keys)
-    return _forgotten(index, {row.id: row for row in rows.values()})
+def _forgotten_ids(indexes: Sequence[Index], ids: Collection[str]) -> set[str]:
+    rows: dict[str, tuple[int, Row]] = {}
+    for book, index in enumerate(indexes):
+        keys = [int(key) for (key,) in _in_chunks(index, "SELECT key FROM head WHERE id IN ({})", ids)]
+        for row in index.store.rows(keys).values():
+            rows.setdefault(row.id, (book, row))
+    return _forgotten(indexes, rows)
 
 
-def _resting_on_forgotten(index: Index, ids: Collection[str], depth: int = 5) -> set[str]:
-    """Those of *ids* that derive, in a few steps, from something forgotten."""
+def _resting_on_forgotten(indexes: Sequence[Index], ids: Collection[str]) -> set[str]:
+    """Those of *ids* that derive, in any number of steps, from something forgotten."""
     sources: dict[str, set[str]] = {}
-    for ident, _rel, source in _edges(index, "of", ids, ("derived_from",)):
-        sources.setdefault(ident, set()).add(source)
-    if not sources or depth == 0:
-        return set()
-    below = {source for found in sources.values() for source in found}
-    lost = _forgotten_ids(index, below) | _resting_on_forgotten(index, below, depth - 1)
-    return {ident for ident, found in sources.items() if found & lost}
+    below = set(ids)
+    while below:
+        found = _edges(indexes, "of", below, "derived_from")
+        for ident, _rel, source in found:
+            sources.setdefault(ident, set()).add(source)
+        below = {source for _ident, _rel, source in found} - sources.keys()
+    lost = _forgotten_ids(indexes, {source for found in sources.values() for source in found}) if sources else set()
+    grown = True
+    while grown:
+        more = {ident for ident, found in sources.items() if ident not in lost and found & lost}
+        lost |= more
+        grown = bool(more)
+    return lost & set(ids)
 
 
-def _edges(index: Index, end: str, ids: Collection[str], relations: Sequence[str]) -> list[tuple[str, str, str]]:
-    rels = ",".join(f"'{rel}'" for rel in relations)
-    rows = _in_chunks(index, f'SELECT of, rel, "to" FROM edge WHERE "{end}" IN ({{}}) AND rel IN ({rels})', ids)  # noqa: S608
-    return [(str(of), str(rel), str(to)) for of, rel, to in rows]
+def _edges(indexes: Sequence[Index], end: str, ids: Collection[str], rel: str) -> list[tuple[str, str, str]]:
+    """The edges that hold now: stated by the current version of a record, or by a link of its own."""
+    query = (
+        f'SELECT of, rel, "to" FROM edge JOIN head ON head.key = edge.key WHERE "{end}" IN ({{}})'  # noqa: S608
+        f" AND rel = '{rel}'"
+    )
+    return [(str(of), str(rel), str(to)) for index in indexes for of, rel, to in _in_chunks(index, query, ids)]
 
 
 def _in_chunks(index: Index, query: str, values: Collection[str]) -> list[tuple[Any, ...]]:

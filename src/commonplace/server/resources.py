@@ -43,7 +43,7 @@ def register(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
     def write_lesson(what_happened: str) -> str:
         """Turn what just happened into a lesson others can use."""
         return (
-            f"What happened: {what_happened}\n\nIf this took more than one attempt or shows a convention, call the tool "
-            "`remember` once: `lesson` says what to do, in one or two sentences that help somebody who was not there; "
-            "`context` the symptom; `command` the exact command that worked; `type` error, success, pattern or learned."
+            f"What happened: {what_happened}\n\nIf this took more than one attempt or shows a convention, call the "
+            "tool `remember` once: `lesson` says what to do, in one or two sentences that help somebody who was not "
+            "there; `context` the symptom; `command` the command that worked; `type` what kind of lesson it is."
         )
