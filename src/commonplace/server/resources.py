@@ -35,8 +35,8 @@ def register(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
     def recall_before_task(task: str) -> str:
         """Start a task with what is already known about it."""
         return (
-            f"Task: {task}\n\nBefore anything else call the tool `recall` with this task in your own words and read what "
-            "other agents learned. Say in one line what of it applies. Then do the task."
+            f"Task: {task}\n\nBefore anything else call the tool `recall` with this task in your own words and read "
+            "what other agents learned. Say in one line what of it applies. Then do the task."
         )
 
     @server.prompt("write-lesson", title="Write down a lesson")
