@@ -71,7 +71,7 @@ def pieces(block: Block, chars_max: int) -> list[Block]:
     glue = "\n" if "\n" in block.text.strip() else " "
     parts = block.text.split("\n") if glue == "\n" else _SENTENCE.split(block.text)
     found: list[str] = []
-    for part in (piece for part in parts for piece in _cut(part, chars_max)):
+    for part in (piece for whole in parts for piece in _cut(whole, chars_max)):
         if found and len(found[-1]) + len(part) < chars_max and not LABEL.match(part.lstrip("*-• ")):
             found[-1] += glue + part
         else:

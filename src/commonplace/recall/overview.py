@@ -44,8 +44,8 @@ def counted(indexes: Sequence[Index], repos: Collection[str] | None) -> dict[str
     marks = ",".join(f"'{kind}'" for kind in sorted(UNSEARCHED_KINDS))
     for index in indexes:
         query = (
-            "SELECT doc.repo, doc.kind, doc.archived, json_extract(CAST(doc.raw AS TEXT), '$.event_type'), count(*) FROM doc"  # noqa: S608
-            f" JOIN head ON head.key = doc.key WHERE doc.kind NOT IN ({marks}) AND {where} GROUP BY 1, 2, 3, 4"
+            "SELECT repo, kind, archived, json_extract(CAST(raw AS TEXT), '$.event_type'), count(*)"  # noqa: S608
+            f" FROM doc JOIN head ON head.key = doc.key WHERE kind NOT IN ({marks}) AND {where} GROUP BY 1, 2, 3, 4"
         )
         for repo, kind, is_archived, event_type, count in index.store.column(query, arguments):
             number = int(str(count))

@@ -23,7 +23,7 @@ def register(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
 
     @server.resource("memory://context", mime_type="text/markdown", title="Your CONTEXT.md")
     def context() -> str:
-        """This agent's CONTEXT.md; empty if it has none."""
+        """The CONTEXT.md of the agent that asks; empty if it has none."""
         return memory().notes().context()
 
     @server.resource("memory://stats", mime_type="application/json", title="Counts")
