@@ -32,10 +32,8 @@ format: venv ## Put the format right
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: venv ## Measure; each script prints its figures and what they are held to
-	$(BIN)/python bench/write.py
-	$(BIN)/python bench/quality.py
-	$(BIN)/python bench/latency.py
+bench: venv ## Measure everything and write docs/BENCHMARKS.md (about a quarter of an hour)
+	$(BIN)/python bench/report.py
 
 lock: venv ## Resolve the dependencies anew into requirements.lock
 	uv pip compile --universal --quiet --python-version 3.11 --group dev pyproject.toml -o requirements.lock --no-emit-index-url --custom-compile-command "make lock"

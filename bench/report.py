@@ -1,0 +1,58 @@
+"""Run every benchmark and write docs/BENCHMARKS.md: what was measured, when, on what, by which definition.
+
+    python bench/report.py [--only write,quality,latency] [arguments of the scripts are their defaults]
+
+The figures in the document come from here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+REPORT = FOLDER.parent / "docs" / "BENCHMARKS.md"
+SCRIPTS = {
+    "write": "Writing",
+    "quality": "Finding and delivering",
+    "latency": "Speed of recall as the store grows",
+}
+
+
+def main() -> int:
+    chosen = sys.argv[2].split(",") if sys.argv[1:2] == ["--only"] else list(SCRIPTS)
+    parts = [head()]
+    worst = 0
+    for name in chosen:
+        done = subprocess.run([sys.executable, str(FOLDER / f"{name}.py")], capture_output=True, text=True, check=False)
+        print(done.stdout + done.stderr, flush=True)
+        worst = max(worst, done.returncode)
+        parts.append(section(name, done.stdout, done.returncode))
+    REPORT.write_text("\n".join(parts), encoding="utf-8")
+    print(f"wrote {REPORT.relative_to(FOLDER.parent)}")
+    return worst
+
+
+def head() -> str:
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, CPython {platform.python_version()}"
+    return (
+        "# Benchmarks\n\n"
+        f"Measured on {datetime.now(UTC):%Y-%m-%d} by `make bench` on {machine}. Ratios are taken side by side in one run;\n"
+        "absolute times depend on the machine and on what else it does. A line that misses its bar says so.\n"
+    )
+
+
+def section(name: str, output: str, code: int) -> str:
+    definition = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text("utf-8"))) or ""
+    verdict = "All bars hold." if code == 0 else "Not every bar was met in this run; the lines say which."
+    body = "\n".join(line.rstrip() for line in output.strip("\n").split("\n"))
+    return f"## {SCRIPTS[name]}\n\n```text\n{definition}\n```\n\n{verdict}\n\n```text\n{body}\n```\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
