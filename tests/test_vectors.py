@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import http.server
 import json
+import sqlite3
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -203,3 +206,43 @@ def test_the_worker_embeds_all_and_ends(commonplace: Any, memory: Memory) -> Non
 
     assert json.loads(done.stdout) == {"embedded": 12}
     assert json.loads(commonplace("index", "embed", "--json").stdout) == {"embedded": 0}
+
+
+# --- What is kept open or in memory -------------------------------------------------------------------------------
+
+
+def test_looking_at_a_record_leaves_no_connection_open(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def recorded(*arguments: Any, **more: Any) -> sqlite3.Connection:
+        opened.append(connect(*arguments, **more))
+        return opened[-1]
+
+    ident = logged(memory, "the kettle rule")
+    memory.recall("kettle")
+    memory.close()
+    monkeypatch.setattr("commonplace.usage.sqlite3.connect", recorded)
+
+    described = memory.describe(ident)
+    memory.erase(ident)
+
+    assert described["usage_count"] == 1
+    assert len(opened) >= 2
+    for connection in opened:
+        with pytest.raises(sqlite3.ProgrammingError):
+            connection.execute("SELECT 1")
+
+
+def test_threads_that_ask_first_share_what_answers(own_home: Path) -> None:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            for _attempt in range(20):
+                with Memory.open(own_home) as memory:
+                    together = threading.Barrier(8)
+                    asked = [threads.submit(lambda: (together.wait(), memory.asking())[1]) for _thread in range(8)]  # noqa: B023
+                    assert len({id(future.result()) for future in asked}) == 1
+    finally:
+        sys.setswitchinterval(interval)
