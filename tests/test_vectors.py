@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from commonplace.errors import EmbedderUnavailable, SettingsInvalid
+from commonplace.errors import EmbedderUnavailable, SettingsInvalid, UsageError
 from commonplace.index import vectors as vectors_module
 from commonplace.index.embedder import Embedder, HttpEmbedder, load
 from commonplace.index.minilm import MiniLM
@@ -246,3 +246,12 @@ def test_threads_that_ask_first_share_what_answers(own_home: Path) -> None:
                     assert len({id(future.result()) for future in asked}) == 1
     finally:
         sys.setswitchinterval(interval)
+
+
+@pytest.mark.parametrize("age", ["99999999d", "99999999999y", "9" * 5000 + "d"])
+def test_an_age_beyond_the_calendar_is_a_mistake_that_is_told(memory: Memory, age: str) -> None:
+    logged(memory, "the kettle rule")
+
+    for narrowing in ({"since": age}, {"as_of": age}):
+        with pytest.raises(UsageError, match="age"):
+            memory.recall("kettle", **narrowing)  # type: ignore[arg-type]

@@ -154,7 +154,10 @@ class Asking:
     def moment(self, text: str, *, end_of_day: bool = False) -> str:
         """A date, a time or an age (`7d`, `12h`) as a timestamp; a date is its whole day."""
         if ago := _AGO.fullmatch(text.strip()):
-            return to_utc(self._clock() - timedelta(days=int(ago[1]) * _AGO_DAYS[ago[2].lower()]))
+            try:
+                return to_utc(self._clock() - timedelta(days=int(ago[1]) * _AGO_DAYS[ago[2].lower()]))
+            except (OverflowError, ValueError):
+                raise UsageError("the age goes back to before the year 1", "give a date such as 2026-01-31") from None
         try:
             moment = to_utc(text.strip())
         except ValueError as error:
