@@ -211,6 +211,22 @@ def test_the_worker_embeds_all_and_ends(commonplace: Any, memory: Memory) -> Non
 # --- What is kept open or in memory -------------------------------------------------------------------------------
 
 
+def test_what_was_removed_is_not_kept_in_memory(memory: Memory) -> None:
+    wanted = Letters().encode(["kettle"])[0]
+    memory.asking()._embedder = Letters()
+    for number in range(5):
+        memory.notes("a").write("kettle.md", f"# Kettle\n\nkettle rule {number}")
+        memory.asking().embed_all()
+        (index,) = memory.asking().indexes
+
+        assert len(index.vectors.nearest(wanted, 10)) == 1
+        assert len(index.vectors._keys) == 1
+
+    (memory.home.path / "agents" / "a" / "kettle.md").unlink()
+    (index,) = memory.asking().caught_up()
+    assert index.vectors.nearest(wanted, 10) == {}
+
+
 def test_looking_at_a_record_leaves_no_connection_open(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[sqlite3.Connection] = []
     connect = sqlite3.connect

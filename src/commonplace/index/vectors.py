@@ -25,6 +25,7 @@ SHORTLIST = 400
 SCALE = 127.0
 SCAN_ROWS = 32_768
 SAMPLE = 60_000
+GONE_SHARE_MAX = 0.1
 
 
 class Vectors:
@@ -33,6 +34,10 @@ class Vectors:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._model = ""
+        self._seen = (-1, -1)
+        self._clear()
+
+    def _clear(self) -> None:
         self._last = 0
         self._keys: Any = None
         self._bytes: Any = None
@@ -132,19 +137,23 @@ class Vectors:
         """Take over what was embedded since, here or by another process."""
         import numpy as np  # noqa: PLC0415
 
+        connection = self._store.connection
+        (version,) = connection.execute("PRAGMA data_version").fetchone()
+        seen = (version, connection.total_changes)  # What others changed, and what we did.
+        if seen == self._seen:
+            return
+        self._seen = seen
         model = str(self._store.state("model", ""))
         if model != self._model:
-            self._model, self._last, self._keys, self._bytes, self._signs, self._exact = (
-                model,
-                0,
-                None,
-                None,
-                None,
-                None,
-            )
-        rows = self._store.connection.execute(
-            "SELECT row, key, v FROM vector WHERE row > ? ORDER BY row", (self._last,)
-        ).fetchall()
+            self._clear()
+            self._model = model
+        rows = self._since(self._last)
+        (count,) = connection.execute("SELECT count(*) FROM vector").fetchone()
+        gone = len(rows) - count + (0 if self._keys is None else len(self._keys))
+        # What is gone does no harm but takes room, so a few of many may stay.
+        if gone > count * GONE_SHARE_MAX:
+            self._clear()
+            rows = self._since(0)
         if not rows:
             return
         self._last = rows[-1][0]
@@ -158,6 +167,10 @@ class Vectors:
             self._exact = None
             signs = _signs(found if self._signs is not None else self._bytes)
             self._signs = signs if self._signs is None else np.concatenate([self._signs, signs], axis=1)
+
+    def _since(self, row: int) -> list[tuple[int, int, bytes]]:
+        query = "SELECT row, key, v FROM vector WHERE row > ? ORDER BY row"
+        return self._store.connection.execute(query, (row,)).fetchall()
 
     def _shortlist(self, query: Floats) -> Any:  # noqa: ANN401
         """The rows whose signs differ least from the query's: a scan of 48 bytes a vector instead of 384."""
