@@ -8,12 +8,14 @@ import sqlite3
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from commonplace import asking as asking_module
 from commonplace.errors import EmbedderUnavailable, SettingsInvalid, UsageError
 from commonplace.index import vectors as vectors_module
 from commonplace.index.embedder import Embedder, HttpEmbedder, load
@@ -22,7 +24,7 @@ from commonplace.index.vectors import Vectors, missing
 from commonplace.memory import Memory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -206,6 +208,160 @@ def test_the_worker_embeds_all_and_ends(commonplace: Any, memory: Memory) -> Non
 
     assert json.loads(done.stdout) == {"embedded": 12}
     assert json.loads(commonplace("index", "embed", "--json").stdout) == {"embedded": 0}
+
+
+# --- A service that is not as it should be ------------------------------------------------------------------------
+
+
+class Service:
+    """A real HTTP service that answers as a test wants: `answer` gets the texts and gives the raw response."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+        self.answer: Callable[[list[str]], bytes] = letters
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
+                outer.asked.append(texts)
+                self.wfile.write(outer.answer(texts))
+
+            def log_message(self, *_arguments: object) -> None:
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1/embeddings"
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+
+def response(body: object, length: int | None = None) -> bytes:
+    content = json.dumps(body).encode()
+    return b"HTTP/1.0 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (length or len(content), content)
+
+
+def letters(texts: list[str]) -> bytes:
+    rows = Letters().encode(texts).tolist()
+    return response({"data": [{"index": place, "embedding": row} for place, row in enumerate(rows)]})
+
+
+@pytest.fixture
+def odd_service() -> Iterator[Service]:
+    made = Service()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def use_service(memory: Memory, url: str) -> None:
+    memory.settings._values |= {"embedder.kind": "http", "embedder.url": url}
+
+
+ODD_ANSWERS: dict[str, bytes] = {
+    "fewer vectors": response({"data": []}),
+    "no numbers": response({"data": [{"embedding": None}]}),
+    "empty vectors": response({"data": [{"embedding": []}]}),
+    "words": response({"data": [{"embedding": ["a", "b"]}]}),
+    "not a number": response({"data": [{"embedding": [float("nan")] * 384}]}),
+    "nested": response({"data": [{"embedding": [[1.0], [2.0]]}]}),
+    "no objects": response({"data": [1, 2]}),
+    "a list": response([1, 2]),
+    "a text": response("no"),
+    "something else": response({"error": "no"}),
+    "half an answer": response({"data": []}, length=4000),
+    "no HTTP": b"what?\r\n\r\n",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("kind", ODD_ANSWERS)
+def test_whatever_a_service_answers_words_do_and_nothing_of_it_is_kept(
+    memory: Memory, odd_service: Service, kind: str
+) -> None:
+    odd_service.answer = lambda _texts: ODD_ANSWERS[kind]
+    use_service(memory, odd_service.url)
+    logged(memory, "the kettle rule")
+
+    found = memory.recall("kettle")
+
+    assert found.hits
+    assert "gave no embeddings" in found.notes[0]
+    assert memory.asking().status()[0].vectors == 0
+    with pytest.raises(EmbedderUnavailable):
+        memory.asking().embed_all()
+
+
+def test_vectors_of_different_lengths_are_no_answer(odd_service: Service) -> None:
+    odd_service.answer = lambda _texts: response({"data": [{"embedding": [1.0]}, {"embedding": [1.0, 2.0]}]})
+
+    with pytest.raises(EmbedderUnavailable):
+        HttpEmbedder(odd_service.url, "").encode(["one", "two"])
+
+
+@pytest.mark.parametrize("url", ["localhost:1/v1", "nonsense", "http://[", "http://127.0.0.1:0/"])
+def test_an_address_that_is_none_is_said_and_words_answer(memory: Memory, url: str) -> None:
+    use_service(memory, url)
+    logged(memory, "the kettle rule")
+
+    found = memory.recall("kettle")
+
+    assert found.hits
+    assert "gave no embeddings" in found.notes[0]
+
+
+def test_a_service_that_changes_the_length_of_its_vectors_is_told_of_and_not_mixed_in(
+    memory: Memory, odd_service: Service
+) -> None:
+    use_service(memory, odd_service.url)
+    logged(memory, "the kettle rule")
+    assert "meaning" in memory.recall("kettle").hits[0].why
+
+    odd_service.answer = lambda texts: response({"data": [{"embedding": [1.0, 2.0, 3.0]} for _text in texts]})
+    logged(memory, "the teapot rule")
+    found = memory.recall("kettle")
+
+    assert found.hits
+    assert "vectors of 3 numbers" in found.notes[0]
+    assert memory.asking().status()[0].vectors == 1
+
+
+def test_a_question_is_sent_once(memory: Memory, odd_service: Service) -> None:
+    use_service(memory, odd_service.url)
+    logged(memory, "the kettle rule")
+    memory.recall("kettle")
+    odd_service.asked.clear()
+
+    memory.recall("teapot")
+
+    assert odd_service.asked == [["teapot"]]
+
+
+def test_a_service_that_hangs_is_not_waited_for_and_then_left_alone_for_a_while(
+    own_home: Path, odd_service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [datetime(2026, 1, 1, tzinfo=UTC)]
+    woken = threading.Event()
+
+    def hang(texts: list[str]) -> bytes:
+        woken.wait(60)
+        return letters(texts)
+
+    odd_service.answer = hang
+    monkeypatch.setattr(asking_module, "SERVICE_S_MAX", 0.2)
+    with Memory.open(own_home, clock=lambda: now[0]) as memory:
+        use_service(memory, odd_service.url)
+        logged(memory, "the kettle rule")
+
+        answers = [memory.recall("kettle"), memory.recall("kettle")]
+        asked_while_it_hung = len(odd_service.asked)
+        woken.set()
+        monkeypatch.setattr(asking_module, "SERVICE_S_MAX", 60)
+        now[0] += timedelta(minutes=10)
+        later = memory.recall("kettle")
+
+    assert all(answer.hits and "gave no embeddings" in answer.notes[0] for answer in answers)
+    assert asked_while_it_hung == 1
+    assert "meaning" in later.hits[0].why
 
 
 # --- What is kept open or in memory -------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 # So few new memories are embedded before the answer; more wait for the worker, and answers do not.
 EMBED_NOW_MAX = 8
 EMBED_BATCH = 32
+# A service has so long for all an answer wants of it; one that fails is left alone for a while.
+SERVICE_S_MAX = 2.0
+SERVICE_PAUSE = timedelta(minutes=1)
 LIMIT_MAX = 1000
 LINE_TOKENS_MAX = 60
 NOTHING = "No relevant memories."
@@ -77,6 +81,7 @@ class Asking:
         self._usage = [Usage(home / ".state" / "usage.sqlite") for home in homes]
         self._embedder: Embedder | None = None
         self._reason = ""
+        self._paused_until: datetime | None = None
         self._loading: threading.Thread | None = None
         self._reader = ThreadPoolExecutor(1, "commonplace-reader")
         # One question at a time: SQLite connections and Tantivy readers are shared by the threads of a server.
@@ -102,7 +107,7 @@ class Asking:
             raise UsageError(f"the token bound is {tokens_max}, under 0")
         with self._lock:
             # The model reads the question on another core while this one catches up.
-            reading = self._reader.submit(self._read, query.text) if self._embedder is not None else None
+            reading = self._reader.submit(self._read, query.text) if self._has_model() else None
             indexes = self.caught_up() if as_of is None else self._as_of(self.moment(as_of, end_of_day=True))
             read = self._vector(query.text, indexes, reading)
             uses = self._uses() if as_of is None else _never_used
@@ -201,6 +206,10 @@ class Asking:
 
     # --- Meaning --------------------------------------------------------------------------------------------------
 
+    def _has_model(self) -> bool:
+        """Whether a model of our own is loaded; a service is asked once and in time, see `_of_service`."""
+        return self._embedder is not None and not isinstance(self._embedder, embedders.HttpEmbedder)
+
     def _read(self, text: str) -> Any:  # noqa: ANN401 (a NumPy array)
         embedder = self._embedder
         assert embedder is not None
@@ -216,22 +225,36 @@ class Asking:
         if self._settings["embedder.kind"] == "none" or not any(_has_documents(index) for index in indexes):
             return None
         embedder = self.embedder()
-        if embedder is None:
-            return None
-        try:
-            for index in indexes:
-                index.vectors.use(embedder.name)
-                if 0 < vector_counts.missing(index.store) <= EMBED_NOW_MAX:
-                    index.vectors.embed(embedder, EMBED_NOW_MAX)
-            if not any(vector_counts.any_stored(index.store) for index in indexes):
-                return None
-            if isinstance(embedder, embedders.HttpEmbedder):
-                reading = self._reader.submit(self._read, text)
-                reading.result()  # A service may fail; then words answer, and the reader is told.
-        except EmbedderUnavailable as error:
-            self._reason = str(error)
+        if isinstance(embedder, embedders.HttpEmbedder):
+            return self._of_service(embedder.within(SERVICE_S_MAX), text, indexes)
+        if embedder is None or not _embed_few(embedder, indexes):
             return None
         return (reading or self._reader.submit(self._read, text)).result
+
+    def _of_service(
+        self,
+        service: embedders.HttpEmbedder,
+        text: str,
+        indexes: Sequence[Index],
+    ) -> Callable[[], Any] | None:
+        """The same of a service, which may fail or hang; then words answer, and the reader is told."""
+        if self._is_paused():
+            return None
+        try:
+            vector = service.encode([text[:QUERY_CHARS_MAX]])[0]
+            self._reason = ""
+            if not _embed_few(service, indexes):
+                return None
+            for index in indexes:
+                index.vectors.check_length(len(vector))
+        except EmbedderUnavailable as error:
+            self._reason = str(error)
+            self._paused_until = self._clock() + SERVICE_PAUSE
+            return None
+        return lambda: vector
+
+    def _is_paused(self) -> bool:
+        return self._paused_until is not None and self._clock() < self._paused_until
 
     def embedder(self) -> Embedder | None:
         """The embedder, loaded on first use; while a background load runs, nothing."""
@@ -330,6 +353,16 @@ def _never_used(_ident: str) -> int:
 
 def _has_documents(index: Index) -> bool:
     return bool(index.store.column("SELECT 1 FROM head LIMIT 1"))
+
+
+def _embed_few(embedder: Embedder, indexes: Sequence[Index]) -> bool:
+    """Embed what is missing where that is little; whether there are any vectors then."""
+    for index in indexes:
+        index.vectors.use(embedder.name)
+        if 0 < vector_counts.missing(index.store) <= EMBED_NOW_MAX:
+            with suppress(EmbedderUnavailable):  # A service may be too slow for an answer; the worker has more time.
+                index.vectors.embed(embedder, EMBED_NOW_MAX)
+    return any(vector_counts.any_stored(index.store) for index in indexes)
 
 
 def _worker_lock(home: Path) -> Path:

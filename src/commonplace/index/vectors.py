@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from commonplace.errors import EmbedderUnavailable
 from commonplace.index.document import document
 from commonplace.index.passages import to_embed
 from commonplace.records import from_line
@@ -70,10 +71,23 @@ class Vectors:
             query = f"SELECT key FROM unembedded WHERE key IN ({marks})"  # noqa: S608
             still = {key for (key,) in self._store.connection.execute(query, keys)}
             made = [(key, row) for key, row in zip(owners, rows, strict=True) if key in still]
-            if self._store.state("model", "") == embedder.name:
-                self._store.connection.executemany("INSERT INTO vector (key, v) VALUES (?, ?)", made)
-                self._store.connection.executemany("DELETE FROM unembedded WHERE key = ?", [(key,) for key in still])
+            if self._store.state("model", "") != embedder.name:
+                return 0  # Somebody wants another model: what is made now would be thrown away.
+            if rows:
+                self.check_length(len(rows[0]))
+            self._store.connection.executemany("INSERT INTO vector (key, v) VALUES (?, ?)", made)
+            self._store.connection.executemany("DELETE FROM unembedded WHERE key = ?", [(key,) for key in still])
         return len(waiting)
+
+    def check_length(self, length: int) -> None:
+        """Raise `EmbedderUnavailable` if the vectors here are not of *length* numbers."""
+        row = self._store.connection.execute("SELECT length(v) FROM vector LIMIT 1").fetchone()
+        if row and row[0] != length:
+            raise EmbedderUnavailable(
+                f"the embedder gives vectors of {length} numbers, and the index has some of {row[0]};"
+                " `commonplace index rebuild` makes them anew",
+                "if it is another model, give `embedder.model` its name",
+            )
 
     def use(self, model: str) -> None:
         """Vectors of another model are never mixed in: all are made anew."""
