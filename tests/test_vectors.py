@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
+import shutil
 import sqlite3
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -16,11 +19,14 @@ import numpy as np
 import pytest
 
 from commonplace import asking as asking_module
+from commonplace.asking import _start_worker as really_start_worker
+from commonplace.asking import _worker_lock
 from commonplace.errors import EmbedderUnavailable, SettingsInvalid, UsageError
 from commonplace.index import vectors as vectors_module
 from commonplace.index.embedder import Embedder, HttpEmbedder, load
 from commonplace.index.minilm import MiniLM
 from commonplace.index.vectors import Vectors, missing
+from commonplace.log import rewrite
 from commonplace.memory import Memory
 
 if TYPE_CHECKING:
@@ -362,6 +368,150 @@ def test_a_service_that_hangs_is_not_waited_for_and_then_left_alone_for_a_while(
     assert all(answer.hits and "gave no embeddings" in answer.notes[0] for answer in answers)
     assert asked_while_it_hung == 1
     assert "meaning" in later.hits[0].why
+
+
+# --- The worker ---------------------------------------------------------------------------------------------------
+
+
+def many(memory: Memory, count: int = 40) -> None:
+    memory.append({"repo": "app", "event_type": "error", "lesson": f"kettle rule {n}"} for n in range(count))
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """The workers that answers really started, ended with the test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Recorded(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **more: Any) -> None:
+            super().__init__(*arguments, **more)
+            started.append(self)
+
+    monkeypatch.setattr("commonplace.asking.subprocess.Popen", Recorded)
+    monkeypatch.setattr("commonplace.asking._start_worker", really_start_worker)
+    yield started
+    for worker in started:
+        worker.kill()
+        worker.wait(60)
+
+
+def test_answers_start_one_worker_between_them_and_not_while_one_is_at_it(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [datetime(2026, 1, 1, tzinfo=UTC)]
+    jobs: list[Any] = []
+    monkeypatch.setattr("commonplace.asking._start_worker", jobs.append)
+
+    def ask() -> int:
+        for _process in range(2):
+            with Memory.open(own_home, clock=lambda: now[0]) as memory:
+                for _time in range(3):
+                    memory.recall("kettle")
+        return len(jobs)
+
+    with Memory.open(own_home) as memory:
+        many(memory)
+    at_first = ask()
+    now[0] += timedelta(hours=1)
+    with rewrite.tried(_worker_lock(own_home)) as held:
+        while_one_works = ask()
+    later = ask()
+
+    assert held
+    assert (at_first, while_one_works, later) == (1, 1, 2)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="priorities are another thing there")
+def test_the_worker_has_the_lowest_priority_from_its_start_and_ends(
+    memory: Memory, workers: list[subprocess.Popen[bytes]]
+) -> None:
+    many(memory)
+
+    memory.recall("kettle")
+    (worker,) = workers
+    priority = os.getpriority(os.PRIO_PROCESS, worker.pid)
+
+    assert priority == 19
+    assert worker.wait(120) == 0
+    assert missing(memory.asking().indexes[0].store) == 0
+
+
+def test_the_worker_of_a_repository_uses_the_embedder_of_the_user(
+    tmp_path: Path, own_home: Path, odd_service: Service, workers: list[subprocess.Popen[bytes]]
+) -> None:
+    from conftest import git
+
+    root = tmp_path / "app"
+    (root / ".commonplace").mkdir(parents=True)
+    git("init", "-q", cwd=root)
+    own_home.mkdir()
+    (own_home / "config.toml").write_text(f'[embedder]\nkind = "http"\nurl = "{odd_service.url}"\n')
+    with Memory.open(cwd=root) as memory:
+        many(memory, 12)
+        memory.recall("kettle")
+
+        assert workers[-1].wait(120) == 0
+        assert "meaning" in memory.recall("kettle").hits[0].why
+        assert memory.asking().status()[0].vectors == 12
+        assert memory.asking().status()[0].model.startswith("http:")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="open files cannot be removed there")
+@pytest.mark.parametrize("gone", ["", ".index"])
+def test_the_worker_ends_when_its_home_or_index_is_gone_and_does_not_bring_it_back(
+    own_home: Path, odd_service: Service, workers: list[subprocess.Popen[bytes]], gone: str
+) -> None:
+    def remove(texts: list[str]) -> bytes:
+        if len(texts) > 1:
+            shutil.rmtree(own_home / gone)
+        return letters(texts)
+
+    odd_service.answer = remove
+    with Memory.open(own_home) as memory:
+        use_service(memory, odd_service.url)
+        many(memory, 100)
+        memory.recall("kettle")
+    (worker,) = workers
+
+    assert worker.wait(120) == 0
+    assert [len(texts) for texts in odd_service.asked] == [1, 32]
+    assert not (own_home / gone).exists()
+
+
+def test_two_embedders_at_once_do_not_keep_a_worker_busy_for_ever(memory: Memory) -> None:
+    many(memory)
+    (index,) = memory.asking().caught_up()
+
+    class Overtaken(Letters):
+        def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            index.vectors.use("another")
+            return super().encode(texts)
+
+    memory.asking()._embedder = Overtaken()
+
+    assert memory.asking().embed_all() == 0
+
+
+def test_a_state_folder_that_cannot_be_written_costs_no_answer(memory: Memory) -> None:
+    many(memory)
+    shutil.rmtree(memory.home.state_folder, ignore_errors=True)
+    memory.home.state_folder.write_text("not a folder")
+
+    assert memory.recall("kettle rule 7").hits
+    assert memory.recall("kettle rule 7").hits
+
+
+def test_a_worker_imports_nothing_from_the_home(
+    memory: Memory, workers: list[subprocess.Popen[bytes]], own_home: Path
+) -> None:
+    many(memory)
+    (own_home / "commonplace").mkdir()
+    (own_home / "commonplace" / "__init__.py").write_text("raise SystemExit(7)")
+
+    memory.recall("kettle")
+    (worker,) = workers
+
+    assert worker.wait(120) == 0
 
 
 # --- What is kept open or in memory -------------------------------------------------------------------------------
