@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from commonplace.errors import EmbedderUnavailable, SettingsInvalid
+from commonplace import asking as asking_module
+from commonplace.asking import _start_worker as really_start_worker
+from commonplace.asking import _worker_lock
+from commonplace.errors import EmbedderUnavailable, SettingsInvalid, UsageError
 from commonplace.index import vectors as vectors_module
 from commonplace.index.embedder import Embedder, HttpEmbedder, load
 from commonplace.index.minilm import MiniLM
 from commonplace.index.vectors import Vectors, missing
+from commonplace.log import rewrite
 from commonplace.memory import Memory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -203,3 +214,366 @@ def test_the_worker_embeds_all_and_ends(commonplace: Any, memory: Memory) -> Non
 
     assert json.loads(done.stdout) == {"embedded": 12}
     assert json.loads(commonplace("index", "embed", "--json").stdout) == {"embedded": 0}
+
+
+# --- A service that is not as it should be ------------------------------------------------------------------------
+
+
+class Service:
+    """A real HTTP service that answers as a test wants: `answer` gets the texts and gives the raw response."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+        self.answer: Callable[[list[str]], bytes] = letters
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
+                outer.asked.append(texts)
+                self.wfile.write(outer.answer(texts))
+
+            def log_message(self, *_arguments: object) -> None:
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1/embeddings"
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+
+def response(body: object, length: int | None = None) -> bytes:
+    content = json.dumps(body).encode()
+    return b"HTTP/1.0 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (length or len(content), content)
+
+
+def letters(texts: list[str]) -> bytes:
+    rows = Letters().encode(texts).tolist()
+    return response({"data": [{"index": place, "embedding": row} for place, row in enumerate(rows)]})
+
+
+@pytest.fixture
+def odd_service() -> Iterator[Service]:
+    made = Service()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def use_service(memory: Memory, url: str) -> None:
+    memory.settings._values |= {"embedder.kind": "http", "embedder.url": url}
+
+
+ODD_ANSWERS: dict[str, bytes] = {
+    "fewer vectors": response({"data": []}),
+    "no numbers": response({"data": [{"embedding": None}]}),
+    "empty vectors": response({"data": [{"embedding": []}]}),
+    "words": response({"data": [{"embedding": ["a", "b"]}]}),
+    "not a number": response({"data": [{"embedding": [float("nan")] * 384}]}),
+    "nested": response({"data": [{"embedding": [[1.0], [2.0]]}]}),
+    "no objects": response({"data": [1, 2]}),
+    "a list": response([1, 2]),
+    "a text": response("no"),
+    "something else": response({"error": "no"}),
+    "half an answer": response({"data": []}, length=4000),
+    "no HTTP": b"what?\r\n\r\n",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("kind", ODD_ANSWERS)
+def test_whatever_a_service_answers_words_do_and_nothing_of_it_is_kept(
+    memory: Memory, odd_service: Service, kind: str
+) -> None:
+    odd_service.answer = lambda _texts: ODD_ANSWERS[kind]
+    use_service(memory, odd_service.url)
+    logged(memory, "the kettle rule")
+
+    found = memory.recall("kettle")
+
+    assert found.hits
+    assert "gave no embeddings" in found.notes[0]
+    assert memory.asking().status()[0].vectors == 0
+    with pytest.raises(EmbedderUnavailable):
+        memory.asking().embed_all()
+
+
+def test_vectors_of_different_lengths_are_no_answer(odd_service: Service) -> None:
+    odd_service.answer = lambda _texts: response({"data": [{"embedding": [1.0]}, {"embedding": [1.0, 2.0]}]})
+
+    with pytest.raises(EmbedderUnavailable):
+        HttpEmbedder(odd_service.url, "").encode(["one", "two"])
+
+
+@pytest.mark.parametrize("url", ["localhost:1/v1", "nonsense", "http://[", "http://127.0.0.1:0/"])
+def test_an_address_that_is_none_is_said_and_words_answer(memory: Memory, url: str) -> None:
+    use_service(memory, url)
+    logged(memory, "the kettle rule")
+
+    found = memory.recall("kettle")
+
+    assert found.hits
+    assert "gave no embeddings" in found.notes[0]
+
+
+def test_a_service_that_changes_the_length_of_its_vectors_is_told_of_and_not_mixed_in(
+    memory: Memory, odd_service: Service
+) -> None:
+    use_service(memory, odd_service.url)
+    logged(memory, "the kettle rule")
+    assert "meaning" in memory.recall("kettle").hits[0].why
+
+    odd_service.answer = lambda texts: response({"data": [{"embedding": [1.0, 2.0, 3.0]} for _text in texts]})
+    logged(memory, "the teapot rule")
+    found = memory.recall("kettle")
+
+    assert found.hits
+    assert "vectors of 3 numbers" in found.notes[0]
+    assert memory.asking().status()[0].vectors == 1
+
+
+def test_a_question_is_sent_once(memory: Memory, odd_service: Service) -> None:
+    use_service(memory, odd_service.url)
+    logged(memory, "the kettle rule")
+    memory.recall("kettle")
+    odd_service.asked.clear()
+
+    memory.recall("teapot")
+
+    assert odd_service.asked == [["teapot"]]
+
+
+def test_a_service_that_hangs_is_not_waited_for_and_then_left_alone_for_a_while(
+    own_home: Path, odd_service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [datetime(2026, 1, 1, tzinfo=UTC)]
+    woken = threading.Event()
+
+    def hang(texts: list[str]) -> bytes:
+        woken.wait(60)
+        return letters(texts)
+
+    odd_service.answer = hang
+    monkeypatch.setattr(asking_module, "SERVICE_S_MAX", 0.2)
+    with Memory.open(own_home, clock=lambda: now[0]) as memory:
+        use_service(memory, odd_service.url)
+        logged(memory, "the kettle rule")
+
+        answers = [memory.recall("kettle"), memory.recall("kettle")]
+        asked_while_it_hung = len(odd_service.asked)
+        woken.set()
+        monkeypatch.setattr(asking_module, "SERVICE_S_MAX", 60)
+        now[0] += timedelta(minutes=10)
+        later = memory.recall("kettle")
+
+    assert all(answer.hits and "gave no embeddings" in answer.notes[0] for answer in answers)
+    assert asked_while_it_hung == 1
+    assert "meaning" in later.hits[0].why
+
+
+# --- The worker ---------------------------------------------------------------------------------------------------
+
+
+def many(memory: Memory, count: int = 40) -> None:
+    memory.append({"repo": "app", "event_type": "error", "lesson": f"kettle rule {n}"} for n in range(count))
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """The workers that answers really started, ended with the test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Recorded(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **more: Any) -> None:
+            super().__init__(*arguments, **more)
+            started.append(self)
+
+    monkeypatch.setattr("commonplace.asking.subprocess.Popen", Recorded)
+    monkeypatch.setattr("commonplace.asking._start_worker", really_start_worker)
+    yield started
+    for worker in started:
+        worker.kill()
+        worker.wait(60)
+
+
+def test_answers_start_one_worker_between_them_and_not_while_one_is_at_it(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [datetime(2026, 1, 1, tzinfo=UTC)]
+    jobs: list[Any] = []
+    monkeypatch.setattr("commonplace.asking._start_worker", jobs.append)
+
+    def ask() -> int:
+        for _process in range(2):
+            with Memory.open(own_home, clock=lambda: now[0]) as memory:
+                for _time in range(3):
+                    memory.recall("kettle")
+        return len(jobs)
+
+    with Memory.open(own_home) as memory:
+        many(memory)
+    at_first = ask()
+    now[0] += timedelta(hours=1)
+    with rewrite.tried(_worker_lock(own_home)) as held:
+        while_one_works = ask()
+    later = ask()
+
+    assert held
+    assert (at_first, while_one_works, later) == (1, 1, 2)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="priorities are another thing there")
+def test_the_worker_has_the_lowest_priority_from_its_start_and_ends(
+    memory: Memory, workers: list[subprocess.Popen[bytes]]
+) -> None:
+    many(memory)
+
+    memory.recall("kettle")
+    (worker,) = workers
+    priority = os.getpriority(os.PRIO_PROCESS, worker.pid)
+
+    assert priority == 19
+    assert worker.wait(120) == 0
+    assert missing(memory.asking().indexes[0].store) == 0
+
+
+def test_the_worker_of_a_repository_uses_the_embedder_of_the_user(
+    tmp_path: Path, own_home: Path, odd_service: Service, workers: list[subprocess.Popen[bytes]]
+) -> None:
+    from conftest import git
+
+    root = tmp_path / "app"
+    (root / ".commonplace").mkdir(parents=True)
+    git("init", "-q", cwd=root)
+    own_home.mkdir()
+    (own_home / "config.toml").write_text(f'[embedder]\nkind = "http"\nurl = "{odd_service.url}"\n')
+    with Memory.open(cwd=root) as memory:
+        many(memory, 12)
+        memory.recall("kettle")
+
+        assert workers[-1].wait(120) == 0
+        assert "meaning" in memory.recall("kettle").hits[0].why
+        assert memory.asking().status()[0].vectors == 12
+        assert memory.asking().status()[0].model.startswith("http:")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="open files cannot be removed there")
+@pytest.mark.parametrize("gone", ["", ".index"])
+def test_the_worker_ends_when_its_home_or_index_is_gone_and_does_not_bring_it_back(
+    own_home: Path, odd_service: Service, workers: list[subprocess.Popen[bytes]], gone: str
+) -> None:
+    def remove(texts: list[str]) -> bytes:
+        if len(texts) > 1:
+            shutil.rmtree(own_home / gone)
+        return letters(texts)
+
+    odd_service.answer = remove
+    with Memory.open(own_home) as memory:
+        use_service(memory, odd_service.url)
+        many(memory, 100)
+        memory.recall("kettle")
+    (worker,) = workers
+
+    assert worker.wait(120) == 0
+    assert [len(texts) for texts in odd_service.asked] == [1, 32]
+    assert not (own_home / gone).exists()
+
+
+def test_two_embedders_at_once_do_not_keep_a_worker_busy_for_ever(memory: Memory) -> None:
+    many(memory)
+    (index,) = memory.asking().caught_up()
+
+    class Overtaken(Letters):
+        def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            index.vectors.use("another")
+            return super().encode(texts)
+
+    memory.asking()._embedder = Overtaken()
+
+    assert memory.asking().embed_all() == 0
+
+
+def test_a_state_folder_that_cannot_be_written_costs_no_answer(memory: Memory) -> None:
+    many(memory)
+    shutil.rmtree(memory.home.state_folder, ignore_errors=True)
+    memory.home.state_folder.write_text("not a folder")
+
+    assert memory.recall("kettle rule 7").hits
+    assert memory.recall("kettle rule 7").hits
+
+
+def test_a_worker_imports_nothing_from_the_home(
+    memory: Memory, workers: list[subprocess.Popen[bytes]], own_home: Path
+) -> None:
+    many(memory)
+    (own_home / "commonplace").mkdir()
+    (own_home / "commonplace" / "__init__.py").write_text("raise SystemExit(7)")
+
+    memory.recall("kettle")
+    (worker,) = workers
+
+    assert worker.wait(120) == 0
+
+
+# --- What is kept open or in memory -------------------------------------------------------------------------------
+
+
+def test_what_was_removed_is_not_kept_in_memory(memory: Memory) -> None:
+    wanted = Letters().encode(["kettle"])[0]
+    memory.asking()._embedder = Letters()
+    for number in range(5):
+        memory.notes("a").write("kettle.md", f"# Kettle\n\nkettle rule {number}")
+        memory.asking().embed_all()
+        (index,) = memory.asking().indexes
+
+        assert len(index.vectors.nearest(wanted, 10)) == 1
+        assert len(index.vectors._keys) == 1
+
+    (memory.home.path / "agents" / "a" / "kettle.md").unlink()
+    (index,) = memory.asking().caught_up()
+    assert index.vectors.nearest(wanted, 10) == {}
+
+
+def test_looking_at_a_record_leaves_no_connection_open(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def recorded(*arguments: Any, **more: Any) -> sqlite3.Connection:
+        opened.append(connect(*arguments, **more))
+        return opened[-1]
+
+    ident = logged(memory, "the kettle rule")
+    memory.recall("kettle")
+    memory.close()
+    monkeypatch.setattr("commonplace.usage.sqlite3.connect", recorded)
+
+    described = memory.describe(ident)
+    memory.erase(ident)
+
+    assert described["usage_count"] == 1
+    assert len(opened) >= 2
+    for connection in opened:
+        with pytest.raises(sqlite3.ProgrammingError):
+            connection.execute("SELECT 1")
+
+
+def test_threads_that_ask_first_share_what_answers(own_home: Path) -> None:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            for _attempt in range(20):
+                with Memory.open(own_home) as memory:
+                    together = threading.Barrier(8)
+                    asked = [threads.submit(lambda: (together.wait(), memory.asking())[1]) for _thread in range(8)]  # noqa: B023
+                    assert len({id(future.result()) for future in asked}) == 1
+    finally:
+        sys.setswitchinterval(interval)
+
+
+@pytest.mark.parametrize("age", ["99999999d", "99999999999y", "9" * 5000 + "d"])
+def test_an_age_beyond_the_calendar_is_a_mistake_that_is_told(memory: Memory, age: str) -> None:
+    logged(memory, "the kettle rule")
+
+    for narrowing in ({"since": age}, {"as_of": age}):
+        with pytest.raises(UsageError, match="age"):
+            memory.recall("kettle", **narrowing)  # type: ignore[arg-type]

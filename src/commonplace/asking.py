@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.compose.answer import answer, line
 from commonplace.compose.tokens import cut
-from commonplace.errors import EmbedderUnavailable, UsageError
+from commonplace.errors import CommonplaceError, EmbedderUnavailable, UsageError
 from commonplace.index import embedder as embedders
 from commonplace.index import vectors as vector_counts
 from commonplace.index.index import Index
@@ -25,12 +28,11 @@ from commonplace.recall.overview import counted, explained, latest
 from commonplace.recall.priors import Weights
 from commonplace.recall.search import QUERY_CHARS_MAX, Fusion, search
 from commonplace.records import to_utc
+from commonplace.settings import SETTINGS
 from commonplace.usage import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-    from datetime import datetime
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from commonplace.index.embedder import Embedder
     from commonplace.index.index import Status
@@ -39,6 +41,12 @@ if TYPE_CHECKING:
 # So few new memories are embedded before the answer; more wait for the worker, and answers do not.
 EMBED_NOW_MAX = 8
 EMBED_BATCH = 32
+# A service has so long for all an answer wants of it; one that fails is left alone for a while.
+SERVICE_S_MAX = 2.0
+SERVICE_PAUSE = timedelta(minutes=1)
+# A worker that could not do its work is not started again by every answer.
+WORKER_PAUSE_S = 30.0
+LOWEST_PRIORITY = 19
 LIMIT_MAX = 1000
 LINE_TOKENS_MAX = 60
 NOTHING = "No relevant memories."
@@ -64,12 +72,11 @@ class Asking:
     def __init__(
         self,
         homes: Sequence[Path],
-        settings: Settings,
+        settings: Settings | Mapping[str, Any],
         *,
         clock: Callable[[], datetime],
         one_shot: bool = False,
     ) -> None:
-        self._homes = list(homes)
         self._settings = settings
         self._clock = clock
         self._one_shot = one_shot  # A process that asks once wants its model early rather than fast.
@@ -77,6 +84,7 @@ class Asking:
         self._usage = [Usage(home / ".state" / "usage.sqlite") for home in homes]
         self._embedder: Embedder | None = None
         self._reason = ""
+        self._paused_until: datetime | None = None
         self._loading: threading.Thread | None = None
         self._reader = ThreadPoolExecutor(1, "commonplace-reader")
         # One question at a time: SQLite connections and Tantivy readers are shared by the threads of a server.
@@ -102,7 +110,7 @@ class Asking:
             raise UsageError(f"the token bound is {tokens_max}, under 0")
         with self._lock:
             # The model reads the question on another core while this one catches up.
-            reading = self._reader.submit(self._read, query.text) if self._embedder is not None else None
+            reading = self._reader.submit(self._read, query.text) if self._has_model() else None
             indexes = self.caught_up() if as_of is None else self._as_of(self.moment(as_of, end_of_day=True))
             read = self._vector(query.text, indexes, reading)
             uses = self._uses() if as_of is None else _never_used
@@ -146,7 +154,10 @@ class Asking:
     def moment(self, text: str, *, end_of_day: bool = False) -> str:
         """A date, a time or an age (`7d`, `12h`) as a timestamp; a date is its whole day."""
         if ago := _AGO.fullmatch(text.strip()):
-            return to_utc(self._clock() - timedelta(days=int(ago[1]) * _AGO_DAYS[ago[2].lower()]))
+            try:
+                return to_utc(self._clock() - timedelta(days=int(ago[1]) * _AGO_DAYS[ago[2].lower()]))
+            except (OverflowError, ValueError):
+                raise UsageError("the age goes back to before the year 1", "give a date such as 2026-01-31") from None
         try:
             moment = to_utc(text.strip())
         except ValueError as error:
@@ -190,6 +201,10 @@ class Asking:
 
     # --- Meaning --------------------------------------------------------------------------------------------------
 
+    def _has_model(self) -> bool:
+        """Whether a model of our own is loaded; a service is asked once and in time, see `_of_service`."""
+        return self._embedder is not None and not isinstance(self._embedder, embedders.HttpEmbedder)
+
     def _read(self, text: str) -> Any:  # noqa: ANN401 (a NumPy array)
         embedder = self._embedder
         assert embedder is not None
@@ -205,22 +220,36 @@ class Asking:
         if self._settings["embedder.kind"] == "none" or not any(_has_documents(index) for index in indexes):
             return None
         embedder = self.embedder()
-        if embedder is None:
-            return None
-        try:
-            for index in indexes:
-                index.vectors.use(embedder.name)
-                if 0 < vector_counts.missing(index.store) <= EMBED_NOW_MAX:
-                    index.vectors.embed(embedder, EMBED_NOW_MAX)
-            if not any(vector_counts.any_stored(index.store) for index in indexes):
-                return None
-            if isinstance(embedder, embedders.HttpEmbedder):
-                reading = self._reader.submit(self._read, text)
-                reading.result()  # A service may fail; then words answer, and the reader is told.
-        except EmbedderUnavailable as error:
-            self._reason = str(error)
+        if isinstance(embedder, embedders.HttpEmbedder):
+            return self._of_service(embedder.within(SERVICE_S_MAX), text, indexes)
+        if embedder is None or not _embed_few(embedder, indexes):
             return None
         return (reading or self._reader.submit(self._read, text)).result
+
+    def _of_service(
+        self,
+        service: embedders.HttpEmbedder,
+        text: str,
+        indexes: Sequence[Index],
+    ) -> Callable[[], Any] | None:
+        """The same of a service, which may fail or hang; then words answer, and the reader is told."""
+        if self._is_paused():
+            return None
+        try:
+            vector = service.encode([text[:QUERY_CHARS_MAX]])[0]
+            self._reason = ""
+            if not _embed_few(service, indexes):
+                return None
+            for index in indexes:
+                index.vectors.check_length(len(vector))
+        except EmbedderUnavailable as error:
+            self._reason = str(error)
+            self._paused_until = self._clock() + SERVICE_PAUSE
+            return None
+        return lambda: vector
+
+    def _is_paused(self) -> bool:
+        return self._paused_until is not None and self._clock() < self._paused_until
 
     def embedder(self) -> Embedder | None:
         """The embedder, loaded on first use; while a background load runs, nothing."""
@@ -249,34 +278,45 @@ class Asking:
 
     def embed_all(self, progress: Callable[[int], None] = lambda _done: None) -> int:
         """Give every memory its vectors; returns how many got theirs."""
+        return sum(self._embed(index, progress) for index in self.caught_up())
+
+    def _embed(self, index: Index, progress: Callable[[int], None] = lambda _done: None) -> int:
         embedder = self.embedder()
         if embedder is None:
             raise EmbedderUnavailable(self._reason or "the embedder is still loading", "see `commonplace index status`")
         done = 0
-        for index in self.caught_up():
-            while some := index.vectors.embed(embedder, EMBED_BATCH):
-                done += some
-                progress(some)
+        # An index that was removed or replaced needs no more vectors; whoever opens the new one sees to those.
+        while index.store.is_current() and (some := index.vectors.embed(embedder, EMBED_BATCH)):
+            done += some
+            progress(some)
         return done
 
     def embed_alone(self) -> int | None:
         """What the worker does: embed all that is missing, unless another process is at it (then `None`)."""
-        if os.name == "posix":
-            os.nice(19)
-        with rewrite.tried(_worker_lock(self._homes[0])) as mine:
-            return self.embed_all() if mine else None
+        done, busy = 0, False
+        for index in self.caught_up():
+            if index.folder is None:
+                continue  # Nothing can be kept there, or there is no home.
+            with rewrite.tried(_worker_lock(index.home)) as mine:
+                if mine:
+                    done += self._embed(index)
+                busy = busy or not mine
+        return None if busy and not done else done
 
     def _wake_worker(self) -> None:
-        """Start a process that embeds what is missing and ends, where much is and none is at it."""
-        if not self._settings["embedder.background"] or self._embedder is None:
+        """Start a process that embeds what is missing and ends, where something is and none is at it."""
+        if not self._settings["embedder.background"] or self._embedder is None or self._is_paused():
             return
-        for index in self.indexes:
-            if index.folder is None or vector_counts.missing(index.store) <= EMBED_NOW_MAX:
-                continue
-            with rewrite.tried(_worker_lock(index.home)) as free:
-                pass
-            if free:
-                _start_worker(index.home)
+        now_s = self._clock().timestamp()
+        homes = [
+            str(index.home.absolute())
+            for index in self.indexes
+            if index.folder is not None and vector_counts.missing(index.store) and _is_due(index.home, now_s)
+        ]
+        if homes:
+            # The worker is told the settings: those that hold here may come from another home than its own.
+            settings = {name: self._settings[name] for name in SETTINGS if name.startswith("embedder.")}
+            _start_worker({"homes": homes, "settings": settings})
 
     # --- What there is to say -------------------------------------------------------------------------------------
 
@@ -321,17 +361,69 @@ def _has_documents(index: Index) -> bool:
     return bool(index.store.column("SELECT 1 FROM head LIMIT 1"))
 
 
+def _embed_few(embedder: Embedder, indexes: Sequence[Index]) -> bool:
+    """Embed what is missing where that is little; whether there are any vectors then."""
+    for index in indexes:
+        index.vectors.use(embedder.name)
+        if 0 < vector_counts.missing(index.store) <= EMBED_NOW_MAX:
+            with suppress(EmbedderUnavailable):  # A service may be too slow for an answer; the worker has more time.
+                index.vectors.embed(embedder, EMBED_NOW_MAX)
+    return any(vector_counts.any_stored(index.store) for index in indexes)
+
+
+# --- The worker ---------------------------------------------------------------------------------------------------
+
+
+def work() -> None:
+    """The worker: embed what the job on stdin names, and end. Whatever goes wrong ends it too."""
+    with suppress(OSError):  # Linux may weigh sessions against each other first, and then what is within one.
+        Path("/proc/self/autogroup").write_text(str(LOWEST_PRIORITY), "ascii")
+    job = json.load(sys.stdin)
+    homes = [Path(home) for home in job["homes"]]
+    Asking(homes, job["settings"], clock=lambda: datetime.now(UTC)).embed_alone()
+
+
 def _worker_lock(home: Path) -> Path:
     return home / ".state" / "embed.lock"
 
 
-def _start_worker(home: Path) -> None:
-    """A worker of its own session, at the lowest priority: it must not slow down whoever asked."""
-    command = [sys.executable, "-m", "commonplace", "index", "embed", "--home", str(home)]
-    flags: dict[str, Any] = {"start_new_session": True} if os.name == "posix" else {"creationflags": 0x00000208}
+def _is_due(home: Path, now_s: float) -> bool:
+    """Whether a worker should be started for *home*: none was in the last while, by anybody, and none is at it."""
+    started = home / ".state" / "embed.started"
+
+    def lately() -> bool:
+        return started.exists() and abs(now_s - started.stat().st_mtime) < WORKER_PAUSE_S
+
+    with suppress(OSError, CommonplaceError):  # A home whose `.state` cannot be written does without.
+        if lately():
+            return False
+        with rewrite.tried(_worker_lock(home)) as free:
+            if free and not lately():
+                started.touch(mode=0o600)
+                os.utime(started, (now_s, now_s))
+                return True
+    return False
+
+
+def _start_worker(job: dict[str, Any]) -> None:
+    """A worker of its own session, at the lowest priority from its start: it must not slow down whoever asked."""
+    # Without `-P`, a file in the working folder could pass for a module.
+    command = [sys.executable, "-P", "-c", "from commonplace.asking import work; work()"]
+    flags: dict[str, Any] = {"start_new_session": True} if os.name == "posix" else {"creationflags": 0x00000248}
     try:
-        subprocess.Popen(  # noqa: S603 (our own command)
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=home, **flags
+        worker = subprocess.Popen(  # noqa: S603 (our own command)
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=job["homes"][0],
+            **flags,
         )
+        if os.name == "posix":
+            os.setpriority(os.PRIO_PROCESS, worker.pid, LOWEST_PRIORITY)
+        threading.Thread(target=worker.wait, daemon=True).start()  # It leaves no zombie.
+        assert worker.stdin is not None
+        with worker.stdin:
+            worker.stdin.write(json.dumps(job).encode())
     except OSError:
-        return  # The next answer tries again; vectors are never needed for one.
+        return  # A later answer tries again; vectors are never needed for one.

@@ -9,6 +9,8 @@ in a few milliseconds because it loads none of that.
 from __future__ import annotations
 
 import os
+import threading
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -84,6 +86,7 @@ class Memory:
         self._token = token
         self._logs = [Logs(home.log_folder, fsync=self.settings["fsync"]) for home in found]
         self._asked: Asking | None = None
+        self._making = threading.Lock()
 
     @classmethod
     def open(
@@ -177,7 +180,8 @@ class Memory:
 
         _book, whole = self._resolved(ident)
         for book, logs in enumerate(self._logs):
-            self._usage(book).forget(logs.view().closure({whole}))
+            with closing(self._usage(book)) as usage:
+                usage.forget(logs.view().closure({whole}))
         return erase([(home.path, logs) for home, logs in zip(self.homes, self._logs, strict=True)], whole)
 
     # --- Reading --------------------------------------------------------------------------------------------------
@@ -203,7 +207,8 @@ class Memory:
         if rate is not None:
             described["success_rate"] = str(rate)
         described["feedback"] = view.feedback(record.id)
-        described["usage_count"], described["last_used"] = self._usage(book).of(record.id)
+        with closing(self._usage(book)) as usage:
+            described["usage_count"], described["last_used"] = usage.of(record.id)
         described["home"] = str(self.homes[book].path)
         return described
 
@@ -306,7 +311,9 @@ class Memory:
             from commonplace.asking import Asking
 
             paths = [home.path for home in self.homes]
-            self._asked = Asking(paths, self.settings, clock=self._clock, one_shot=one_shot)
+            with self._making:  # Two threads of a server may be the first.
+                if self._asked is None:
+                    self._asked = Asking(paths, self.settings, clock=self._clock, one_shot=one_shot)
         return self._asked
 
     def _question(  # noqa: PLR0913 (what may narrow a question)

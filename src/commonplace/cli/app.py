@@ -203,7 +203,9 @@ def index_rebuild(
 
 @index_app.command("embed")
 def index_embed(*, home: Home = None, as_json: Json = False) -> None:
-    """Give every memory its vectors and end; a recall starts this when many are missing, once a home."""
+    """Give every memory its vectors and end; a recall has this done when many are missing, once a home."""
+    if os.name == "posix":
+        os.nice(19)  # It takes a while, and other work goes first.
     with Memory.open(home) as memory:
         done = memory.asking().embed_alone()
     render.embedded(done, as_json=as_json)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from commonplace.errors import EmbedderUnavailable
 from commonplace.index.document import document
 from commonplace.index.passages import to_embed
 from commonplace.records import from_line
@@ -25,6 +26,7 @@ SHORTLIST = 400
 SCALE = 127.0
 SCAN_ROWS = 32_768
 SAMPLE = 60_000
+GONE_SHARE_MAX = 0.1
 
 
 class Vectors:
@@ -33,6 +35,10 @@ class Vectors:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._model = ""
+        self._seen = (-1, -1)
+        self._clear()
+
+    def _clear(self) -> None:
         self._last = 0
         self._keys: Any = None
         self._bytes: Any = None
@@ -65,10 +71,23 @@ class Vectors:
             query = f"SELECT key FROM unembedded WHERE key IN ({marks})"  # noqa: S608
             still = {key for (key,) in self._store.connection.execute(query, keys)}
             made = [(key, row) for key, row in zip(owners, rows, strict=True) if key in still]
-            if self._store.state("model", "") == embedder.name:
-                self._store.connection.executemany("INSERT INTO vector (key, v) VALUES (?, ?)", made)
-                self._store.connection.executemany("DELETE FROM unembedded WHERE key = ?", [(key,) for key in still])
+            if self._store.state("model", "") != embedder.name:
+                return 0  # Somebody wants another model: what is made now would be thrown away.
+            if rows:
+                self.check_length(len(rows[0]))
+            self._store.connection.executemany("INSERT INTO vector (key, v) VALUES (?, ?)", made)
+            self._store.connection.executemany("DELETE FROM unembedded WHERE key = ?", [(key,) for key in still])
         return len(waiting)
+
+    def check_length(self, length: int) -> None:
+        """Raise `EmbedderUnavailable` if the vectors here are not of *length* numbers."""
+        row = self._store.connection.execute("SELECT length(v) FROM vector LIMIT 1").fetchone()
+        if row and row[0] != length:
+            raise EmbedderUnavailable(
+                f"the embedder gives vectors of {length} numbers, and the index has some of {row[0]};"
+                " `commonplace index rebuild` makes them anew",
+                "if it is another model, give `embedder.model` its name",
+            )
 
     def use(self, model: str) -> None:
         """Vectors of another model are never mixed in: all are made anew."""
@@ -132,19 +151,23 @@ class Vectors:
         """Take over what was embedded since, here or by another process."""
         import numpy as np  # noqa: PLC0415
 
+        connection = self._store.connection
+        (version,) = connection.execute("PRAGMA data_version").fetchone()
+        seen = (version, connection.total_changes)  # What others changed, and what we did.
+        if seen == self._seen:
+            return
+        self._seen = seen
         model = str(self._store.state("model", ""))
         if model != self._model:
-            self._model, self._last, self._keys, self._bytes, self._signs, self._exact = (
-                model,
-                0,
-                None,
-                None,
-                None,
-                None,
-            )
-        rows = self._store.connection.execute(
-            "SELECT row, key, v FROM vector WHERE row > ? ORDER BY row", (self._last,)
-        ).fetchall()
+            self._clear()
+            self._model = model
+        rows = self._since(self._last)
+        (count,) = connection.execute("SELECT count(*) FROM vector").fetchone()
+        gone = len(rows) - count + (0 if self._keys is None else len(self._keys))
+        # What is gone does no harm but takes room, so a few of many may stay.
+        if gone > count * GONE_SHARE_MAX:
+            self._clear()
+            rows = self._since(0)
         if not rows:
             return
         self._last = rows[-1][0]
@@ -158,6 +181,10 @@ class Vectors:
             self._exact = None
             signs = _signs(found if self._signs is not None else self._bytes)
             self._signs = signs if self._signs is None else np.concatenate([self._signs, signs], axis=1)
+
+    def _since(self, row: int) -> list[tuple[int, int, bytes]]:
+        query = "SELECT row, key, v FROM vector WHERE row > ? ORDER BY row"
+        return self._store.connection.execute(query, (row,)).fetchall()
 
     def _shortlist(self, query: Floats) -> Any:  # noqa: ANN401
         """The rows whose signs differ least from the query's: a scan of 48 bytes a vector instead of 384."""
