@@ -27,6 +27,7 @@ SCALE = 127.0
 SCAN_ROWS = 32_768
 SAMPLE = 60_000
 GONE_SHARE_MAX = 0.1
+COUNTED_FROM = 1000
 
 
 class Vectors:
@@ -40,6 +41,9 @@ class Vectors:
 
     def _clear(self) -> None:
         self._last = 0
+        self._size = 0
+        self._counted = 0
+        # Each with room to grow, so that one more vector does not mean copying all of them.
         self._keys: Any = None
         self._bytes: Any = None
         self._signs: Any = None
@@ -109,10 +113,10 @@ class Vectors:
         import numpy as np  # noqa: PLC0415 (large; loaded with the first vector)
 
         self._load()
-        if self._keys is None or not len(self._keys):
+        if not self._size:
             return {}
         if self._exact is not None:
-            similar = self._exact @ query
+            similar = self._exact[: self._size] @ query
             rows = _top(similar, min(2 * limit, len(similar)))
             scores = similar[rows]
         else:
@@ -162,25 +166,29 @@ class Vectors:
             self._clear()
             self._model = model
         rows = self._since(self._last)
-        (count,) = connection.execute("SELECT count(*) FROM vector").fetchone()
-        gone = len(rows) - count + (0 if self._keys is None else len(self._keys))
-        # What is gone does no harm but takes room, so a few of many may stay.
-        if gone > count * GONE_SHARE_MAX:
-            self._clear()
-            rows = self._since(0)
+        # What is gone does no harm but takes room, so a few of many may stay; and counting them takes time.
+        if self._size + len(rows) > self._counted * (1 + GONE_SHARE_MAX) or self._size < COUNTED_FROM:
+            (count,) = connection.execute("SELECT count(*) FROM vector").fetchone()
+            if len(rows) + self._size - count > count * GONE_SHARE_MAX:
+                self._clear()
+                self._model = model
+                rows = self._since(0)
+            self._counted = count
         if not rows:
             return
         self._last = rows[-1][0]
         keys = np.array([key for _row, key, _v in rows], np.int64)
         found = np.frombuffer(b"".join(raw for _row, _key, raw in rows), np.int8).reshape(len(rows), -1)
-        self._keys = keys if self._keys is None else np.concatenate([self._keys, keys])
-        self._bytes = found if self._bytes is None else np.concatenate([self._bytes, found])
-        if len(self._keys) <= EXACT_MAX:
-            self._exact = self._bytes.astype(np.float32) / np.float32(SCALE)
+        size = self._size
+        self._keys = _grown(self._keys, size, keys)
+        self._bytes = _grown(self._bytes, size, found)
+        self._size += len(rows)
+        if self._size <= EXACT_MAX:
+            self._exact = _grown(self._exact, size, found.astype(np.float32) / np.float32(SCALE))
         else:
             self._exact = None
-            signs = _signs(found if self._signs is not None else self._bytes)
-            self._signs = signs if self._signs is None else np.concatenate([self._signs, signs], axis=1)
+            fresh = found if self._signs is not None else self._bytes[: self._size]
+            self._signs = _grown(self._signs, size if self._signs is not None else 0, _signs(fresh).T)
 
     def _since(self, row: int) -> list[tuple[int, int, bytes]]:
         query = "SELECT row, key, v FROM vector WHERE row > ? ORDER BY row"
@@ -191,14 +199,14 @@ class Vectors:
         import numpy as np  # noqa: PLC0415
 
         wanted = _signs(query.reshape(1, -1))[:, 0]
-        count = self._signs.shape[1]
+        count = self._size
         distance = np.zeros(count, np.uint16)
         differing, bits = np.empty(SCAN_ROWS, np.uint64), np.empty(SCAN_ROWS, np.uint8)
         for start in range(0, count, SCAN_ROWS):  # So many rows at a time stay in the processor's cache.
             part = distance[start : start + SCAN_ROWS]
             xor, ones = differing[: len(part)], bits[: len(part)]
-            for word, column in zip(wanted, self._signs, strict=True):
-                np.bitwise_xor(column[start : start + SCAN_ROWS], word, out=xor)
+            for word, column in zip(wanted, self._signs.T, strict=True):
+                np.bitwise_xor(column[start : start + len(part)], word, out=xor)
                 np.bitwise_count(xor, out=ones)
                 np.add(part, ones, out=part)
         # How near is near enough is read off a sample: exactly how many are compared does not matter.
@@ -206,6 +214,20 @@ class Vectors:
         sample = distance[::step]
         place = min(SHORTLIST // step, len(sample) - 1)
         return np.flatnonzero(distance <= np.partition(sample, place)[place])[: 4 * SHORTLIST]
+
+
+def _grown(held: Any, size: int, more: Any) -> Any:  # noqa: ANN401
+    """*held*, of which *size* rows are used, with the rows of *more* behind them; column by column in memory."""
+    import numpy as np  # noqa: PLC0415
+
+    if held is None or size + len(more) > len(held):
+        room = (int(1.3 * (size + len(more))) + 1024, *more.shape[1:])
+        roomy = np.empty(room, more.dtype, order="F" if more.dtype == np.uint64 else "C")
+        if held is not None:
+            roomy[:size] = held[:size]
+        held = roomy
+    held[size : size + len(more)] = more
+    return held
 
 
 def _to_bytes(vectors: Floats) -> list[bytes]:
