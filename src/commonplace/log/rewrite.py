@@ -66,6 +66,8 @@ def remove_index(home: Path, wanted: Callable[[], bool] = lambda: True) -> None:
     It goes out of the way in one step, so that those who have it open keep it whole and nobody opens half of it.
     """
     folder = home / ".index"
+    if not any(home.glob(f"{folder.name}*")):
+        return  # Nor is a lock left where there was nothing to remove.
     with held(index_lock(home)):
         if wanted():
             try:
