@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from commonplace.index import store as store_module
 from commonplace.index import text as text_module
 from commonplace.index.index import TABLES, Index
+from commonplace.log import rewrite
 from commonplace.memory import Memory
 
 
@@ -245,3 +248,407 @@ def test_status_says_what_there_is(commonplace: Any, memory: Memory) -> None:
 
     assert told["indexes"][0]["records"] == 1
     assert "off" in told["embedder"]
+
+
+# --- What was once indexed and is no more ---------------------------------------------------------------------------
+
+
+def line(ident: str, lesson: str, day: int = 1, **more: Any) -> str:
+    fields = {
+        "id": ident, "kind": "lesson", "timestamp": f"2026-01-{day:02}T00:00:00Z", "agent_id": "a", "repo": "app",
+        "event_type": "error", "lesson": lesson,
+    }  # fmt: skip
+    return json.dumps(fields | more) + "\n"
+
+
+def write_log(home: Path, *lines: str, repo: str = "app") -> Path:
+    path = home / "log" / f"{repo}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(lines))
+    return path
+
+
+def matched(index: Index, *wanted: str, repos: list[str] | None = None, limit: int = 10) -> list[str]:
+    """The ids the text engine alone proposes, best first."""
+    weights = dict.fromkeys(wanted, 1.0)
+    found = index.text.match(weights, index.text.statistics(weights), repos=repos, kinds=None, limit=limit)
+    rows = index.store.rows(key for key, _score in found)
+    return [rows[key].id if key in rows else f"ghost {key}" for key, _score in found]
+
+
+def caught_up(index: Index, *, committed: bool = True) -> Index:
+    index.catch_up()
+    if committed:
+        index.text.commit_if_due(at_once=True)
+        index.text.refresh()
+    return index
+
+
+@pytest.fixture
+def index(own_home: Path) -> Iterator[Index]:
+    made = Index(own_home)
+    yield made
+    made.close()
+
+
+def test_what_was_replaced_leaves_the_text_index(index: Index, own_home: Path) -> None:
+    for round_ in range(4):
+        write_log(own_home, *(line(f"l{n}", f"deploy attempt {round_} {n}") for n in range(10)), line("gone", "deploy"))
+        caught_up(index)
+    write_log(own_home, *(line(f"l{n}", f"deploy attempt last {n}") for n in range(10)))
+    caught_up(index)
+    fresh = caught_up(Index(own_home, in_memory=True))
+
+    assert sorted(matched(index, "deploy", limit=10)) == [f"l{n}" for n in range(10)]
+    told, anew = index.text.statistics(["deploy"]), fresh.text.statistics(["deploy"])
+    assert (told.documents, told.average_terms) == (anew.documents, anew.average_terms)
+
+
+def test_what_is_not_deleted_yet_takes_no_place_in_the_answer(index: Index, own_home: Path) -> None:
+    write_log(own_home, *(line(f"old{n}", "deploy deploy deploy") for n in range(10)), line("kept", "deploy it"))
+    caught_up(index)
+    write_log(own_home, line("kept", "deploy it"))
+    caught_up(index, committed=False)
+
+    assert matched(index, "deploy", limit=1) == ["kept"]
+    assert index.text.statistics(["deploy"]).documents == 1
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_line_that_is_current_again_is_found_again(index: Index, own_home: Path, *, committed: bool) -> None:
+    write_log(own_home, line("one", "about quokkas"))
+    caught_up(index)
+    write_log(own_home, line("one", "about quokkas"), line("one", "about wombats"))
+    caught_up(index, committed=committed)
+    assert matched(index, "quokka") == []
+
+    write_log(own_home, line("one", "about quokkas"))
+    caught_up(index, committed=committed)
+
+    assert matched(index, "quokka") == ["one"]
+    assert matched(index, "wombat") == []
+
+
+def test_a_record_that_comes_back_to_what_it_said_is_found_by_it(index: Index, own_home: Path) -> None:
+    path = write_log(own_home, line("one", "about quokkas"), line("one", "about wombats"))
+    caught_up(index)
+    with path.open("a") as stream:
+        stream.write(line("one", "about quokkas"))
+    caught_up(index)
+
+    assert matched(index, "quokka") == ["one"]
+    assert matched(index, "wombat") == []
+
+
+@pytest.mark.parametrize("removed", ["app", "other"])
+def test_an_id_in_two_logs_outlives_either(index: Index, own_home: Path, removed: str) -> None:
+    write_log(own_home, line("one", "about quokkas", day=1))
+    write_log(own_home, line("one", "about quokkas there", day=2), repo="other")
+    caught_up(index)
+
+    (own_home / "log" / f"{removed}.jsonl").unlink()
+    caught_up(index)
+
+    assert matched(index, "quokka") == ["one"]
+
+
+def test_a_line_that_stands_twice_is_one_document_with_one_key(index: Index, own_home: Path) -> None:
+    twice = [line("one", "about quokkas", links=[{"to": "two", "rel": "related_to"}]), line("two", "about wombats")]
+    path = write_log(own_home, *twice, *twice)
+    caught_up(index)
+    keys = index.store.column("SELECT key FROM doc ORDER BY key")
+    path.write_text("".join([*twice, *twice, *twice]))
+    caught_up(index)
+
+    assert index.store.column("SELECT key FROM doc ORDER BY key") == keys
+    assert index.store.column("SELECT key FROM unembedded ORDER BY key") == keys
+    assert len(index.store.column("SELECT key FROM edge")) == 1
+
+
+def test_a_commit_that_was_never_noted_is_done_again(index: Index, own_home: Path) -> None:
+    write_log(own_home, line("one", "about quokkas"))
+    index.catch_up()
+    before = index.store.column("SELECT name, value FROM state")
+    caught_up(index)
+    with index.store.writing():  # As if the process had been killed in between.
+        index.store.connection.execute("DELETE FROM state")
+        index.store.connection.execute("DELETE FROM length")
+        for name, value in before:
+            index.store.set_state(str(name), str(value))
+    index.close()
+    caught_up(index)
+
+    assert matched(index, "quokka") == ["one"]
+    assert index.text.statistics(["quokka"]).documents == 1
+
+
+# --- What may happen to the files of an index -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_text_folder_that_is_gone_is_made_again(index: Index, own_home: Path, *, is_open: bool) -> None:
+    write_log(own_home, *(line(f"l{n}", "about quokkas") for n in range(10)))
+    caught_up(index)
+    if not is_open:
+        index.close()
+    for folder in (own_home / ".index").glob("text-*"):
+        shutil.rmtree(folder)
+
+    index.catch_up()
+
+    assert len(matched(index, "quokka")) == 10
+    assert index.folder is not None
+
+
+def test_shared_memory_that_was_cut_off_ends_no_process(own_home: Path) -> None:
+    write_log(own_home, line("one", "about quokkas"))
+    code = f"""
+import os
+from pathlib import Path
+from commonplace.index.index import Index
+index = Index(Path({str(own_home)!r}))
+index.catch_up()
+os.truncate({str(own_home / ".index" / TABLES)!r} + "-shm", 0)
+index.catch_up()
+print(index.status().records)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+
+
+def test_a_search_in_overwritten_segments_is_repaired(index: Index, own_home: Path) -> None:
+    write_log(own_home, *(line(f"l{n}", f"about quokkas {n}") for n in range(50)))
+    caught_up(index)
+    for path in (own_home / ".index").glob("text-*/*.*"):
+        if path.suffix in (".term", ".idx", ".fast", ".fieldnorm"):
+            path.write_bytes(b"\xff" * path.stat().st_size)
+    index.close()
+
+    index.catch_up()
+    found = index.repaired(lambda: matched(index, "quokka", limit=50))
+
+    assert len(found) == 50
+
+
+def test_an_error_that_is_not_an_engines_is_not_repaired(index: Index, own_home: Path) -> None:
+    index.catch_up()
+    made = (own_home / ".index" / TABLES).stat().st_ino
+
+    def fails() -> None:
+        raise KeyError("ours")
+
+    with pytest.raises(KeyError):
+        index.repaired(fails)
+    assert (own_home / ".index" / TABLES).stat().st_ino == made
+
+
+def test_a_search_that_finds_the_tables_broken_is_repaired(index: Index, own_home: Path) -> None:
+    write_log(own_home, line("one", "about quokkas"))
+    index.catch_up()
+    tries = []
+
+    def search() -> list[str]:
+        tries.append(1)
+        if len(tries) == 1:
+            raise sqlite3.DatabaseError("database disk image is malformed")
+        return matched(index, "quokka")
+
+    assert index.repaired(search) == ["one"]
+
+
+def test_recalls_beside_rebuilding_and_erasing_never_fail(own_home: Path) -> None:
+    write_log(own_home, *(line(f"l{n}", f"about quokkas {n}") for n in range(40)))
+    code = """
+import sys
+from pathlib import Path
+from commonplace.index.index import Index
+from commonplace.log import rewrite
+home, what = Path(sys.argv[1]), sys.argv[2]
+index = Index(home)
+for number in range(30):
+    if what == "rebuild":
+        index.rebuild()
+    elif what == "remove":
+        rewrite.remove_index(home)
+    index.catch_up()
+    assert index.status().records == 40
+    assert index.folder is not None
+"""
+    roles = ["read", "read", "rebuild", "remove"]
+    running = [
+        subprocess.Popen([sys.executable, "-c", code, str(own_home), role], stderr=subprocess.PIPE) for role in roles
+    ]
+    errors = [process.communicate(timeout=120)[1].decode() for process in running]
+
+    assert [process.returncode for process in running] == [0] * 4, errors
+    assert list(own_home.glob(".index.*")) == []
+
+
+def test_what_a_killed_removal_left_goes_with_the_next(own_home: Path) -> None:
+    left = own_home / ".index.0a1b2c3d.rewriting"
+    left.mkdir()
+    (left / TABLES).write_text("a memory")
+
+    rewrite.remove_index(own_home)
+
+    assert not left.exists()
+
+
+def test_an_index_in_memory_moves_to_the_home_once_there_is_one(tmp_path: Path) -> None:
+    index = Index(tmp_path / "new")
+    index.catch_up()
+    assert index.folder is None
+
+    write_log(tmp_path / "new", line("one", "about quokkas"))
+    index.catch_up()
+
+    assert index.folder == tmp_path / "new" / ".index"
+    assert matched(index, "quokka") == ["one"]
+    index.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits are POSIX's")
+def test_a_full_disk_gives_an_index_in_memory(own_home: Path) -> None:
+    write_log(own_home, *(line(f"l{n}", f"about quokkas {n} {'word ' * 200}") for n in range(400)))
+    code = f"""
+import resource
+from pathlib import Path
+from commonplace.index.index import Index
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+index = Index(Path({str(own_home)!r}))
+index.catch_up()
+print(index.status().records, index.folder)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+
+    assert done.stdout == "400 None\n", done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="modes are POSIX's, and nothing to root")
+def test_a_home_that_became_read_only_and_an_unreadable_log_still_answer(index: Index, own_home: Path) -> None:
+    write_log(own_home, line("one", "about quokkas"))
+    secret = write_log(own_home, line("two", "about quokkas"), repo="secret")
+    secret.chmod(0)
+    index.catch_up()
+    assert matched(index, "quokka") == ["one"]
+    index.close()
+    for folder in (own_home / ".index", own_home / ".state", own_home):
+        folder.chmod(0o500)
+
+    index.catch_up()
+    found = matched(index, "quokka")
+
+    for folder in (own_home, own_home / ".state", own_home / ".index"):
+        folder.chmod(0o700)
+    assert (found, index.folder) == (["one"], None)
+    secret.chmod(0o600)
+    index.catch_up()
+    assert matched(index, "quokka") == ["one", "two"]
+    assert index.folder is not None
+
+
+# --- What is read, and how far --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folder", ["log", "log/archive"])
+def test_a_last_line_without_a_newline_is_found_once(index: Index, own_home: Path, folder: str) -> None:
+    path = write_log(own_home, line("zero", "about quokkas"))
+    path = own_home / folder / "app.jsonl"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(line("zero", "about quokkas") + line("one", "about wombats").rstrip("\n"))
+    assert matched(caught_up(index), "wombat") == ["one"]
+    key = index.store.column("SELECT key FROM doc WHERE id = 'one'")
+
+    with path.open("a") as stream:
+        stream.write("\n" + line("two", "about wombats too"))
+    caught_up(index)
+
+    assert sorted(matched(index, "wombat")) == ["one", "two"]
+    assert index.store.column("SELECT key FROM doc WHERE id = 'one'") == key
+
+
+def test_a_last_line_that_goes_on_is_no_record_any_more(index: Index, own_home: Path) -> None:
+    path = write_log(own_home, line("zero", "about quokkas"), line("one", "about wombats").rstrip("\n"))
+    caught_up(index)
+
+    with path.open("a") as stream:
+        stream.write(" and more\n")
+    caught_up(index)
+
+    assert matched(index, "wombat") == []
+    assert matched(index, "quokka") == ["zero"]
+
+
+@pytest.mark.parametrize("folder", ["log", "log/archive"])
+def test_a_torn_line_is_waited_for_without_writing(index: Index, own_home: Path, folder: str) -> None:
+    whole = line("one", "about wombats")
+    write_log(own_home, line("zero", "about quokkas"))
+    path = own_home / folder / "app.jsonl"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(line("zero", "about quokkas") + whole[:40])
+    caught_up(index)
+    before = index.store.connection.total_changes
+
+    index.catch_up()
+    assert index.store.connection.total_changes == before
+
+    with path.open("a") as stream:
+        stream.write(whole[40:])
+    assert matched(caught_up(index), "wombat") == ["one"]
+
+
+@pytest.mark.parametrize("content", [b"# Plan\n\nquokka \xff\xfe", b"# quokka\n" + "é".encode() * (1 << 19)])
+def test_a_note_that_is_not_all_text_is_found_and_read_once(index: Index, own_home: Path, content: bytes) -> None:
+    note = own_home / "agents" / "researcher" / "plan.md"
+    note.parent.mkdir(parents=True)
+    note.write_bytes(content)
+    caught_up(index)
+    before = index.store.connection.total_changes
+
+    index.catch_up()
+
+    assert matched(index, "quokka") == ["note:researcher/plan.md"]
+    assert index.store.connection.total_changes == before
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_what_belongs_to_no_repository_is_found_from_each(index: Index, own_home: Path, *, committed: bool) -> None:
+    skill = own_home / "skills" / "debug" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("# Debug\n\nRun the quokka bisect.")
+    write_log(own_home, line("one", "about quokkas"))
+    write_log(own_home, line("two", "about quokkas", repo="other"), repo="other")
+    caught_up(index, committed=committed)
+
+    assert sorted(matched(index, "quokka", repos=["app"])) == ["one", "skill:debug"]
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_of_very_many_terms_the_most_telling_are_searched(index: Index, own_home: Path, *, committed: bool) -> None:
+    common = [f"common{n}" for n in range(100)]
+    write_log(own_home, *(line(f"l{n}", " ".join(common)) for n in range(9)), line("rare", "quokka"))
+    caught_up(index, committed=committed)
+
+    assert "rare" in matched(index, *common, "quokka")
+
+
+def test_a_large_log_is_taken_in_batches_and_in_its_order(
+    index: Index, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "BATCH_LINES", 7)
+    (own_home / "log" / "archive").mkdir(parents=True)
+    archive = own_home / "log" / "archive" / "app.jsonl"
+    archive.write_text("".join(line(f"a{n}", "about quokkas") for n in range(20)))
+    write_log(own_home, *(line(f"l{n}", "about quokkas") for n in range(21)))
+    write_log(own_home, *(line(f"o{n}", "about quokkas") for n in range(5)), repo="other")
+
+    index.catch_up()
+    fresh = Index(own_home, in_memory=True)
+    fresh.catch_up()
+
+    assert dump(index) == dump(fresh)
+    assert index.store.column("SELECT id FROM doc WHERE log = 'app' ORDER BY place") == [
+        *((f"a{n}",) for n in range(20)),
+        *((f"l{n}",) for n in range(21)),
+    ]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import shutil
 import sqlite3
-from typing import TYPE_CHECKING, NamedTuple
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from commonplace.errors import HomeUnusable
+from commonplace.errors import DiskFull, HomeUnusable
 from commonplace.index import vectors as vector_counts
-from commonplace.index.store import SCHEMA_VERSION, Store
-from commonplace.index.text import TextIndex
+from commonplace.index.store import SCHEMA_VERSION, Store, is_busy
+from commonplace.index.text import TextBroken, TextIndex
 from commonplace.index.vectors import Vectors
 from commonplace.log import rewrite
 from commonplace.log.append import held
@@ -20,8 +22,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TABLES = "tables.sqlite"
-_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_READ_ONLY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
+# How often an index is made anew before one in memory has to do, and for how long it then does.
+STARTS_MAX = 2
+TURNS_MAX = 100
+MEMORY_S = 60.0
+_REFUSED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL)
+_REFUSED_OS = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOSPC,
+    errno.EFBIG,
+    getattr(errno, "EDQUOT", errno.ENOSPC),
+)
+
+T = TypeVar("T")
 
 
 class Status(NamedTuple):
@@ -44,7 +59,10 @@ class Index:
     def __init__(self, home: Path, *, in_memory: bool = False, until: str = "") -> None:
         self.home = home
         self._until = until
-        self.folder: Path | None = None if in_memory else home / ".index"
+        self._place = None if in_memory else home / ".index"
+        # Where it is now: `None` while it is in memory.
+        self.folder: Path | None = self._place
+        self._in_memory_until = 0.0
         self._store: Store | None = None
         self.text: TextIndex
         self.vectors: Vectors
@@ -56,26 +74,27 @@ class Index:
 
     def catch_up(self, progress: Callable[[int], None] = lambda _done: None) -> None:
         """Be up to date with the files; build everything again if what is there cannot be used."""
-        try:
-            self._catch_up(progress)
-        except (sqlite3.DatabaseError, ValueError, OSError) as error:
-            code = getattr(error, "sqlite_errorcode", None)
-            if code in _BUSY:
-                raise HomeUnusable(self.home, "its index has been busy for half a minute", "try again") from error
-            if code in _READ_ONLY or isinstance(error, PermissionError):
-                # A home that may only be read still answers: the index is made in memory, for this process.
-                self.close()
-                self.folder = None
-            else:
-                self._start_over()
-            self._catch_up(progress)
+        if self.folder is None and self._place and time.monotonic() >= self._in_memory_until and self._may_write():
+            self.close()
+            self.folder = self._place
+        self._mended(lambda: self._catch_up(progress))
 
     def rebuild(self, progress: Callable[[int], None] = lambda _done: None) -> None:
         """Throw the index away and make it from the files."""
         self._start_over()
-        self._catch_up(progress)
-        self.text.commit_if_due(at_once=True)
-        self.text.refresh()
+        self.catch_up(progress)
+        self._mended(self._commit)
+
+    def repaired(self, call: Callable[[], T]) -> T:
+        """What the search *call* answers; if an engine turns out to be broken, it is built again and asked again."""
+        try:
+            return call()
+        except BaseException as error:
+            if not _is_broken(error):
+                raise
+        self._start_over()
+        self.catch_up()
+        return call()
 
     def take_vectors(self, other: Index) -> None:
         """Take over the vectors *other* has for the same lines: they do not depend on when one asks."""
@@ -99,7 +118,11 @@ class Index:
         ((waiting,),) = store.connection.execute(
             "SELECT count(*) FROM doc WHERE key > ?", (store.state("committed"),)
         ).fetchall()
-        size = sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file()) if self.folder else 0
+        size = 0
+        for folder, _folders, names in os.walk(self.folder) if self.folder else ():
+            for name in names:
+                with suppress(FileNotFoundError):  # Another process merges, or starts over.
+                    size += os.stat(f"{folder}/{name}").st_size
         return Status(
             home=str(self.home),
             schema=SCHEMA_VERSION,
@@ -117,26 +140,71 @@ class Index:
             self._store.close()
             self._store = None
 
+    def _mended(self, work: Callable[[], None]) -> None:
+        """Do *work* on an index that is made anew if it cannot be used, or in memory where it cannot be written."""
+        starts = 0
+        for _turn in range(TURNS_MAX):
+            try:
+                work()
+            except BaseException as error:
+                if isinstance(error, sqlite3.Error) and is_busy(error):
+                    raise HomeUnusable(self.home, "its index has been busy for half a minute", "try again") from error
+                if not (_is_broken(error) or _is_refused(error) or isinstance(error, (OSError, ValueError))):
+                    raise
+                if self._store is not None and not self._store.is_current():
+                    continue  # Another process started over while we were at it.
+                if starts > STARTS_MAX or (self.folder is None and starts):
+                    raise
+                starts += 1
+                if self.folder and (_is_refused(error) or starts > STARTS_MAX or not self._may_write()):
+                    # A home that may only be read still answers: the index is made in memory, for this process.
+                    self.close()
+                    self.folder, starts = None, 0
+                    self._in_memory_until = time.monotonic() + MEMORY_S
+                else:
+                    self._start_over()
+            else:
+                return
+        raise HomeUnusable(self.home, "its index is being removed all the time", "try again")
+
     def _catch_up(self, progress: Callable[[int], None]) -> None:
         if self._store is None or not self._store.is_current() or not self.text.is_whole():
             self.close()
-            self._open()
+            try:
+                self._open()
+            except BaseException:
+                self.close()  # Open altogether or not at all.
+                raise
         self.store.catch_up(self.home, progress)
         self.text.commit_if_due()
         self.text.refresh()
 
+    def _commit(self) -> None:
+        self._catch_up(lambda _done: None)
+        self.text.commit_if_due(at_once=True)
+        self.text.refresh()
+
+    def _may_write(self) -> bool:
+        """Whether an index can be kept in the home, as far as permissions tell."""
+        folders = [self.home / name for name in (".index", ".state")]
+        return self.home.is_dir() and all(
+            os.access(folder if folder.is_dir() else self.home, os.W_OK | os.X_OK) for folder in folders
+        )
+
     def _open(self) -> None:
+        if self.folder is not None and not self._may_write():
+            self.folder = None  # For now; the next catching up looks again.
         if self.folder is None:
             self._store = Store(None, until=self._until)
             self.text = TextIndex(None, self._store)
         else:
-            if not self.home.is_dir():
-                raise PermissionError(f"there is no home at `{self.home}` yet")
-            self.folder.mkdir(mode=0o700, exist_ok=True)
-            self._store = Store(self.folder / TABLES)
-            # The text belongs to these tables and no others: its folder carries their name.
-            self.text = TextIndex(self.folder / f"text-{self._generation()}", self._store)
-        self.vectors = Vectors(self._store)
+            # SQLite opens several files by name: none of them may be another index's.
+            with held(rewrite.index_lock(self.home)):
+                self.folder.mkdir(mode=0o700, exist_ok=True)
+                self._store = Store(self.folder / TABLES)
+                # The text belongs to these tables and no others: its folder carries their name.
+                self.text = TextIndex(self.folder / f"text-{self._generation()}", self._store)
+        self.vectors = Vectors(self.store)
 
     def _generation(self) -> str:
         store = self.store
@@ -148,17 +216,29 @@ class Index:
 
     def _start_over(self) -> None:
         """Remove the index; of several processes that find it broken, the first does and the others see its new one."""
-        self.close()
         if self.folder is None:
+            self.close()
             return
-        broken = _inode(self.folder / TABLES)
-        with held(self.home / ".state" / "index.lock"):
-            if broken == _inode(self.folder / TABLES):
-                aside = self.folder.with_name(f".index.{os.getpid()}{rewrite.TEMPORARY_SUFFIX}")
-                shutil.rmtree(aside, ignore_errors=True)
-                if self.folder.exists():
-                    self.folder.rename(aside)
-                shutil.rmtree(aside, ignore_errors=True)
+        tables = self.folder / TABLES
+        broken = self._store.inode if self._store else _inode(tables)
+        self.close()
+        rewrite.remove_index(self.home, lambda: _inode(tables) == broken)
+
+
+def _is_broken(error: BaseException) -> bool:
+    """Whether an engine could not read what it wrote. Tantivy's panics have a type that cannot be imported."""
+    if isinstance(error, sqlite3.DatabaseError):
+        return not is_busy(error) and not isinstance(error, sqlite3.ProgrammingError)
+    return isinstance(error, TextBroken) or type(error).__module__ == "pyo3_runtime"
+
+
+def _is_refused(error: BaseException) -> bool:
+    """Whether the home may not be written, or is full."""
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF in _REFUSED
+    if isinstance(error, OSError):
+        return error.errno in _REFUSED_OS
+    return isinstance(error, (HomeUnusable, DiskFull))
 
 
 def _inode(path: Path) -> int:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -17,25 +18,31 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.index import tokens
 from commonplace.index.document import UNSEARCHED_KINDS
 from commonplace.log import read
-from commonplace.records import KINDS, Record, decode, encode, from_line
+from commonplace.records import KINDS, Record, decode, encode, from_line, to_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from typing import BinaryIO
 
 # Bump when the tables or the terms change; an old index is thrown away and rebuilt.
-SCHEMA_VERSION = 100 + tokens.VERSION
+SCHEMA_VERSION = 200 + tokens.VERSION
 BUSY_MS_MAX = 30_000
+# How many lines are taken in before other processes get their turn.
+BATCH_LINES = 5_000
 TAIL_BYTES = 64
 NOTE_BYTES_MAX = 1 << 20
+# SQLite maps its shared memory in pieces of this size; touching one that was cut off would end the process.
+SHARED_BYTES_MIN = 32_768
+_SWITCH_TRIES_MAX = 100
 
 TABLES = """
-CREATE TABLE file (path TEXT PRIMARY KEY, inode INTEGER, size INTEGER, mtime INTEGER, tail BLOB, lines INTEGER);
+CREATE TABLE file (path TEXT PRIMARY KEY, inode INTEGER, size INTEGER, mtime INTEGER, "end" INTEGER, tail BLOB);
 CREATE TABLE doc (
     key INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB NOT NULL, id TEXT NOT NULL, log TEXT NOT NULL,
     repo TEXT NOT NULL, kind TEXT NOT NULL, timestamp TEXT NOT NULL, of TEXT, outcome TEXT,
     archived INTEGER NOT NULL, place INTEGER NOT NULL, raw BLOB NOT NULL);
 CREATE UNIQUE INDEX doc_line ON doc (log, digest);
-CREATE INDEX doc_id ON doc (id);
+CREATE INDEX doc_id ON doc (id, log, place);
 CREATE INDEX doc_of ON doc (of) WHERE of IS NOT NULL;
 CREATE INDEX doc_time ON doc (timestamp);
 CREATE TABLE edge (key INTEGER, of TEXT, rel TEXT, "to" TEXT);
@@ -45,6 +52,7 @@ CREATE INDEX edge_key ON edge (key);
 CREATE TABLE head (id TEXT PRIMARY KEY, key INTEGER NOT NULL);
 CREATE INDEX head_key ON head (key);
 CREATE TABLE dropped (key INTEGER PRIMARY KEY);
+CREATE TABLE length (key INTEGER PRIMARY KEY, terms INTEGER NOT NULL);
 CREATE TABLE vector (row INTEGER PRIMARY KEY AUTOINCREMENT, key INTEGER NOT NULL, v BLOB NOT NULL);
 CREATE INDEX vector_key ON vector (key);
 CREATE TABLE unembedded (key INTEGER PRIMARY KEY);
@@ -66,6 +74,16 @@ class Row(NamedTuple):
     record: Record
 
 
+class File(NamedTuple):
+    """How far a file was read: what `stat` said of the part that was, where the next line starts, what lies before."""
+
+    inode: int
+    size: int
+    mtime: int
+    end: int
+    tail: bytes
+
+
 class Changes(NamedTuple):
     """What a catch-up did."""
 
@@ -85,12 +103,30 @@ class Store:
             isolation_level=None,
             check_same_thread=False,
         )
-        self.connection.execute("PRAGMA journal_mode = WAL")
-        # The index can be rebuilt; what must not be lost is in the logs.
-        self.connection.execute("PRAGMA synchronous = OFF")
-        self.connection.execute("PRAGMA cache_size = -16000")
-        self._inode = path.stat().st_ino if path else 0
-        self._create()
+        self._touched: set[str] = set()  # Ids whose current line may have become another.
+        self._known_until = 0  # The newest key before this transaction.
+        try:
+            self._shares = self._switch_to_wal()
+            # The index can be rebuilt; what must not be lost is in the logs.
+            self.connection.execute("PRAGMA synchronous = OFF")
+            self.connection.execute("PRAGMA cache_size = -16000")
+            self.inode = path.stat().st_ino if path else 0
+            self._create()
+        except BaseException:
+            self.connection.close()
+            raise
+
+    def _switch_to_wal(self) -> bool:
+        for left in reversed(range(_SWITCH_TRIES_MAX)):
+            try:
+                (mode,) = self.connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            except sqlite3.OperationalError as error:
+                if not is_busy(error) or not left:
+                    raise
+                time.sleep(0.02)  # For this statement SQLite does not always wait by itself.
+            else:
+                return bool(mode == "wal")
+        raise AssertionError("the last try returns or raises")
 
     def _create(self) -> None:
         (version,) = self.connection.execute("PRAGMA user_version").fetchone()
@@ -106,160 +142,202 @@ class Store:
                 self.connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def close(self) -> None:
+        if self._is_cut():
+            with suppress(OSError):
+                os.truncate(f"{self.path}-shm", SHARED_BYTES_MIN)  # Closing reads it.
         self.connection.close()
 
     def is_current(self) -> bool:
-        """Whether the file at the path is still the one that is open: another process may have rebuilt it."""
+        """Whether what lies at the path is still what is open: another process may have rebuilt or broken it."""
         try:
-            return self.path is None or self.path.stat().st_ino == self._inode
+            return self.path is None or (os.stat(self.path).st_ino == self.inode and not self._is_cut())
         except FileNotFoundError:
+            return False
+
+    def _is_cut(self) -> bool:
+        try:
+            return self._shares and os.stat(f"{self.path}-shm").st_size < SHARED_BYTES_MIN
+        except OSError:
             return False
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """One transaction, alone; other processes wait their turn instead of failing."""
-        self.connection.execute("BEGIN IMMEDIATE")
+        self._begin()
         try:
             yield
+            self.connection.execute("COMMIT")
         except BaseException:
-            self.connection.execute("ROLLBACK")
+            self._touched.clear()
+            with suppress(sqlite3.OperationalError):  # A full disk makes SQLite roll back by itself.
+                self.connection.execute("ROLLBACK")
             raise
-        self.connection.execute("COMMIT")
+
+    def _begin(self) -> None:
+        while True:
+            before = self._others_wrote()
+            try:
+                self.connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                # Somebody builds a large index, batch by batch: as long as they get on, it is worth waiting.
+                if not is_busy(error) or self._others_wrote() == before:
+                    raise
+            else:
+                return
+
+    def _others_wrote(self) -> int:
+        """A number that changes when another connection commits."""
+        return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
 
     # --- Catching up ----------------------------------------------------------------------------------------------
 
     def catch_up(self, home: Path, progress: Callable[[int], None] = lambda _done: None) -> Changes:
         """Read what the files of *home* hold beyond what was read before."""
-        texts = list(_texts(home))
-        stamps = _stamps(home, texts)
-        if stamps == {path: known[:3] for path, known in self._files().items()}:
-            return Changes(0, 0)
-        pairs = list(_logs(home))
         added = removed = 0
-        with self.writing():
-            seen = self._files()  # Another process may have been quicker while we waited.
-            for log, archive, path in pairs:
-                changes = self._catch_up_log(seen, log, archive, path, progress)
-                added, removed = added + changes.added, removed + changes.removed
-            for path, ident, kind in texts:
-                if not self._unchanged(seen, path):
-                    added += self._take_text(path, ident, kind)
-            logs = {log for log, _archive, _path in pairs}
-            for name in seen:
-                # A log that went to its archive whole was compared above; what is new since we looked is not gone.
-                if name not in stamps and _log_of(name) not in logs and not os.path.exists(name):
-                    removed += self._forget_file(name)
-        return Changes(added, removed)
+        while True:
+            texts = list(_texts(home))
+            stamps = _stamps(home, texts)
+            changed = _differing(stamps, self._files())
+            if not changed:
+                return Changes(added, removed)
+            left = BATCH_LINES
+            with self.writing():
+                seen = self._files()  # Another process may have been quicker while we waited.
+                (self._known_until,) = self.connection.execute("SELECT coalesce(max(key), 0) FROM doc").fetchone()
+                for log, archive, path in _logs(home, stamps):
+                    if left > 0 and (str(archive) in changed or str(path) in changed):
+                        taken, changes = self._catch_up_log(seen, log, archive, path, left, progress)
+                        left -= taken
+                        added, removed = added + changes.added, removed + changes.removed
+                for path, ident, kind in texts:
+                    if left > 0 and str(path) in changed and not _unchanged(seen, path):
+                        added += self._take_text(path, ident, kind)
+                        left -= 1
+                logs = {_log_of(name) for name in stamps}
+                for name in seen:
+                    # A log that went to its archive whole was compared above; what is new since we looked is not gone.
+                    if name not in stamps and _log_of(name) not in logs and not os.path.exists(name):
+                        removed += self._forget_file(name)
+                self._settle()
+            if left > 0:
+                return Changes(added, removed)
 
-    def _files(self) -> dict[str, tuple[int, int, int, bytes, int]]:
-        rows = self.connection.execute("SELECT path, inode, size, mtime, tail, lines FROM file")
-        return {path: (inode, size, mtime, tail, lines) for path, inode, size, mtime, tail, lines in rows}
-
-    @staticmethod
-    def _unchanged(seen: dict[str, tuple[int, int, int, bytes, int]], path: Path) -> bool:
-        try:
-            found = os.stat(path)
-        except OSError:
-            return str(path) not in seen
-        known = seen.get(str(path))
-        return known is not None and known[:3] == (found.st_ino, found.st_size, found.st_mtime_ns)
+    def _files(self) -> dict[str, File]:
+        rows = self.connection.execute('SELECT path, inode, size, mtime, "end", tail FROM file')
+        return {row[0]: File(*row[1:]) for row in rows}
 
     def _catch_up_log(
         self,
-        seen: dict[str, tuple[int, int, int, bytes, int]],
+        seen: dict[str, File],
         log: str,
         archive: Path,
         path: Path,
+        lines_max: int,
         progress: Callable[[int], None],
-    ) -> Changes:
-        if self._unchanged(seen, archive) and self._unchanged(seen, path):
-            return Changes(0, 0)
-        known = seen.get(str(path))
-        if known and self._unchanged(seen, archive) and _only_grew(path, known):
-            return self._append(log, path, known, progress)
-        return self._compare(log, archive, path, progress)
-
-    def _append(
-        self,
-        log: str,
-        path: Path,
-        known: tuple[int, int, int, bytes, int],
-        progress: Callable[[int], None],
-    ) -> Changes:
-        (place,) = self.connection.execute("SELECT coalesce(max(place), 0) FROM doc WHERE log = ?", (log,)).fetchone()
-        added, end, lines = 0, known[1], known[4]
-        with path.open("rb") as stream:
-            for line in read.lines_of(stream, known[1]):
-                if line.torn:
-                    break  # Somebody is writing it, or died: the next line tells.
-                end, lines = line.offset + len(line.raw) + 1, lines + 1
-                place += 1
-                added += self._take_line(log, line.raw, place, archived=False)
-                progress(1)
-            self._note(path, stream.fileno(), end, lines)
-        return Changes(added, 0)
-
-    def _compare(self, log: str, archive: Path, path: Path, progress: Callable[[int], None]) -> Changes:
-        """Index a log and its archive anew where they differ from what is known, in their order."""
-        known = dict(self.connection.execute("SELECT digest, key FROM doc WHERE log = ?", (log,)).fetchall())
-        kept: set[int] = set()
-        added = place = 0
-        # The log is opened before the archive is read; see `log.view.all_lines`.
-        streams = [(found, stream) for found in (path, archive) if (stream := _opened(found)) is not None]
-        self.connection.execute("DELETE FROM head WHERE key IN (SELECT key FROM doc WHERE log = ?)", (log,))
+    ) -> tuple[int, Changes]:
+        """Take in what is new of a log and its archive, of a long one no more than *lines_max* lines; how many."""
+        old, new = not _unchanged(seen, archive), not _unchanged(seen, path)
+        if not old and not new:
+            return 0, Changes(0, 0)
         try:
-            for found, stream in reversed(streams):
-                end = lines = 0
-                for line in read.lines_of(stream):
-                    if line.torn:
-                        break
-                    end, lines, place = line.offset + len(line.raw) + 1, lines + 1, place + 1
-                    digest = _digest(line.raw)
-                    key = known.get(digest)
-                    if key is None or key in kept:
-                        added += self._take_line(log, line.raw, place, archived=found is archive)
-                    else:
-                        kept.add(key)
-                        self._move(key, place, archived=found is archive)
-                    progress(1)
-                self._note(found, stream.fileno(), end, lines)
+            # The log is opened before the archive is read; see `log.view.all_lines`.
+            streams = [(found, stream) for found in (path, archive) if (stream := _opened(found)) is not None]
+        except OSError:
+            return 0, Changes(0, 0)  # It may not be read; the other logs answer.
+        try:
+            there = {str(found): stream for found, stream in streams}
+            is_whole = all(str(found) in there for found in (archive, path) if str(found) in seen)
+            # What comes to the archive after something of the log was read is out of order.
+            in_order = is_whole and not (old and str(path) in seen)
+            if in_order and all(_only_grew(stream, seen.get(name)) for name, stream in there.items()):
+                return self._append(seen, log, archive, streams[::-1], lines_max, progress)
+            return self._compare(log, archive, streams[::-1], progress)
         finally:
             for _found, stream in streams:
                 stream.close()
-        gone = [key for key in known.values() if key not in kept]
-        self._drop(gone)
-        self._find_heads()
-        for found in (path, archive):
-            if not found.exists():
-                self.connection.execute("DELETE FROM file WHERE path = ?", (str(found),))
-        return Changes(added, len(gone))
 
-    def _take_line(self, log: str, raw: bytes, place: int, *, archived: bool) -> int:
-        if not raw.strip():
-            return 0
+    def _append(
+        self,
+        seen: dict[str, File],
+        log: str,
+        archive: Path,
+        streams: list[tuple[Path, BinaryIO]],
+        lines_max: int,
+        progress: Callable[[int], None],
+    ) -> tuple[int, Changes]:
+        (place,) = self.connection.execute("SELECT coalesce(max(place), 0) FROM doc WHERE log = ?", (log,)).fetchone()
+        added = taken = 0
+        for found, stream in streams:
+            known = seen.get(str(found))
+            end = known.end if known else 0
+            for line in read.lines_of(stream, end):
+                if taken == lines_max:
+                    stream.seek(line.offset)
+                    self._note(found, stream, line.offset)
+                    return taken, Changes(added, 0)
+                taken, place = taken + 1, place + 1
+                new = self._take_line(log, line.raw, place, archived=found is archive)
+                added += new == 1
+                end = line.offset if line.torn and new is None else stream.tell()
+                progress(1)
+            self._note(found, stream, end)
+        return taken, Changes(added, 0)
+
+    def _compare(
+        self, log: str, archive: Path, streams: list[tuple[Path, BinaryIO]], progress: Callable[[int], None]
+    ) -> tuple[int, Changes]:
+        """Index a log and its archive anew where they differ from what is known, in their order."""
+        rows = self.connection.execute("SELECT digest, key, place, archived FROM doc WHERE log = ?", (log,)).fetchall()
+        gone = {digest: key for digest, key, _place, _archived in rows}
+        stands = {digest: (place, bool(archived)) for digest, _key, place, archived in rows}
+        added = place = 0
+        for found, stream in streams:
+            end = stream.seek(0)
+            archived = found is archive
+            for line in read.lines_of(stream):
+                place += 1
+                digest = _digest(line.raw)
+                gone.pop(digest, None)
+                new: int | None = 0
+                if stands.get(digest) != (place, archived):
+                    new = self._take_line(log, line.raw, place, archived=archived)
+                    added += new == 1
+                    stands[digest] = (place, archived)
+                end = line.offset if line.torn and new is None else stream.tell()
+                progress(1)
+            self._note(found, stream, end)
+        self._drop(gone.values())
+        for missing in {archive, archive.parent.parent / archive.name} - {found for found, _stream in streams}:
+            self.connection.execute("DELETE FROM file WHERE path = ?", (str(missing),))
+        return place, Changes(added, len(gone))
+
+    def _take_line(self, log: str, raw: bytes, place: int, *, archived: bool) -> int | None:
+        """How many lines became known, which is none for one that was; `None` if it holds no record."""
         try:
             record = from_line(raw)
         except ValueError:
-            return 0  # `doctor` tells of damages.
+            return None  # `doctor` tells of damages.
         if self._until and record.timestamp > self._until:
             return 0
-        self._insert(log, raw, record, place, archived=archived)
-        return 1
+        return self._insert(log, record.repo or log, raw, record, place, archived=archived)
 
-    def _insert(self, log: str, raw: bytes, record: Record, place: int, *, archived: bool) -> None:
+    def _insert(self, log: str, repo: str, raw: bytes, record: Record, place: int, *, archived: bool) -> int:
         of = record.fields.get("of")
         digest = _digest(raw)
-        self.connection.execute("DELETE FROM doc WHERE log = ? AND digest = ?", (log, digest))
+        self._touched.add(record.id)
         cursor = self.connection.execute(
             "INSERT INTO doc (digest, id, log, repo, kind, timestamp, of, outcome, archived, place, raw)"
-            " VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-            (digest, record.id, log, record.repo or log, record.kind, record.timestamp,
+            " VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (log, digest) DO NOTHING",
+            (digest, record.id, log, repo, record.kind, record.timestamp,
              of if isinstance(of, str) else None, record.fields["outcome"] if record.kind == "feedback" else None,
              archived, place, raw),
         )  # fmt: skip
+        if not cursor.rowcount:
+            # The same line again (a merge, a line that got its newline): it stands where it stands last.
+            moved = (place, archived, log, digest)
+            self.connection.execute("UPDATE doc SET place = ?, archived = ? WHERE log = ? AND digest = ?", moved)
+            return 0
         key = cursor.lastrowid
-        assert key is not None
-        self._set_head(record.id, key)
         if record.kind not in UNSEARCHED_KINDS:
             self.connection.execute("INSERT INTO unembedded VALUES (?)", (key,))
         edges = [(key, record.id, edge.rel, edge.to) for edge in record.edges]
@@ -268,57 +346,62 @@ class Store:
             edges.append((key, of, str(record.fields["rel"]), str(record.fields["to"])))
         if edges:
             self.connection.executemany("INSERT INTO edge VALUES (?,?,?,?)", edges)
+        return 1
 
-    def _move(self, key: int, place: int, *, archived: bool) -> None:
-        self.connection.execute("UPDATE doc SET place = ?, archived = ? WHERE key = ?", (place, archived, key))
-        (ident,) = self.connection.execute("SELECT id FROM doc WHERE key = ?", (key,)).fetchone()
-        self._set_head(ident, key)
+    def _settle(self) -> None:
+        """Find the current line of each id that was touched: the last of its log, and of several logs the latest."""
+        for ident in self._touched:
+            lines = self.connection.execute(
+                "SELECT key, timestamp, log, max(place) FROM doc WHERE id = ? GROUP BY log", (ident,)
+            ).fetchall()
+            was = self.connection.execute("SELECT key FROM head WHERE id = ?", (ident,)).fetchone()
+            if len(lines) > 1:
+                lines.sort(key=lambda line: (datetime.fromisoformat(to_utc(line[1])), line[2]))
+            key = lines[-1][0] if lines else None
+            if was and was[0] != key:
+                self.connection.execute("INSERT OR IGNORE INTO dropped VALUES (?)", was)
+                self.connection.execute("DELETE FROM head WHERE id = ?", (ident,))
+            if key is not None and not (was and was[0] == key):
+                # The text index has passed an older line by, or thrown it away: to be found again it must be new.
+                current = key if key > self._known_until else self._renewed(key)
+                self.connection.execute("INSERT INTO head VALUES (?, ?)", (ident, current))
+        self._touched.clear()
 
-    def _find_heads(self) -> None:
-        """Give ids that lost theirs to a comparison the last line another log has of them."""
-        lost = "SELECT id, log, max(place) FROM doc WHERE id NOT IN (SELECT id FROM head) GROUP BY id, log"
-        for ident, log, place in self.connection.execute(lost).fetchall():
-            query = "SELECT key FROM doc WHERE id = ? AND log = ? AND place = ?"
-            (key,) = self.connection.execute(query, (ident, log, place)).fetchone()
-            self._set_head(ident, key)
-
-    def _set_head(self, ident: str, key: int) -> None:
-        """Make *key* the current line of *ident*, unless another log has a later one."""
-        replaced = self.connection.execute(
-            "SELECT head.key, old.log != new.log AND old.timestamp > new.timestamp FROM head"
-            " JOIN doc AS old ON old.key = head.key JOIN doc AS new ON new.key = ? WHERE head.id = ?",
-            (key, ident),
-        ).fetchone()
-        if replaced and replaced[1]:
-            self.connection.execute("INSERT OR IGNORE INTO dropped VALUES (?)", (key,))
-            return
-        if replaced:
-            self.connection.execute("INSERT OR IGNORE INTO dropped VALUES (?)", replaced[:1])
-        self.connection.execute("INSERT OR REPLACE INTO head VALUES (?, ?)", (ident, key))
-        self.connection.execute("DELETE FROM dropped WHERE key = ?", (key,))
+    def _renewed(self, key: int) -> int:
+        """The same line under a new key."""
+        self.connection.execute("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'doc'")
+        (new,) = self.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'doc'").fetchone()
+        for table in ("doc", "edge", "unembedded"):
+            self.connection.execute(f"UPDATE {table} SET key = ? WHERE key = ?", (new, key))  # noqa: S608 (our own names)
+        # New rows, since rows are what tells other processes of new vectors.
+        self.connection.execute(
+            "INSERT INTO vector (key, v) SELECT ?, v FROM vector WHERE key = ? ORDER BY row", (new, key)
+        )
+        self.connection.execute("DELETE FROM vector WHERE key = ?", (key,))
+        return int(new)
 
     def _drop(self, keys: Iterable[int]) -> None:
         for key in keys:
-            for table in ("doc", "edge", "vector", "head", "unembedded"):
+            self._touched.update(self.connection.execute("SELECT id FROM doc WHERE key = ?", (key,)).fetchone())
+            for table in ("doc", "edge", "vector", "unembedded"):
                 self.connection.execute(f"DELETE FROM {table} WHERE key = ?", (key,))  # noqa: S608 (our own names)
-            self.connection.execute("INSERT OR IGNORE INTO dropped VALUES (?)", (key,))
 
-    def _note(self, path: Path, descriptor: int, end: int, lines: int) -> None:
-        """Remember how far a file was read. A torn end is left out, so the file counts as changed until it is whole."""
-        found = os.fstat(descriptor)
-        tail = os.pread(descriptor, TAIL_BYTES, max(0, end - TAIL_BYTES)) if hasattr(os, "pread") else b""
-        tail = tail[: min(TAIL_BYTES, end)]
-        row = (str(path), found.st_ino, end, found.st_mtime_ns, tail, lines)
+    def _note(self, path: Path, stream: BinaryIO, end: int) -> None:
+        """Remember how far a file was read: to *end*, or beyond it to where the stream stands if its end is torn."""
+        size = stream.tell()
+        found = os.fstat(stream.fileno())
+        stream.seek(max(0, end - TAIL_BYTES))
+        tail = stream.read(min(TAIL_BYTES, end))
+        row = (str(path), found.st_ino, size, found.st_mtime_ns, end, tail)
         self.connection.execute("INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?)", row)
 
     def _take_text(self, path: Path, ident: str, kind: str) -> int:
         """Index a note or a skill: one document a file, replaced when the file changes."""
         self._forget_file(str(path), forget_path=False)
         try:
-            raw_text = path.read_bytes()[:NOTE_BYTES_MAX]
-            text = raw_text.decode("utf-8")
+            text = path.read_bytes()[:NOTE_BYTES_MAX].decode("utf-8", "replace")
             found = path.stat()
-        except (OSError, UnicodeDecodeError):
+        except OSError:
             return 0
         when = datetime.fromtimestamp(int(found.st_mtime), UTC).isoformat().replace("+00:00", "Z")
         if self._until and when > self._until:
@@ -335,8 +418,8 @@ class Store:
         }
         if kind == "note":
             fields["agent_id"] = ident.removeprefix("note:").partition("/")[0]
-        self._insert(str(path), encode(fields).encode(), Record(fields), 1, archived=False)
-        row = (str(path), found.st_ino, found.st_size, found.st_mtime_ns, b"", 1)
+        self._insert(str(path), "", encode(fields).encode(), Record(fields), 1, archived=False)
+        row = (str(path), *_stamp(found), found.st_size, b"")
         self.connection.execute("INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?)", row)
         return 1
 
@@ -404,29 +487,46 @@ def _record(raw: bytes) -> Record:
     return KINDS.get(fields["kind"], Record)(fields)
 
 
-def _logs(home: Path) -> Iterator[tuple[str, Path, Path]]:
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another process was in the way (SQLite's codes carry details above their first byte)."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _logs(home: Path, stamps: Iterable[str]) -> Iterator[tuple[str, Path, Path]]:
     """(name, archive, log) of every log."""
     folder = home / "log"
-    archive = folder / "archive"
-    names = {name for where in (folder, archive) for name in _names(where) if name.endswith(".jsonl")}
-    for name in sorted(names):
-        yield name.removesuffix(".jsonl"), archive / name, folder / name
+    for name in sorted({Path(path).name for path in stamps if path.endswith(".jsonl")}):
+        yield name.removesuffix(".jsonl"), folder / "archive" / name, folder / name
 
 
 def _stamps(home: Path, texts: Iterable[tuple[Path, str, str]]) -> dict[str, tuple[int, int, int]]:
     """What would change if a file did: inode, size and time of every file that is indexed, by its path."""
     found: dict[str, tuple[int, int, int]] = {}
     for folder in (home / "log", home / "log" / "archive"):
-        try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    if entry.name.endswith(".jsonl") and not entry.name.startswith(".") and entry.is_file():
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(".jsonl") and not entry.name.startswith(".") and entry.is_file():
+                    with suppress(FileNotFoundError):
                         found[entry.path] = _stamp(entry.stat())
-        except (FileNotFoundError, NotADirectoryError):
-            continue
     for path, _ident, _kind in texts:
-        found[str(path)] = _stamp(path.stat())
+        with suppress(FileNotFoundError):
+            found[str(path)] = _stamp(path.stat())
     return found
+
+
+def _differing(stamps: dict[str, tuple[int, int, int]], seen: dict[str, File]) -> set[str]:
+    """The files that changed, came or went; one that may not be read is as it was."""
+    changed = {path for path, stamp in stamps.items() if path not in seen or seen[path][:3] != stamp}
+    return {path for path in changed if os.access(path, os.R_OK)} | (seen.keys() - stamps.keys())
+
+
+def _unchanged(seen: dict[str, File], path: Path) -> bool:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return str(path) not in seen
+    known = seen.get(str(path))
+    return known is not None and known[:3] == _stamp(found)
 
 
 def _stamp(stat: os.stat_result) -> tuple[int, int, int]:
@@ -456,22 +556,23 @@ def _log_of(name: str) -> str:
     return Path(name).name.removesuffix(".jsonl") if name.endswith(".jsonl") else name
 
 
-def _only_grew(path: Path, known: tuple[int, int, int, bytes, int]) -> bool:
-    inode, size, _mtime, tail, _lines = known
-    try:
-        with path.open("rb") as stream:
-            found = os.fstat(stream.fileno())
-            if found.st_ino != inode or found.st_size <= size:
-                return False
-            stream.seek(max(0, size - TAIL_BYTES))
-            return stream.read(min(TAIL_BYTES, size)) == tail
-    except OSError:
+def _only_grew(stream: BinaryIO, known: File | None) -> bool:
+    if known is None:
+        return True
+    found = os.fstat(stream.fileno())
+    if found.st_ino != known.inode or found.st_size < known.size:
         return False
+    if found.st_size == known.size:
+        return found.st_mtime_ns == known.mtime
+    stream.seek(max(0, known.end - TAIL_BYTES))
+    same = stream.read(min(TAIL_BYTES, known.end)) == known.tail
+    # A last line that was taken without a newline must have got it; anything else made another line of it.
+    return same and (known.tail[-1:] in (b"", b"\n") or stream.read(1) == b"\n")
 
 
-def _opened(path: Path):  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _opened(path: Path) -> BinaryIO | None:
     try:
-        return path.open("rb")
+        return path.open("rb", buffering=read.BLOCK_BYTES)
     except FileNotFoundError:
         return None
 

@@ -27,11 +27,18 @@ if TYPE_CHECKING:
 K1 = 1.2
 B = 0.75
 FRESH_MAX = 256
-COMMIT_DOCS_MAX = 50_000
 HEAP_BYTES = 64 << 20
 QUERY_TERMS_MAX = 64
 IDF_MIN = 0.3
 PRUNED_FROM = 10_000
+# The repository of what belongs to none, such as a skill: it passes every filter.
+ANYWHERE = "*"
+# How many documents that are no more, but not yet deleted, a search looks past.
+GHOSTS_MAX = 1_000
+
+
+class TextBroken(Exception):
+    """What lies in the folder is not the text of these tables, or cannot be read."""
 
 
 class Statistics(NamedTuple):
@@ -61,24 +68,30 @@ class TextIndex:
     def __init__(self, folder: Path | None, store: Store) -> None:
         self._store = store
         self._folder = folder
+        # Counted before it is opened: a commit of another process meanwhile may only make it more.
+        documents = int(store.state("documents")) - len(self._ghosts())
         if folder is not None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._index = tantivy.Index(_schema(), path=str(folder))
         else:
             self._index = tantivy.Index(_schema())
-        self._committed = -1
         self._searcher = self._index.searcher()
+        if self._searcher.num_docs < documents:
+            raise TextBroken(f"{self._searcher.num_docs} documents, not {documents}")
+        self._commits = -1
         self._fresh: dict[int, Fresh] = {}
         self._fresh_read = 0
-        self._sizes: frozenset[tuple[str, int]] = frozenset()
+        self._dropped: dict[int, int] = {}
+        self._sizes: dict[str, int] = {}
 
     def refresh(self) -> None:
         """See what other processes committed and what the store took in since."""
-        committed = int(self._store.state("committed"))
-        if committed != self._committed:
+        commits = int(self._store.state("commits"))
+        if commits != self._commits:
             self._index.reload()
             self._searcher = self._index.searcher()
-            self._committed = committed
+            self._commits = commits
+            committed = int(self._store.state("committed"))
             self._fresh = {key: fresh for key, fresh in self._fresh.items() if key > committed}
             self._fresh_read = max(self._fresh_read, committed)
             self._sizes = self._file_sizes()
@@ -86,49 +99,84 @@ class TextIndex:
             counts = Counter(terms(document(from_line(raw)).text))
             self._fresh[key] = Fresh(repo, kind, counts, sum(counts.values()))
             self._fresh_read = key
+        self._dropped = self._ghosts()
+        for (key,) in self._store.connection.execute("SELECT key FROM dropped") if self._fresh else ():
+            self._fresh.pop(key, None)
+
+    def _ghosts(self) -> dict[int, int]:
+        """What is in Tantivy and no longer current, each with its number of terms."""
+        return dict(self._store.connection.execute("SELECT key, terms FROM dropped JOIN length USING (key)").fetchall())
 
     def is_whole(self) -> bool:
         """Whether the files Tantivy has mapped are still as long as they were; a shorter one would crash us."""
-        return self._sizes <= self._file_sizes()
+        found = self._file_sizes()
+        if "meta.json" in self._sizes and "meta.json" not in found:
+            return False
+        # A file that is gone was merged into another; what is mapped of it stays.
+        return all(found.get(name, size) >= size for name, size in self._sizes.items() if name != "meta.json")
 
     def commit_if_due(self, progress: Callable[[int], None] = lambda _done: None, *, at_once: bool = False) -> None:
         """Move the overlay into Tantivy when it has grown enough; leave it to whoever is at it already."""
-        committed = int(self._store.state("committed"))
-        (waiting,) = self._store.connection.execute("SELECT count(*) FROM doc WHERE key > ?", (committed,)).fetchone()
-        if waiting <= (0 if at_once else FRESH_MAX):
+        waiting, dropped = self._store.connection.execute(
+            "SELECT (SELECT count(*) FROM doc WHERE key > ?), (SELECT count(*) FROM dropped)",
+            (self._store.state("committed"),),
+        ).fetchone()
+        if max(waiting, dropped) <= (0 if at_once else FRESH_MAX):
             return
+        if self._folder is not None and not self._folder.is_dir():
+            raise TextBroken(f"`{self._folder}` is gone")
         try:
             writer = self._index.writer(HEAP_BYTES, 1)
         except ValueError:
             return  # Another process holds the writer.
-        committed = int(self._store.state("committed"))
-        (newest,) = self._store.connection.execute("SELECT coalesce(max(key), 0) FROM doc").fetchone()
-        total = int(self._store.state("terms"))
-        dropped = [key for (key,) in self._store.connection.execute("SELECT key FROM dropped")]
-        for key in dropped:
-            writer.delete_documents_by_term("key", key)
-        for key, repo, kind, raw in self._store.searchable(committed, newest):
+        self._commit(writer, progress)
+        writer.wait_merging_threads()
+
+    def _commit(self, writer: tantivy.IndexWriter, progress: Callable[[int], None]) -> None:
+        store, schema = self._store, self._index.schema
+        committed = int(store.state("committed"))
+        (newest,) = store.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'doc'").fetchone()
+        dropped = store.connection.execute("SELECT key FROM dropped WHERE key <= ?", (newest,)).fetchall()
+        self._index.reload()
+        if self._index.searcher().num_docs:
+            # The newer ones are from a commit whose note in the store was cut short.
+            gone = [*(key for (key,) in dropped), *range(committed + 1, newest + 1)]
+            writer.delete_documents_by_query(tantivy.Query.term_set_query(schema, "key", gone))
+        lengths = []
+        for key, repo, kind, raw in store.searchable(committed, newest):
             found = terms(document(from_line(raw)).text)
-            total += len(found)
-            writer.delete_documents_by_term("key", key)  # From a commit whose note in the store was cut short.
+            lengths.append((key, len(found)))
             writer.add_document(_document(key, repo, kind, found))
             progress(1)
         writer.commit()
-        writer.wait_merging_threads()
-        with self._store.writing():
-            self._store.set_state("committed", newest)
-            self._store.set_state("terms", total)
-            self._store.connection.executemany("DELETE FROM dropped WHERE key = ?", [(key,) for key in dropped])
+        # Noted before the writer is given up, so that nobody commits the same again.
+        with store.writing():
+            store.connection.executemany("INSERT INTO length VALUES (?, ?)", lengths)
+            query = "SELECT terms FROM length WHERE key = ?"
+            shorter = [row[0] for key in dropped if (row := store.connection.execute(query, key).fetchone())]
+            store.connection.executemany("DELETE FROM length WHERE key = ?", dropped)
+            store.connection.executemany("DELETE FROM dropped WHERE key = ?", dropped)
+            count = int(store.state("terms")) + sum(length for _key, length in lengths) - sum(shorter)
+            store.set_state("documents", int(store.state("documents")) + len(lengths) - len(shorter))
+            store.set_state("terms", count)
+            store.set_state("committed", newest)
+            store.set_state("commits", int(store.state("commits")) + 1)
 
     def statistics(self, wanted: Collection[str]) -> Statistics:
         """Over both halves, for the terms *wanted*."""
-        frequencies = {term: self._searcher.doc_freq("body", term) for term in wanted}
+        try:
+            frequencies = {term: self._searcher.doc_freq("body", term) for term in wanted}
+        except ValueError as error:
+            raise TextBroken(str(error)) from error
         for fresh in self._fresh.values():
             for term in wanted:
                 if term in fresh.counts:
                     frequencies[term] += 1
-        documents = self._searcher.num_docs + len(self._fresh)
-        length = int(self._store.state("terms")) + sum(fresh.length for fresh in self._fresh.values())
+        documents = self._searcher.num_docs - len(self._dropped) + len(self._fresh)
+        length = int(self._store.state("terms")) - sum(self._dropped.values())
+        length += sum(fresh.length for fresh in self._fresh.values())
+        # Tantivy counts what was deleted until it merges, and no term is in more documents than there are.
+        frequencies = {term: min(count, documents) for term, count in frequencies.items()}
         return Statistics(max(documents, 1), max(length / max(documents, 1), 1.0), frequencies)
 
     def match(
@@ -142,7 +190,12 @@ class TextIndex:
     ) -> list[tuple[int, float]]:
         """The best *limit* documents that hold any of the terms, as (key, score), best first."""
         telling = _telling(wanted, statistics)
-        found = self._committed_matches(telling, repos, kinds, limit)
+        ghosts = min(len(self._dropped), GHOSTS_MAX)
+        try:
+            found = self._committed_matches(telling, repos, kinds, limit + ghosts)
+        except ValueError as error:
+            raise TextBroken(str(error)) from error
+        found = {key: score for key, score in found.items() if key not in self._dropped}
         found |= self._fresh_matches(telling, statistics, repos, kinds)
         return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
@@ -155,14 +208,15 @@ class TextIndex:
     ) -> dict[int, float]:
         schema = self._index.schema
         clauses = []
-        for term, weight in list(wanted.items())[:QUERY_TERMS_MAX]:
+        for term, weight in wanted.items():
             query = tantivy.Query.term_query(schema, "body", term, index_option="freq")
             weighted = query if weight == 1 else tantivy.Query.boost_query(query, weight)
             clauses.append((tantivy.Occur.Should, weighted))
         if not clauses:
             return {}
         whole = tantivy.Query.boolean_query(clauses)
-        filters = [(name, values) for name, values in (("repo", repos), ("kind", kinds)) if values is not None]
+        anywhere = None if repos is None else {*repos, ANYWHERE}
+        filters = [(name, values) for name, values in (("repo", anywhere), ("kind", kinds)) if values is not None]
         if filters:
             musts = [(tantivy.Occur.Must, whole)]
             for name, values in filters:
@@ -183,7 +237,9 @@ class TextIndex:
         idf = {term: statistics.idf(term) * weight for term, weight in wanted.items()}
         found: dict[int, float] = {}
         for key, fresh in self._fresh.items():
-            if (repos is not None and fresh.repo not in repos) or (kinds is not None and fresh.kind not in kinds):
+            if fresh.repo and repos is not None and fresh.repo not in repos:
+                continue
+            if kinds is not None and fresh.kind not in kinds:
                 continue
             norm = K1 * (1 - B + B * fresh.length / statistics.average_terms)
             score = sum(
@@ -195,24 +251,27 @@ class TextIndex:
                 found[key] = score
         return found
 
-    def _file_sizes(self) -> frozenset[tuple[str, int]]:
+    def _file_sizes(self) -> dict[str, int]:
         if self._folder is None:
-            return frozenset()
+            return {}
         try:
             with os.scandir(self._folder) as entries:
-                return frozenset(
-                    (e.name, e.stat().st_size) for e in entries if "." in e.name and not e.name.startswith((".", "m"))
-                )
+                return {e.name: e.stat().st_size for e in entries if not e.name.startswith(".")}
         except OSError:
-            return frozenset({("", -1)})
+            return {}
 
 
 def _telling(wanted: Mapping[str, float], statistics: Statistics) -> Mapping[str, float]:
-    """Without what nearly every record of a large store says: it tells none apart, and every posting would be read."""
-    if statistics.documents < PRUNED_FROM:
+    """The terms that tell most, not too many; in a large store without what nearly every record says.
+
+    Such a term tells none apart, and every posting would be read.
+    """
+    if statistics.documents >= PRUNED_FROM:
+        kept = {term: weight for term, weight in wanted.items() if statistics.idf(term) >= IDF_MIN}
+        wanted = kept if any(statistics.frequencies.get(term) for term in kept) else wanted
+    if len(wanted) <= QUERY_TERMS_MAX:
         return wanted
-    kept = {term: weight for term, weight in wanted.items() if statistics.idf(term) >= IDF_MIN}
-    return kept if any(statistics.frequencies.get(term) for term in kept) else wanted
+    return dict(sorted(wanted.items(), key=lambda item: -item[1] * statistics.idf(item[0]))[:QUERY_TERMS_MAX])
 
 
 def _schema() -> tantivy.Schema:
@@ -227,7 +286,7 @@ def _schema() -> tantivy.Schema:
 def _document(key: int, repo: str, kind: str, found: list[str]) -> tantivy.Document:
     made = tantivy.Document()
     made.add_text("body", " ".join(found))
-    made.add_text("repo", repo)
+    made.add_text("repo", repo or ANYWHERE)
     made.add_text("kind", kind)
     made.add_unsigned("key", key)
     return made

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace import records
@@ -86,7 +85,7 @@ def _logs_of(homes: Iterable[tuple[Path, Logs]]) -> list[Path]:
 
 def _remove_copies(home: Path) -> None:
     """The index is derived: what it held of the record goes with it, and the rest is built again."""
-    shutil.rmtree(home / ".index", ignore_errors=True)
+    rewrite.remove_index(home)
     for path in files(home):
         if path.name.endswith(rewrite.TEMPORARY_SUFFIX) and not rewrite.in_progress(path):
             try:

@@ -7,16 +7,17 @@ that waited find another inode at the path and open that one. Killed half-way, t
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from contextlib import contextmanager, suppress
 
 from commonplace.errors import unusable
 from commonplace.log import lock, read
-from commonplace.log.append import Appender, open_for_append, sync
+from commonplace.log.append import Appender, held, open_for_append, sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 TEMPORARY_SUFFIX = ".rewriting"
@@ -52,6 +53,34 @@ def replace(path: Path, chunks: Iterable[bytes]) -> None:
         with suppress(OSError):
             temporary.unlink()
         raise unusable(path, error) from error
+
+
+def index_lock(home: Path) -> Path:
+    """The file that is held by whoever opens or removes the index of *home*."""
+    return home / ".state" / "index.lock"
+
+
+def remove_index(home: Path, wanted: Callable[[], bool] = lambda: True) -> None:
+    """Remove the index of *home*, if that is still *wanted* once nobody else is opening or removing it.
+
+    It goes out of the way in one step, so that those who have it open keep it whole and nobody opens half of it.
+    """
+    folder = home / ".index"
+    if not any(home.glob(f"{folder.name}*")):
+        return  # Nor is a lock left where there was nothing to remove.
+    with held(index_lock(home)):
+        if wanted():
+            try:
+                folder.rename(folder.with_name(f"{folder.name}.{os.urandom(4).hex()}{TEMPORARY_SUFFIX}"))
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                raise unusable(folder, error) from error
+        for aside in home.glob(f"{folder.name}.*{TEMPORARY_SUFFIX}"):  # Ours, and what a killed process left.
+            if aside.is_dir():
+                shutil.rmtree(aside, ignore_errors=True)
+            else:
+                aside.unlink(missing_ok=True)
 
 
 def append_once(path: Path, lines: list[bytes]) -> None:
