@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from commonplace.log import rewrite
 from commonplace.recall.hits import Hit, Query
 from commonplace.recall.overview import counted, explained, latest
 from commonplace.recall.priors import Weights
-from commonplace.recall.search import QUERY_CHARS_MAX, Fusion, search
+from commonplace.recall.search import QUERY_CHARS_MAX, Found, Fusion, search
 from commonplace.records import to_utc
 from commonplace.settings import SETTINGS
 from commonplace.usage import Usage
@@ -114,7 +115,10 @@ class Asking:
             indexes = self.caught_up() if as_of is None else self._as_of(self.moment(as_of, end_of_day=True))
             read = self._vector(query.text, indexes, reading)
             uses = self._uses() if as_of is None else _never_used
-            found = search(indexes, query, read, uses, self._weights(), self._fusion())
+            ask: Callable[[], Found] = partial(search, indexes, query, read, uses, self._weights(), self._fusion())
+            for index in indexes:
+                ask = partial(index.repaired, ask)  # Whichever turns out to be broken is built again, and asked again.
+            found = ask()
             wanted = query_terms(query.text[:QUERY_CHARS_MAX])
             best = max(found.statistics, key=lambda one: one.documents)
             told = answer(found.hits, wanted, best.idf, tokens_max, NOTHING, choose=self._settings["recall.passages"])
