@@ -1,6 +1,6 @@
 """Run every benchmark and write docs/BENCHMARKS.md: what was measured, when, on what, by which definition.
 
-    python bench/report.py [--only write,quality,latency] [arguments of the scripts are their defaults]
+    python bench/report.py [--only write,quality,latency]      (the other sections stay as they are)
 
 The figures in the document come from here and nowhere else.
 """
@@ -26,14 +26,16 @@ SCRIPTS = {
 
 def main() -> int:
     chosen = sys.argv[2].split(",") if sys.argv[1:2] == ["--only"] else list(SCRIPTS)
-    parts = [head()]
+    old = REPORT.read_text("utf-8").split("\n## ") if REPORT.exists() else []
+    sections = {title: f"## {part}" for part in old[1:] for title in [part.split("\n", 1)[0]]}
     worst = 0
     for name in chosen:
         done = subprocess.run([sys.executable, str(FOLDER / f"{name}.py")], capture_output=True, text=True, check=False)
         print(done.stdout + done.stderr, flush=True)
         worst = max(worst, done.returncode)
-        parts.append(section(name, done.stdout, done.returncode))
-    REPORT.write_text("\n".join(parts), encoding="utf-8")
+        sections[SCRIPTS[name]] = section(name, done.stdout, done.returncode)
+    parts = [sections[title].rstrip("\n") + "\n" for title in SCRIPTS.values() if title in sections]
+    REPORT.write_text("\n".join([head(), *parts]), encoding="utf-8")
     print(f"wrote {REPORT.relative_to(FOLDER.parent)}")
     return worst
 
