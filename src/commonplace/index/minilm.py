@@ -139,8 +139,8 @@ def _session(path: Path, *, for_one_query: bool) -> Session:
     options.enable_cpu_mem_arena = False
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 3
-    # A question is over in milliseconds, and threads that sleep between its steps would take half as long again.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0" if for_one_query else "1")
+    # Waiting threads sleep: our own thread catches up meanwhile, and someone else's build is running on this machine.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.add_session_config_entry("session.disable_prepacking", "1" if for_one_query else "0")
     try:
         session: Session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
