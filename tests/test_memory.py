@@ -333,3 +333,15 @@ def test_a_line_of_the_log_shows_the_seeds_example_field_for_field(memory: Memor
     stored = json.loads((own_home / "log" / "gptcoach2.jsonl").read_text())
     assert {name: stored[name] for name in example} == example
     assert set(stored) - set(example) == {"id", "kind"}
+
+
+def test_a_memory_beside_another_shares_what_is_open_and_is_another_agent(memory: Memory, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    beside = memory.beside(agent_id="analyst", cwd=tmp_path / "elsewhere")
+
+    record = beside.log(event_type="learned", lesson="the staging database resets every night")
+    assert (record.agent_id, record.repo) == ("analyst", "elsewhere")
+    assert beside.asking() is memory.asking()
+    beside.close()
+    assert memory.recall("staging database reset").hits
+    assert memory.agent_id == "default"

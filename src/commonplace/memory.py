@@ -87,6 +87,7 @@ class Memory:
         self._logs = [Logs(home.log_folder, fsync=self.settings["fsync"]) for home in found]
         self._asked: Asking | None = None
         self._making = threading.Lock()
+        self._source: Memory | None = None
 
     @classmethod
     def open(
@@ -104,6 +105,20 @@ class Memory:
         found = homes.find(Path(home) if home is not None else None, folder, here, environment)
         agent = agent_id or environment.get("COMMONPLACE_AGENT") or "default"
         return cls(found, here, agent_id=agent, clock=clock)
+
+    def beside(self, *, agent_id: str | None = None, cwd: str | os.PathLike[str] | None = None) -> Memory:
+        """The same homes as another agent sees them, or from another folder; it shares everything that is open.
+
+        For a server, which answers many agents. Closing it is left to the memory it stands beside.
+        """
+        from copy import copy
+
+        other = copy(self)
+        other.agent_id = agent_id or self.agent_id
+        if cwd is not None:
+            other.repository = repository.find(Path(cwd).resolve())
+        other._source = self._source or self  # noqa: SLF001 (our own copy)
+        return other
 
     def __enter__(self) -> Self:
         return self
@@ -307,6 +322,8 @@ class Memory:
 
     def asking(self, *, one_shot: bool = False) -> Asking:
         """What answers questions, opened on first use; *one_shot* by a process that asks once and ends."""
+        if self._source is not None:
+            return self._source.asking()
         if self._asked is None:
             from commonplace.asking import Asking
 
@@ -402,6 +419,8 @@ class Memory:
             logs.flush()
 
     def close(self) -> None:
+        if self._source is not None:
+            return
         if self._asked is not None:
             self._asked.close()
             self._asked = None
