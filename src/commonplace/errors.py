@@ -170,3 +170,23 @@ class NoteChanged(CommonplaceError):
     def __init__(self, path: str) -> None:
         super().__init__(f"`{path}` has changed since it was read")
         self.hint = "read it again and repeat the edit on what is there now"
+
+
+class SetupIncomplete(CommonplaceError):
+    """Some settings files were left alone; the others were done."""
+
+    exit_code = 19
+
+    def __init__(self, left: Sequence[tuple[Path, str]], of: int) -> None:
+        self.left = left
+        count = f"{len(left)} of {of} files were" if of > 1 else "the file was"
+        super().__init__(f"{count} left alone: " + "; ".join(f"`{path}`: {reason}" for path, reason in left))
+        self.hint = "put that right and run the same command again; what was done stays as it is"
+
+
+class NoAgentFound(CommonplaceError):
+    exit_code = 20
+
+    def __init__(self, known: Sequence[str]) -> None:
+        super().__init__("no agent was found here")
+        self.hint = f"name one: `commonplace setup {known[0]}` (there are {', '.join(known)})"

@@ -15,9 +15,13 @@ from commonplace.cli import render
 from commonplace.cli.log import log as write_log
 from commonplace.cli.recall import recall as ask
 from commonplace.cli.recall import repos_asked
-from commonplace.errors import FindingsLeft
+from commonplace.cli.setup import Asked, wiring
+from commonplace.cli.setup import ask as agreed
+from commonplace.cli.setup import setup as set_up
+from commonplace.errors import FindingsLeft, UsageError
 from commonplace.memory import Memory
 from commonplace.records import EVENT_TYPES, KINDS, OUTCOMES
+from commonplace.setup.agents import AGENTS
 
 app = typer.Typer(
     name="commonplace",
@@ -346,6 +350,27 @@ def preamble(*, agent: Agent = None, home: Home = None, as_json: Json = False) -
 
 
 @app.command()
+def setup(
+    *,
+    agents: Annotated[list[str] | None, typer.Argument(metavar="[AGENT]...", help=f"Of {', '.join(AGENTS)}.")] = None,
+    project: Annotated[bool, typer.Option("--project", help="In this repository's files.")] = False,
+    user: Annotated[bool, typer.Option("--user", help="In your own, for every repository. The default.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and stop.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Take everything out again.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Wire agents to the memory: hooks, MCP server and a few words, everything else left byte for byte."""
+    if project and user:
+        raise UsageError("`--project` and `--user` contradict each other", "give one; the default is `--user`")
+    set_up(
+        Asked(agents or [], project, dry_run, undo),
+        lambda told, changes: render.setup(told, changes, as_json=as_json),
+        (lambda _: True) if yes else agreed,
+    )
+
+
+@app.command()
 def mcp(
     *,
     agent: Agent = None,
@@ -413,10 +438,11 @@ def doctor(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Check this home: damages by file and line, permissions, leftovers, kinds nobody knows."""
+    """Check this home: damages, permissions, leftovers, kinds nobody knows; and say which agents are wired."""
     with Memory.open(home) as memory:
         findings = memory.mend() if fix else memory.check()
-        render.findings(findings, memory.home.path, memory.settings.unknown, fixed=fix, as_json=as_json)
+        unknown = memory.settings.unknown
+        render.findings(findings, memory.home.path, unknown, wiring(memory), fixed=fix, as_json=as_json)
     fixable = sum(1 for finding in findings if finding.fix)
     if fixable and not fix:
         raise FindingsLeft(f"{fixable} findings can be mended", "`commonplace doctor --fix` does what is said above")
