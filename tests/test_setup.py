@@ -46,10 +46,10 @@ def project(tmp_path: Path) -> Path:
 
 
 def run(where: Where, *names: str, undo: bool = False, programs: launch.Programs = PROGRAMS) -> list[Change]:
-    ledger = plan.Folders(where.root.parent / "home" / ".state" / "setup.json")
+    folders = plan.Folders(where.root.parent / "home" / ".state" / "setup.json")
     changes = plan.planned(names or list(AGENTS), where, programs, undo=undo)
-    done = [plan.carry_out(change, where, ledger) for change in changes]
-    ledger.save()
+    done = [plan.carry_out(change, where, folders) for change in changes]
+    folders.save()
     return done
 
 
@@ -299,6 +299,26 @@ def test_agents_are_found_by_their_folders_and_commands(project: Path) -> None:
     assert list(of_user) == ["codex", "gemini"]
     assert of_user["codex"] == "`codex` is on the PATH"
     assert of_repository["gemini"] == "`.gemini` is in this project"
+
+
+def test_a_diff_shows_no_secret_of_the_file_it_is_about(project: Path) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    (project / ".mcp.json").write_text(
+        f'{{\n  "mcpServers": {{\n    "gh": {{"env": {{"TOKEN": "{secret}"}}}}\n  }}\n}}\n'
+    )
+
+    change = plan.planned(["claude-code"], of_project(project), PROGRAMS, undo=False)[1]
+
+    assert change.after
+    assert secret in change.after
+    assert secret not in "\n".join(change.diff())
+
+
+def test_an_installation_out_of_a_cache_is_recognised() -> None:
+    cached = "/home/me/.cache/uv/archive-v0/x1/bin/commonplace"
+
+    assert launch.is_temporary(launch.Programs(cached, f"{cached}-hook"))
+    assert not launch.is_temporary(PROGRAMS)
 
 
 # --- Through the command line ---------------------------------------------------------------------------------------

@@ -312,6 +312,8 @@ _DONE = {"make": "Made", "change": "Changed", "remove": "Removed"}
 def _setup_planned(told: dict[str, Any], changes: Sequence[Change]) -> None:
     for name, why in told["agents"].items():
         note(f"{name}: {why}")
+    if told["temporary"] and not told["undo"]:
+        note("This installation is temporary; `uv tool install commonplace` makes one that agents can rely on")
     for change in changes:
         _diff(change.diff())
         if change.remark:

@@ -39,15 +39,16 @@ def setup(asked: Asked, tell: Callable[[dict[str, Any], Sequence[Change]], None]
         "root": str(where.root),
         "undo": asked.undo,
         "agents": agents,
+        "temporary": launch.is_temporary(programs),
         "done": None,  # Not yet known.
     }
     to_do = [change for change in changes if change.action not in ("unchanged", "left alone")]
     tell(told, changes)
     done = bool(to_do) and not asked.dry_run and agree(len(to_do))
     if done:
-        ledger = plan.Folders(homes.of_user(os.environ).state_folder / "setup.json")
-        changes = [plan.carry_out(change, where, ledger) for change in changes]
-        ledger.save()
+        folders = plan.Folders(homes.of_user(os.environ).state_folder / "setup.json")
+        changes = [plan.carry_out(change, where, folders) for change in changes]
+        folders.save()
     tell({**told, "done": done}, changes)
     left = [change for change in changes if change.left_alone]
     if left:
@@ -87,7 +88,7 @@ def wiring(memory: Memory) -> list[dict[str, Any]]:
 
 def ask(count: int) -> bool:
     """Whether to go on: asked of a person at a terminal, and taken for granted everywhere else."""
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         return True
     sys.stderr.write(f"Change {'this file' if count == 1 else f'these {count} files'}? [Y/n] ")
     sys.stderr.flush()

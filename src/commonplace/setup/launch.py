@@ -41,6 +41,11 @@ def programs(*, shared: bool) -> Programs:
     return absolute
 
 
+def is_temporary(programs: Programs) -> bool:
+    """Whether this installation will go away by itself: `uvx` runs programs out of uv's cache."""
+    return any(part.startswith(("archive-v", "environments-v")) for part in Path(programs.hook).parts)
+
+
 def shell_line(program: str, arguments: list[str], *, powershell: bool = False, windows: bool = os.name == "nt") -> str:
     """A line for a shell that starts *program*. Only the program may need quotes: the arguments are ours."""
     if not windows:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.capture.redact import redact_text
 from commonplace.errors import CommonplaceError
 from commonplace.log import rewrite
 from commonplace.setup.agents import AGENTS, Agent, Part, Where
@@ -48,10 +49,11 @@ class Change(NamedTuple):
         return "remove" if self.after is None else "make" if self.before is None else "change"
 
     def diff(self) -> list[str]:
-        """What changes, as a unified diff without line ends."""
+        """What changes, as a unified diff without line ends, and without the secrets that such files hold."""
         before, after = (_lines(text) for text in (self.before, self.after))
         old, new = ("/dev/null" if text is None else str(self.path) for text in (self.before, self.after))
-        return list(difflib.unified_diff(before, after, old, new, n=2, lineterm=""))
+        diff = difflib.unified_diff(before, after, old, new, n=2, lineterm="")
+        return [redact_text(line)[0] for line in diff]
 
 
 class Wired(NamedTuple):
@@ -107,7 +109,7 @@ def wired(where: Where, programs: Programs) -> list[Wired]:
     return rows
 
 
-def carry_out(change: Change, where: Where, ledger: Folders) -> Change:
+def carry_out(change: Change, where: Where, folders: Folders) -> Change:
     """Do it; what comes back says so, or why the file was left alone after all."""
     if change.action in ("left alone", "unchanged"):
         return change
@@ -117,9 +119,9 @@ def carry_out(change: Change, where: Where, ledger: Folders) -> Change:
             raise NotEditable("it has changed in the meantime; run this again")
         if change.after is None:
             target.unlink()
-            ledger.remove_empty(target.parent)
+            folders.remove_empty(target.parent)
         else:
-            ledger.make(target.parent, mode=0o700 if where.of_user else 0o777)
+            folders.make(target.parent, mode=0o700 if where.of_user else 0o777)
             _replace(target, change.after.encode("utf-8"), mode=0o600 if where.of_user else 0o666)
     except NotEditable as error:
         return change._replace(left_alone=str(error))
