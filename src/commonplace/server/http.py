@@ -16,6 +16,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from anyio import to_thread
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, Router
@@ -27,6 +28,7 @@ from commonplace.server import api, metrics, presence
 from commonplace.server.build import chosen, made
 from commonplace.server.guard import LOOPBACK_NAMES, Guard, Limits, current
 from commonplace.server.tokens import SCOPES, Token, Tokens
+from commonplace.sessions import drain_waiting
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -144,6 +146,7 @@ class Serving:
             self._memory.asking().load_in_background()
             presence.write(self._home, self._presence)
             watching = asyncio.create_task(self._watch())
+            await to_thread.run_sync(drain_waiting, self._memory)  # What hooks saw while nobody was there.
             try:
                 yield
             finally:
