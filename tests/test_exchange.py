@@ -364,8 +364,8 @@ def test_a_note_or_skill_that_is_there_and_differs_stays(memory: Memory) -> None
 
 
 def versions() -> st.SearchStrategy[list[list[tuple[str, str]]]]:
-    """What another system's file held at each import: ids with a text each, repeated as they come."""
-    entry = st.tuples(st.sampled_from(["a-1", "a-2"]), st.sampled_from(["red", "blue", "green"]))
+    """What another system's file held at each import: ids with a text each, or none where one was withdrawn."""
+    entry = st.tuples(st.sampled_from(["a-1", "a-2"]), st.sampled_from(["red", "blue", "green", ""]))
     return st.lists(st.lists(entry, max_size=5), min_size=1, max_size=4)
 
 
@@ -379,14 +379,20 @@ def test_after_an_import_the_last_word_of_the_other_system_holds(
     expected: dict[str, str] = {}
     with Memory.open(tmp_path / "home") as memory:
         for entries in snapshots:
-            lines_file(path, {"kind": "none"}, *(lesson(text, id=ident) for ident, text in entries))
+            lines_file(path, {"kind": "none"}, *(insight(ident, text) for ident, text in entries))
             expected |= dict(entries)
             bring(memory, path, format_name="jsonl")
             before = log_bytes(memory.home.path)
             bring(memory, path, format_name="jsonl")
 
             assert log_bytes(memory.home.path) == before
-            assert {ident: fields["lesson"] for ident, fields in records_of(memory).items()} == expected
+            held = {ident: str(fields["lesson"]) for ident, fields in records_of(memory).items() if "lesson" in fields}
+            assert held == {ident: text for ident, text in expected.items() if text}
+
+
+def insight(ident: str, text: str) -> dict[str, Any]:
+    said = {"id": ident, "trigger": "", "insight": text or "old", "created": "2026-01-01T00:00:00Z"}
+    return said if text else {**said, "invalidatedAt": "2026-02-01T00:00:00Z"}
 
 
 def test_a_copy_of_a_file_is_no_newer_than_the_file(memory: Memory, tmp_path: Path) -> None:
@@ -588,7 +594,7 @@ def without_provenance(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 @settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @pytest.mark.parametrize("layout", ["agent-knowledge", "beads", "loki"])
 @given(data=st.data())

@@ -162,7 +162,7 @@ class _Carrier:
         for number, home in enumerate(memory.homes):
             self.known.load(home.log_folder, nearest=not number)
         self._batch: list[Entry] = []
-        # Old versions that came once more: the last word of their system, unless a later line says otherwise.
+        # What is here, but not as the last word: it becomes that once more, unless a later line says otherwise.
         self._again: dict[str, Entry] = {}
         self._withdrawn: dict[str, tuple[str, Source, Withdrawn]] = {}
         self._texts: set[tuple[str, str]] = set()
@@ -173,6 +173,7 @@ class _Carrier:
                 self._record(format_name, source, item)
             elif isinstance(item, Withdrawn):
                 self._withdrawn[item.id] = (format_name, source, item)
+                self._again.pop(item.id, None)
             elif isinstance(item, NoteText):
                 self._note(source, item)
             elif isinstance(item, SkillText):
@@ -200,8 +201,12 @@ class _Carrier:
         entry = self.memory.prepared(self._stamped(fields, format_name, source))
         ident, version = entry.record.id, digest(entry.record.fields)
         self._withdrawn.pop(ident, None)
+        self._again.pop(ident, None)
+        if entry.record.kind == "forget":
+            self._again.pop(str(entry.record.fields["of"]), None)
         if self.known.is_latest(ident, version):
-            self._again.pop(ident, None)
+            if ident in self.known.forgotten and ident not in self.known.forgotten_by_own:
+                self._again[ident] = entry
             self.report.unchanged += 1
         elif ident in self.known.own:
             self.report.kept += 1
@@ -213,8 +218,7 @@ class _Carrier:
         elif (reason := self._overreach(entry.record.fields)) is not None:
             self.report.tell(source.name, Passed(item.line, reason))
         else:
-            self._again.pop(ident, None)
-            self._append(entry)
+            self._append(entry, version)
 
     def _stamped(self, fields: dict[str, Any], format_name: str, source: Source) -> dict[str, Any]:
         """*fields* with their provenance: where they come from, and that it was not the user who said it."""
@@ -252,8 +256,8 @@ class _Carrier:
         plain_link = fields["kind"] == "link" and fields.get("rel") not in ("supersedes", "superseded_by")
         return f"would change `{ours}`, a record of your own" if ours and not plain_link else None
 
-    def _append(self, entry: Entry) -> None:
-        self.known.add(entry.record)
+    def _append(self, entry: Entry, version: int | None = None) -> None:
+        self.known.add(entry.record, version)
         self.report.kinds[entry.record.kind] += 1
         self.report.redacted += bool(entry.record.redactions)
         self._batch.append(entry)

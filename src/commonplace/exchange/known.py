@@ -65,8 +65,8 @@ class Known:
             elif not is_outside(record.fields):
                 self.own.add(record.id)
 
-    def add(self, record: Record) -> None:
-        """Take in the next line."""
+    def add(self, record: Record, version: int | None = None) -> None:
+        """Take in the next line; *version* is its digest, where that is known."""
         fields, ident = record.fields, record.id
         outside = is_outside(fields)
         if not outside:
@@ -78,7 +78,7 @@ class Known:
                 self.forgotten_by_own.add(of)
         self.forgotten.discard(ident)
         self.forgotten_by_own.discard(ident)
-        now = digest(fields)
+        now = digest(fields) if version is None else version
         before = self._latest.get(ident)
         if before is not None and before != now:
             self._older.setdefault(ident, set()).add(before)
