@@ -172,6 +172,24 @@ class NoteChanged(CommonplaceError):
         self.hint = "read it again and repeat the edit on what is there now"
 
 
+class ServerTrouble(CommonplaceError):
+    """A server that cannot be started, reached or stopped, or one that is already there."""
+
+    exit_code = 17
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class TokenNotFound(CommonplaceError):
+    exit_code = 18
+
+    def __init__(self, ident: str, found: int = 0) -> None:
+        super().__init__(f"{f'{found} tokens have' if found else 'no token has'} an id that starts with `{ident}`")
+        self.hint = "`commonplace token list` shows every id"
+
+
 class FormatUnknown(CommonplaceError):
     """Nothing at a path is of a format that can be imported."""
 
@@ -190,3 +208,13 @@ class FolderRefused(CommonplaceError):
     def __init__(self, path: Path, reason: str, hint: str = "") -> None:
         super().__init__(f"`{path}` cannot take the export: {reason}")
         self.hint = hint or "name another folder with `--to`"
+
+
+class ScopeMissing(CommonplaceError):
+    """A token that may not do what was asked of it."""
+
+    exit_code = 25
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(f"this token lacks the scope `{scope}`")
+        self.hint = "ask for a token that has it: `commonplace token add`"
