@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from commonplace.capture.redact import redact_text
-from commonplace.errors import DiskFull, FolderRefused, HomeUnusable, NoteRefused, UsageError
+from commonplace.errors import FolderRefused, HomeUnusable, NoteRefused, UsageError, unusable
 from commonplace.exchange.extra import is_ours
 from commonplace.exchange.formats import LAYOUTS, harness, loki
 from commonplace.log import rewrite
@@ -19,7 +20,7 @@ from commonplace.log.read import lines
 from commonplace.records import decode, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
     from types import ModuleType
 
@@ -48,21 +49,35 @@ def lay_out(
         raise UsageError(f"there is no layout `{layout}`", f"choose among {', '.join(LAYOUTS)}")
     module = LAYOUTS[layout]
     target = folder.expanduser().absolute()
-    _check(target, module, force=force)
     report = Layout(layout, str(target))
-    writer = _Writer(target, module.MARK, report, force=force)
+    with _reached(target):
+        _check(target, module, force=force)
     records = _held(memory, module, repo, kind, report)
-    if module is harness:
-        _put_notes(memory, writer, report)
-    else:
-        report.left_out["note"] += sum(1 for _ in _notes(memory, report))
-    if module is loki:
-        _put_loki(memory, records, writer, report)
-    else:
-        report.left_out["skill"] = len(_skills(memory))
-        _put_lines(module, records, writer)
+    notes, skills = list(_notes(memory, report)), _skills(memory)
+    writer = _Writer(target, module.MARK, report, force=force)
+    with _reached(target):
+        if module is harness:
+            report.notes = sum(writer.put_text(harness.place(agent, path), text) for agent, path, text in notes)
+        else:
+            report.left_out["note"] += len(notes)
+        if module is loki:
+            _put_loki(records, skills, writer, report)
+        else:
+            report.left_out["skill"] = len(skills)
+            _put_lines(module, records, writer)
     report.left_out = +report.left_out  # Nothing is said about nothing.
     return report
+
+
+@contextmanager
+def _reached(folder: Path) -> Iterator[None]:
+    """Whatever the system says against a file in *folder* is said of the folder: it is no home."""
+    try:
+        yield
+    except (OSError, HomeUnusable) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__
+        reason = f"`{cause.filename}`: {cause.strerror}" if isinstance(cause, OSError) else str(error)
+        raise FolderRefused(folder, reason) from error
 
 
 def _check(folder: Path, module: ModuleType, *, force: bool) -> None:
@@ -100,7 +115,7 @@ def _put_lines(module: ModuleType, records: Sequence[dict[str, Any]], writer: _W
         writer.put_lines(name, entries)
 
 
-def _put_loki(memory: Memory, records: Sequence[dict[str, Any]], writer: _Writer, report: Layout) -> None:
+def _put_loki(records: Sequence[dict[str, Any]], skills: Mapping[str, str], writer: _Writer, report: Layout) -> None:
     by_file: dict[str, list[dict[str, Any]]] = {}
     placed = list(zip(loki.write(records), records, strict=True))
     for (name, entry), _fields in placed:
@@ -113,13 +128,8 @@ def _put_loki(memory: Memory, records: Sequence[dict[str, Any]], writer: _Writer
     index = loki.index((name, fields) for (name, _entry), fields in placed)
     if index:
         writer.put_text(loki.INDEX, _json(index), derived=True)
-    for name, text in _skills(memory).items():
+    for name, text in skills.items():
         report.skills += writer.put_text(f"skills/{name}.md", text)
-
-
-def _put_notes(memory: Memory, writer: _Writer, report: Layout) -> None:
-    for agent, path, text in _notes(memory, report):
-        report.notes += writer.put_text(harness.place(agent, path), text)
 
 
 def _notes(memory: Memory, report: Layout) -> Iterator[tuple[str, str, str]]:
@@ -145,9 +155,11 @@ def _notes(memory: Memory, report: Layout) -> Iterator[tuple[str, str, str]]:
 
 def _skills(memory: Memory) -> dict[str, str]:
     found = sorted((memory.home.path / "skills").glob("*/SKILL.md"))
-    return {
-        path.parent.name: redact_text(path.read_text("utf-8", "replace"))[0] for path in found if not path.is_symlink()
-    }
+    try:
+        texts = {path: path.read_text("utf-8", "replace") for path in found if not path.is_symlink()}
+    except OSError as error:
+        raise unusable(memory.home.path / "skills", error) from error
+    return {path.parent.name: redact_text(text)[0] for path, text in texts.items()}
 
 
 def _json(value: object) -> str:
@@ -168,7 +180,9 @@ class _Writer:
         path = self._path(name)
         ours = [encode(entry).encode("utf-8") + b"\n" for entry in entries]
         foreign = (
-            [] if self.force or not path.is_file() else [line.raw for line in lines(path) if _is_foreign(line.raw)]
+            []
+            if self.force or not path.is_file()
+            else [line.raw for line in lines(path, whole=True) if _is_foreign(line.raw)]
         )
         self._replace(path, [*(raw + b"\n" for raw in foreign), *ours])
 
@@ -208,17 +222,10 @@ class _Writer:
         return path.relative_to(self.folder).as_posix()
 
     def _replace(self, path: Path, chunks: Sequence[bytes]) -> None:
-        try:
-            for folder in reversed([path.parent, *path.parent.parents]):
-                if folder.is_relative_to(self.folder) and not folder.is_dir():
-                    folder.mkdir(mode=0o700, parents=folder == self.folder)
-            rewrite.replace(path, chunks)
-        except (OSError, HomeUnusable) as error:
-            cause = error.__cause__ if isinstance(error, HomeUnusable) else error
-            reason = cause.strerror if isinstance(cause, OSError) else None
-            raise FolderRefused(self.folder, f"`{self._told(path)}`: {reason or error}") from error
-        except DiskFull as error:
-            raise DiskFull(path) from error
+        for folder in reversed([path.parent, *path.parent.parents]):
+            if folder.is_relative_to(self.folder) and not folder.is_dir():
+                folder.mkdir(mode=0o700, parents=folder == self.folder)
+        rewrite.replace(path, chunks)
         self.report.files.append(self._told(path))
 
 

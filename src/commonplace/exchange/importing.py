@@ -31,6 +31,7 @@ from commonplace.exchange.items import (
 )
 from commonplace.exchange.known import OUTSIDE, Known, digest
 from commonplace.log import rewrite
+from commonplace.log.read import content
 from commonplace.memory import BULK_LINES, Memory
 from commonplace.notes import NOTE_BYTES_MAX
 from commonplace.records import checked_repo, slug, to_utc
@@ -318,7 +319,7 @@ class _Carrier:
             self.report.redacted += bool(redacted)
 
     def _same_skill(self, source: Source, path: Path, raw: bytes, name: str) -> None:
-        if path.read_bytes() == raw:
+        if content(path) == raw:
             self.report.unchanged += 1
         else:
             self.report.tell(source.name, Passed(0, f"differs from the skill `{name}`, which stays"))
