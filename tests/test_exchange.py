@@ -142,6 +142,7 @@ def test_seed_003_entries_become_spoken_lessons_and_the_latest_of_a_key_wins(mem
     assert oven["lesson"].endswith("on the left side only.")
     assert (oven["kind"], oven["event_type"]) == ("lesson", "learned")
     assert (oven["meta"]["source"], oven["meta"]["bead"]) == ("supervisor", "BK-009")
+    assert oven["meta"]["key"] == "learned-the-oven-lies"
     assert oven["timestamp"] == "2024-01-28T16:40:00Z"
     assert len(memory.history("learned-the-oven-lies")) == 2
     assert set(found) == {"learned-the-oven-lies", "learned-salt-late"}
@@ -575,7 +576,7 @@ def records(kinds: tuple[str, ...]) -> st.SearchStrategy[list[dict[str, Any]]]:
         needed = {"label": TEXT} if kind in loki.NODES else NEEDED[kind]
         own = NODE_OWN if kind in loki.NODES else OWN[kind]
         common = {"tags": st.lists(TEXT, max_size=3), "links": LINKS, "x-unknown": VALUE, "key": TEXT, "relation": TEXT}
-        meta = st.dictionaries(st.sampled_from(["source", "bead", "commit", "type"]), TEXT, max_size=3)
+        meta = st.dictionaries(st.sampled_from(["source", "bead", "key", "type"]), TEXT, max_size=3)
         return st.fixed_dictionaries(
             {"kind": st.just(kind), "id": IDS, "timestamp": TIMES, "agent_id": st.sampled_from(["", "ana", "Ben B."]),
              "repo": st.sampled_from(["kitchen", "garden"]), **needed},

@@ -61,7 +61,7 @@ def _item(entry: dict[str, Any], line: int) -> Item:
 def plain(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A line of the knowledge base as a lesson. The same key is the same record, so its latest entry wins."""
     said = entry.get("type")
-    meta = {name: entry[name] for name in ("source", "bead") if entry.get(name)}
+    meta = {name: entry[name] for name in ("source", "bead", "key") if entry.get(name)}
     if said and said not in EVENT_TYPES:
         meta["type"] = said
     used = ("key", "type", "content", "source", "tags", "ts", "bead", "_type", "value")
@@ -123,9 +123,9 @@ def write(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, dict[str,
     keys: set[str] = set()
     for fields in records:
         meta = fields.get("meta") or {}
-        key = f"{fields['event_type']}-{slug(fields['lesson'], KEY_CHARS_MAX)}".rstrip("-")
-        if fields["id"].startswith(f"{fields['event_type']}-"):
-            key = fields["id"]  # It was a key to begin with.
+        key = meta.get("key")
+        if not isinstance(key, str) or not key:
+            key = f"{fields['event_type']}-{slug(fields['lesson'][:KEY_CHARS_MAX], KEY_CHARS_MAX)}".rstrip("-")
         if key in keys:  # Readers of the layout take the latest of a key only.
             key = shape.ident(key, fields["id"])
         keys.add(key)
