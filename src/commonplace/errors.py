@@ -9,7 +9,7 @@ import errno
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 
@@ -188,6 +188,26 @@ class TokenNotFound(CommonplaceError):
     def __init__(self, ident: str, found: int = 0) -> None:
         super().__init__(f"{f'{found} tokens have' if found else 'no token has'} an id that starts with `{ident}`")
         self.hint = "`commonplace token list` shows every id"
+
+
+class FormatUnknown(CommonplaceError):
+    """Nothing at a path is of a format that can be imported."""
+
+    exit_code = 21
+
+    def __init__(self, path: Path, formats: Iterable[str]) -> None:
+        super().__init__(f"nothing in `{path}` is of a format that is known")
+        self.hint = f"say what it is with `--from` ({', '.join(formats)}); `--from jsonl` takes any lines with a text"
+
+
+class FolderRefused(CommonplaceError):
+    """A folder that an export may not or cannot write to."""
+
+    exit_code = 22
+
+    def __init__(self, path: Path, reason: str, hint: str = "") -> None:
+        super().__init__(f"`{path}` cannot take the export: {reason}")
+        self.hint = hint or "name another folder with `--to`"
 
 
 class ScopeMissing(CommonplaceError):

@@ -182,6 +182,14 @@ class Memory:
                 batch, now = [], self._clock()
         return Bulk(self._write_batch(batch, taken), refused, redacted)
 
+    def prepared(self, given: Mapping[str, Any]) -> Entry:
+        """The line *given* makes, checked and redacted, for `store`; nothing is written yet."""
+        return self._prepare(given)
+
+    def store(self, entries: list[Entry]) -> None:
+        """Write what was `prepared`."""
+        self._write(entries)
+
     def feedback(self, ident: str, outcome: str) -> Record:
         """Say how a use of the record went: worked, failed, wrong or stale."""
         if outcome not in OUTCOMES:

@@ -11,7 +11,7 @@ import typer
 
 import commonplace
 from commonplace import homes, repository
-from commonplace.cli import render
+from commonplace.cli import exchanged, render
 from commonplace.cli.inbox import app as inbox_app
 from commonplace.cli.log import log as write_log
 from commonplace.cli.opened import opened
@@ -20,7 +20,7 @@ from commonplace.cli.recall import repos_asked
 from commonplace.cli.setup import Asked, wiring
 from commonplace.cli.setup import ask as agreed
 from commonplace.cli.setup import setup as set_up
-from commonplace.errors import FindingsLeft, UsageError
+from commonplace.errors import FindingsLeft, LinesRefused, UsageError
 from commonplace.records import EVENT_TYPES, KINDS, OUTCOMES
 from commonplace.setup.agents import AGENTS
 
@@ -467,19 +467,57 @@ def where(*, home: Home = None, as_json: Json = False) -> None:
         render.where(memory.homes, memory.repository, as_json=as_json)
 
 
+@app.command("import")
+def import_(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A file or a folder, of one format or several.")],
+    *,
+    format_name: Annotated[
+        str | None, typer.Option("--from", metavar="FORMAT", help="What it is [default: each file is recognised].")
+    ] = None,
+    repo: Annotated[
+        str | None, typer.Option("--repo", help="The log for all of it [default: its own, else this repository's].")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be taken; write nothing.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Bring what another system remembers. Twice adds nothing."""
+    from commonplace.exchange.importing import bring  # noqa: PLC0415 (loads every format)
+
+    with opened(home) as memory:
+        report = bring(memory, path, format_name=format_name, repo=repo, dry_run=dry_run)
+    exchanged.imported(report, as_json=as_json)
+    if report.unread_count and not dry_run:
+        raise LinesRefused(report.unread_count, report.records + report.unchanged)
+
+
 @app.command()
 def export(
     *,
     repo: Annotated[str | None, typer.Option("--repo", help="Only this log.")] = None,
     kind: Annotated[str | None, typer.Option("--kind", help="Only records of this kind.")] = None,
+    layout: Annotated[
+        str | None, typer.Option("--layout", help="One of agent-knowledge, loki, beads, harness: files for it.")
+    ] = None,
+    to: Annotated[Path | None, typer.Option("--to", metavar="FOLDER", help="Where the layout is written.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write into a folder with other things, over what is there.")
+    ] = False,
     home: Home = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list instead of lines.")] = False,
 ) -> None:
-    """Print the current view as JSON lines: latest versions, archive included, nothing forgotten."""
+    """Print the current view as JSON lines, or write it in the layout of another system."""
     if kind is not None and kind not in KINDS:
         raise typer.BadParameter(f"`{kind}` is not one of {', '.join(KINDS)}", param_hint="'--kind'")
+    if (layout is None) != (to is None):
+        raise UsageError("`--layout` and `--to` belong together", "e.g. `--layout beads --to ../other-project`")
     with opened(home) as memory:
-        render.export(memory.exported(repo, kind), as_json=as_json)
+        if layout is not None and to is not None:
+            from commonplace.exchange.exporting import lay_out  # noqa: PLC0415 (loads every format)
+
+            exchanged.laid_out(lay_out(memory, layout, to, repo=repo, kind=kind, force=force), as_json=as_json)
+        else:
+            render.export(memory.exported(repo, kind), as_json=as_json)
         render.damages(memory.damages, memory.home.path)
 
 
