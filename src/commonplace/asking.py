@@ -12,12 +12,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.compose.answer import answer, line
-from commonplace.compose.tokens import cut
+from commonplace.compose.tokens import BYTES_PER_TOKEN, cut
 from commonplace.errors import CommonplaceError, EmbedderUnavailable, UsageError
 from commonplace.index import embedder as embedders
 from commonplace.index import vectors as vector_counts
@@ -30,7 +30,7 @@ from commonplace.recall.priors import Weights
 from commonplace.recall.search import QUERY_CHARS_MAX, Found, Fusion, search
 from commonplace.records import to_utc
 from commonplace.settings import SETTINGS
-from commonplace.usage import Usage
+from commonplace.usage import Answers, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -51,6 +51,11 @@ LOWEST_PRIORITY = 19
 LIMIT_MAX = 1000
 LINE_TOKENS_MAX = 60
 NOTHING = "No relevant memories."
+# Both sides are counted, and where the count is an estimate it speaks against us: bytes beyond ASCII are worth more.
+SAVINGS = (
+    "saved = the logs that each recall searched, whole as they were at that moment (4 bytes a token), "
+    "less the text it delivered; every recall since the first counted one, also those that found nothing"
+)
 _AGO = re.compile(r"(\d+)\s*([hdwmy])", re.IGNORECASE)
 _AGO_DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 
@@ -123,7 +128,8 @@ class Asking:
             best = max(found.statistics, key=lambda one: one.documents)
             told = answer(found.hits, wanted, best.idf, tokens_max, NOTHING, choose=self._settings["recall.passages"])
             if count and as_of is None:
-                self._count(told.hits)
+                searched = sum(index.store.log_bytes(query.repos, archived=query.archived) for index in indexes)
+                self._count(told.hits, Answers(1, not told.hits, told.tokens, searched))
                 self._wake_worker()
         hits = told.hits if query.cutoff else [*told.hits, *found.hits[len(told.hits) :]]
         return Recall(hits, told.text, told.tokens, found.considered, self._notes(indexes, by_words=read is None))
@@ -196,12 +202,31 @@ class Asking:
         counts = [usage.counts() for usage in self._usage]
         return lambda ident: sum(count.get(ident, 0) for count in counts)
 
-    def _count(self, hits: Collection[Hit]) -> None:
+    def _count(self, hits: Collection[Hit], answer: Answers) -> None:
         now = to_utc(self._clock())
+        nearest = next((book for book, index in enumerate(self.indexes) if index.home.is_dir()), None)
         for book, usage in enumerate(self._usage):
             ids = [hit.id for hit in hits if hit.key[0] == book]
-            if ids:
-                usage.add(ids, now)
+            if ids or book == nearest:
+                usage.add(ids, now, answer if book == nearest else None)
+
+    def savings(self) -> dict[str, Any]:
+        """What recalls cost so far, against reading the logs they searched; the figures of `stats --savings`."""
+        with self._lock:
+            logs = sum(index.store.log_bytes() for index in self.caught_up())
+            answers = reduce(Answers.plus, (usage.answers() for usage in self._usage))
+        instead = answers.log_bytes // BYTES_PER_TOKEN
+        return {
+            "recalls": answers.recalls,
+            "empty": answers.empty,
+            "since": answers.since,
+            "tokens_delivered": answers.tokens,
+            "tokens_logs": instead,
+            "tokens_saved": instead - answers.tokens,
+            "share_saved": round(1 - answers.tokens / instead, 4) if instead else None,
+            "tokens_logs_now": logs // BYTES_PER_TOKEN,
+            "definition": SAVINGS,
+        }
 
     # --- Meaning --------------------------------------------------------------------------------------------------
 

@@ -315,6 +315,10 @@ class Memory:
         """How many records there are, by repository, kind and type."""
         return self.asking().stats(repo)
 
+    def savings(self) -> dict[str, Any]:
+        """How many tokens recalls delivered so far, against reading the logs they searched."""
+        return self.asking().savings()
+
     def why(self, query: str, ident: str, **narrowing: Any) -> dict[str, Any]:  # noqa: ANN401
         """Why the record is, or is not, in the answer to *query*, narrowed as `recall` is."""
         whole = ident if ident.startswith(TEXT_PREFIXES) else self._resolved(ident)[1]
