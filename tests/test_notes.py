@@ -129,6 +129,15 @@ def test_what_is_too_large_or_no_text_is_refused_and_costs_nothing(own_home: Pat
         notes.read("binary.md")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="Windows has other permissions")
+def test_every_folder_and_file_is_its_owners_alone(own_home: Path) -> None:
+    Notes(own_home, "researcher").write("deep/er/c.md", "mine")
+
+    modes = {found.name: found.stat().st_mode & 0o777 for found in (own_home, *own_home.rglob("*"))}
+    assert {mode for name, mode in modes.items() if "." in name and name != ".state"} == {0o600}
+    assert {modes[name] for name in ("home", ".state", "agents", "researcher", "deep", "er")} == {0o700}
+
+
 def test_secrets_do_not_reach_a_note(own_home: Path) -> None:
     secret = "ghp_" + "Ab12" * 9
 
