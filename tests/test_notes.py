@@ -19,7 +19,7 @@ from mcp.client import Client
 from commonplace.errors import NoteChanged, NoteExists, NoteNotFound, NoteRefused
 from commonplace.memory import Memory
 from commonplace.notes import DEPTH_MAX, NOTE_BYTES_MAX, NOTES_MAX, Notes
-from commonplace.server.stdio import made
+from commonplace.server.build import made
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -316,11 +316,13 @@ def test_any_sequence_of_the_five_tools_does_the_same(
 ) -> None:
     home, model = tmp_path_factory.mktemp("tools") / "home", Model()
 
-    async def talk() -> list[Any]:
-        async with Client(made(lambda: Memory.open(home, agent_id="me"))) as client:
+    async def talk(memory: Memory) -> list[Any]:
+        async with Client(made(lambda _scope="read": memory, ["notes"])) as client:
             return [await tool_step(client, step) for step in steps]
 
-    assert asyncio.run(talk()) == [model.step(step) for step in steps]
+    with Memory.open(home, agent_id="me") as memory:
+        answers = asyncio.run(talk(memory))
+    assert answers == [model.step(step) for step in steps]
 
 
 # --- Racing -------------------------------------------------------------------------------------------------------

@@ -92,6 +92,7 @@ class Asking:
         self._reason = ""
         self._paused_until: datetime | None = None
         self._loading: threading.Thread | None = None
+        self._worker: subprocess.Popen[bytes] | None = None
         self._reader = ThreadPoolExecutor(1, "commonplace-reader")
         # One question at a time: SQLite connections and Tantivy readers are shared by the threads of a server.
         self._lock = threading.RLock()
@@ -345,7 +346,13 @@ class Asking:
         if homes:
             # The worker is told the settings: those that hold here may come from another home than its own.
             settings = {name: self._settings[name] for name in SETTINGS if name.startswith("embedder.")}
-            _start_worker({"homes": homes, "settings": settings})
+            self._worker = _start_worker({"homes": homes, "settings": settings})
+
+    def stop_worker(self) -> None:
+        """End the worker this process started, if it is still at it: a server leaves none behind."""
+        if self._worker is not None:
+            with suppress(OSError):
+                self._worker.terminate()
 
     # --- What there is to say -------------------------------------------------------------------------------------
 
@@ -434,7 +441,7 @@ def _is_due(home: Path, now_s: float) -> bool:
     return False
 
 
-def _start_worker(job: dict[str, Any]) -> None:
+def _start_worker(job: dict[str, Any]) -> subprocess.Popen[bytes] | None:
     """A worker of its own session, at the lowest priority from its start: it must not slow down whoever asked."""
     # Without `-P`, a file in the working folder could pass for a module.
     command = [sys.executable, "-P", "-c", "from commonplace.asking import work; work()"]
@@ -455,4 +462,5 @@ def _start_worker(job: dict[str, Any]) -> None:
         with worker.stdin:
             worker.stdin.write(json.dumps(job).encode())
     except OSError:
-        return  # A later answer tries again; vectors are never needed for one.
+        return None  # A later answer tries again; vectors are never needed for one.
+    return worker

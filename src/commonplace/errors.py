@@ -175,10 +175,38 @@ class NoteChanged(CommonplaceError):
         self.hint = "read it again and repeat the edit on what is there now"
 
 
+class ServerTrouble(CommonplaceError):
+    """A server that cannot be started, reached or stopped, or one that is already there."""
+
+    exit_code = 17
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class TokenNotFound(CommonplaceError):
+    exit_code = 18
+
+    def __init__(self, ident: str, found: int = 0) -> None:
+        super().__init__(f"{f'{found} tokens have' if found else 'no token has'} an id that starts with `{ident}`")
+        self.hint = "`commonplace token list` shows every id"
+
+
+class ScopeMissing(CommonplaceError):
+    """A token that may not do what was asked of it."""
+
+    exit_code = 25
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(f"this token lacks the scope `{scope}`")
+        self.hint = "ask for a token that has it: `commonplace token add`"
+
+
 class NoteExists(CommonplaceError):
     """A name that is taken already."""
 
-    exit_code = 25
+    exit_code = 26
 
     def __init__(self, path: str) -> None:
         super().__init__(f"there is a note or folder `{path}` already")
@@ -188,7 +216,7 @@ class NoteExists(CommonplaceError):
 class ExtraMissing(CommonplaceError, ImportError):
     """A package that only an extra brings. An `ImportError` as well, for programs that do without."""
 
-    exit_code = 26
+    exit_code = 27
 
     def __init__(self, extra: str, package: str) -> None:
         super().__init__(

@@ -29,6 +29,7 @@ app = typer.Typer(
 
 Home = Annotated[Path | None, typer.Option("--home", help="The home to use, instead of the one that counts here.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Toolsets = Annotated[str | None, typer.Option("--toolsets", metavar="A,B", help="Of core, notes [default: all].")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id, or any unique prefix of it.")]
 
 
@@ -367,15 +368,77 @@ def preamble(*, agent: Agent = None, home: Home = None, as_json: Json = False) -
 def mcp(
     *,
     agent: Agent = None,
-    toolsets: Annotated[
-        str | None, typer.Option("--toolsets", metavar="A,B", help="Of core, notes [default: all].")
-    ] = None,
+    toolsets: Toolsets = None,
     home: Home = None,
 ) -> None:
     """Serve the memory to an agent over stdio (Model Context Protocol)."""
     from commonplace.server.stdio import serve  # noqa: PLC0415 (loads the protocol's SDK)
 
     serve(str(home) if home else None, agent, toolsets)
+
+
+@app.command()
+def serve(  # noqa: PLR0913 (one flag each)
+    *,
+    host: Annotated[str | None, typer.Option("--host", help="Where to listen [default: 127.0.0.1].")] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", min=0, max=65535, help="[default: 8377, or any that is free].")
+    ] = None,
+    agent: Agent = None,
+    toolsets: Toolsets = None,
+    ensure: Annotated[bool, typer.Option("--ensure", help="Start it detached unless it runs; print where.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Say whether and where it runs.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="End it.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Serve the memory over HTTP to every agent of this home: MCP at /mcp, a JSON API at /api/v1."""
+    from commonplace.cli.serve import serve as serve_here  # noqa: PLC0415 (few commands need it)
+
+    serve_here(
+        {"--host": host, "--port": port, "--agent": agent, "--toolsets": toolsets, "--home": home},
+        [name for name, given in (("ensure", ensure), ("status", status), ("stop", stop)) if given],
+        as_json=as_json,
+    )
+
+
+token_app = typer.Typer(help="Who may speak to the server, as which agent.", no_args_is_help=True)
+app.add_typer(token_app, name="token")
+
+
+@token_app.command("add")
+def token_add(
+    agent: Annotated[str | None, typer.Argument(metavar="AGENT", help="The agent it stands for.")] = None,
+    *,
+    named: Annotated[str | None, typer.Option("--agent", help="The same.")] = None,
+    scopes: Annotated[
+        list[str] | None,
+        typer.Option("--scopes", "--scope", metavar="A,B", help="Of read, write, admin [default: read,write]."),
+    ] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Make a token and print it, this once."""
+    from commonplace.cli.serve import add_token  # noqa: PLC0415
+
+    wanted = [scope.strip() for given in scopes or ["read,write"] for scope in given.split(",")]
+    add_token(agent or named, wanted, home, as_json=as_json)
+
+
+@token_app.command("list")
+def token_list(*, home: Home = None, as_json: Json = False) -> None:
+    """List the tokens: ids, agents and scopes; their texts are not kept."""
+    from commonplace.cli.serve import list_tokens  # noqa: PLC0415
+
+    list_tokens(home, as_json=as_json)
+
+
+@token_app.command("revoke")
+def token_revoke(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
+    """Take a token back; the server refuses it from its next request on."""
+    from commonplace.cli.serve import revoke_token  # noqa: PLC0415
+
+    revoke_token(ident, home, as_json=as_json)
 
 
 @app.command()

@@ -118,7 +118,7 @@ class Logs:
 
 def _about(ident: str, archive: Path, log: Path) -> Iterator[tuple[Path, Record]]:
     needle = ident.encode()
-    for path, line in all_lines([(archive, log)]):
+    for path, line in all_lines([(archive, log)], (needle,)):
         if needle in line.raw:
             with suppress(ValueError):
                 record = from_line(line.raw)
