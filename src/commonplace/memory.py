@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from commonplace import homes, repository, settings
 from commonplace.capture.redact import redact, suspicious
-from commonplace.errors import DiskFull, IdAmbiguous, RecordInvalid, RecordNotFound, UsageError
+from commonplace.errors import DiskFull, HomeUnusable, IdAmbiguous, RecordInvalid, RecordNotFound, UsageError
 from commonplace.log.door import Entry, prepare
 from commonplace.log.logs import Logs
 from commonplace.records import EVENT_TYPES, KINDS, OUTCOMES, Record, checked_repo, decode, encode
@@ -88,6 +88,8 @@ class Memory:
         self._asked: Asking | None = None
         self._making = threading.Lock()
         self._source: Memory | None = None
+        self._seen: set[Path] = set()
+        self.check_homes()
 
     @classmethod
     def open(
@@ -130,6 +132,19 @@ class Memory:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def check_homes(self) -> None:
+        """Raise `HomeUnusable` if a home that was there is gone.
+
+        A home is made by the first write, so one that is missing knows nothing yet. One that has gone missing under a
+        server (a disk was taken out, a folder moved) must not pass for that, nor be made anew behind the user's back.
+        """
+        for home in self.homes:
+            if home.path.is_dir():
+                self._seen.add(home.path)
+            elif home.path in self._seen:
+                hint = "ask for it to be put back, then try again; `commonplace init` would make a new one"
+                raise HomeUnusable(home.path, "it was here and is gone", hint)
 
     @property
     def home(self) -> homes.Home:

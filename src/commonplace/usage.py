@@ -52,6 +52,7 @@ class Usage:
         self._connection: sqlite3.Connection | None = None
         self._cached: dict[str, int] | None = None
         self._version = -1
+        self._inode = 0
 
     def counts(self) -> dict[str, int]:
         """Every id that was ever delivered, with how often."""
@@ -120,6 +121,9 @@ class Usage:
             self._connection = None
 
     def _open(self) -> sqlite3.Connection:
+        if self._connection is not None and self._inode != _inode(self._path):
+            self.close()  # The file was removed or replaced; counts in the old one would be lost.
+            self._cached = None
         if self._connection is None:
             self._path.parent.mkdir(mode=0o700, exist_ok=True)
             self._connection = sqlite3.connect(self._path, timeout=BUSY_S_MAX, check_same_thread=False)
@@ -131,6 +135,7 @@ class Usage:
             self._connection.execute("PRAGMA synchronous = OFF")
             for table in TABLES.split(";"):
                 self._connection.execute(table)
+            self._inode = _inode(self._path)
         return self._connection
 
     def _start_over(self) -> None:
@@ -139,3 +144,10 @@ class Usage:
         self._cached = None
         with suppress(OSError):
             self._path.unlink(missing_ok=True)
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
