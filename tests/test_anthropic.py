@@ -365,7 +365,7 @@ def test_the_package_is_imported_by_nobody_who_did_not_ask() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(("module", "package"), [("anthropic", "anthropic")])
+@pytest.mark.parametrize(("module", "package"), [("anthropic", "anthropic"), ("langgraph", "langgraph.store.base")])
 def test_a_missing_package_is_a_sentence_that_names_the_extra(module: str, package: str) -> None:
     code = f"import sys; sys.modules['{package}'] = None; import commonplace.integrations.{module}"
 

@@ -25,7 +25,7 @@ from commonplace.index.index import Index
 from commonplace.index.tokens import query_terms
 from commonplace.log import rewrite
 from commonplace.recall.hits import Hit, Query
-from commonplace.recall.overview import counted, explained, latest
+from commonplace.recall.overview import counted, explained, latest, selected
 from commonplace.recall.priors import Weights
 from commonplace.recall.search import QUERY_CHARS_MAX, Found, Fusion, search
 from commonplace.records import to_utc
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from commonplace.index.embedder import Embedder
     from commonplace.index.index import Status
+    from commonplace.records import Record
     from commonplace.settings import Settings
 
 # So few new memories are embedded before the answer; more wait for the worker, and answers do not.
@@ -146,6 +147,11 @@ class Asking:
                     found.append(Hit(row.record, row.repo, 0.0, {}, key=(book, row.key), text=text))
         found.sort(key=lambda hit: hit.timestamp, reverse=True)
         return found[:count]
+
+    def select(self, query: Query, ids: Collection[str] | None = None) -> list[Record]:
+        """What the filters of *query* let through of the nearest home, in the order of the lines; no ranking."""
+        with self._lock:
+            return [row.record for row in selected(self.caught_up(), 0, query, ids)]
 
     def stats(self, repos: Collection[str] | None) -> dict[str, Any]:
         """Counts over the homes."""

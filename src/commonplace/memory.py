@@ -326,6 +326,17 @@ class Memory:
             raise UsageError(f"the number of records is {count}, under 1")
         return self.asking().recent(count, self._question("", **narrowing))
 
+    def ranked(self, query: str, **narrowing: Any) -> list[Hit]:  # noqa: ANN401
+        """The plain ranking for *query*, narrowed as `recall` is: for programs that choose and count for themselves."""
+        return self.asking().recall(self._question(query, cutoff=False, **narrowing), 0, count=False).hits
+
+    def select(self, ids: Collection[str] | None = None, **narrowing: Any) -> list[Record]:  # noqa: ANN401
+        """The current records of the nearest home that the filters of `recall` let through, in the order of the lines.
+
+        With *ids*, only those of them. Looked up in the index, so it costs what it gives and not what the log holds.
+        """
+        return self.asking().select(self._question("", **narrowing), ids)
+
     def stats(self, repo: Collection[str] | None = None) -> dict[str, Any]:
         """How many records there are, by repository, kind and type."""
         return self.asking().stats(repo)
