@@ -100,6 +100,7 @@ def test_only_answers_count(own_home: Path) -> None:
         memory.why("kettle", ident)
         memory.recall("kettle", as_of="2030-01-01")
         memory.recent(3)
+        assert memory.recall("kettle", unasked=True).hits
 
         assert memory.savings()["recalls"] == 1
 

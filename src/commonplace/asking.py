@@ -55,7 +55,7 @@ NOTHING = "No relevant memories."
 # Both sides are counted, and where the count is an estimate it speaks against us: bytes beyond ASCII are worth more.
 SAVINGS = (
     "saved = the logs that each recall searched, whole as they were at that moment (4 bytes a token), "
-    "less the text it delivered; every recall since the first counted one, also those that found nothing"
+    "less the text it delivered; every recall that was asked for counts, also one that found nothing"
 )
 _AGO = re.compile(r"(\d+)\s*([hdwmy])", re.IGNORECASE)
 _AGO_DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
@@ -122,7 +122,7 @@ class Asking:
             indexes = self.caught_up() if as_of is None else self._as_of(self.moment(as_of, end_of_day=True))
             read = self._vector(query.text, indexes, reading)
             uses = self._uses() if as_of is None else _never_used
-            ask: Callable[[], Found] = partial(search, indexes, query, read, uses, self._weights(), self._fusion())
+            ask: Callable[[], Found] = partial(search, indexes, query, read, uses, self._weights(), self._fusion(query))
             for index in indexes:
                 ask = partial(index.repaired, ask)  # Whichever turns out to be broken is built again, and asked again.
             found = ask()
@@ -131,7 +131,8 @@ class Asking:
             told = answer(found.hits, wanted, best.idf, tokens_max, NOTHING, choose=self._settings["recall.passages"])
             if count and as_of is None:
                 searched = sum(index.store.log_bytes(query.repos, archived=query.archived) for index in indexes)
-                self._count(told.hits, Answers(1, not told.hits, told.tokens, searched))
+                cost = None if query.unasked else Answers(1, not told.hits, told.tokens, searched)
+                self._count(told.hits, cost)
                 self._wake_worker()
         hits = told.hits if query.cutoff else [*told.hits, *found.hits[len(told.hits) :]]
         return Recall(hits, told.text, told.tokens, found.considered, self._notes(indexes, by_words=read is None))
@@ -163,10 +164,10 @@ class Asking:
         with self._lock:
             indexes = self.caught_up()
             read = self._vector(query.text, indexes)
-            ask = (indexes, read, self._uses(), self._weights(), self._fusion())
+            ask = (indexes, read, self._uses(), self._weights(), self._fusion(query))
             plain = search(ask[0], query.with_(limit=LIMIT_MAX, cutoff=False), *ask[1:])
             final = self.recall(query, 500, count=False)
-            return explained(indexes, query, ident, plain.hits, final.hits, self._fusion())
+            return explained(indexes, query, ident, plain.hits, final.hits, self._fusion(query))
 
     def moment(self, text: str, *, end_of_day: bool = False) -> str:
         """A date, a time or an age (`7d`, `12h`) as a timestamp; a date is its whole day."""
@@ -209,12 +210,12 @@ class Asking:
         counts = [usage.counts() for usage in self._usage]
         return lambda ident: sum(count.get(ident, 0) for count in counts)
 
-    def _count(self, hits: Collection[Hit], answer: Answers) -> None:
+    def _count(self, hits: Collection[Hit], answer: Answers | None) -> None:
         now = to_utc(self._clock())
         nearest = next((book for book, index in enumerate(self.indexes) if index.home.is_dir()), None)
         for book, usage in enumerate(self._usage):
             ids = [hit.id for hit in hits if hit.key[0] == book]
-            if ids or book == nearest:
+            if ids or (answer and book == nearest):
                 usage.add(ids, now, answer if book == nearest else None)
 
     def savings(self) -> dict[str, Any]:
@@ -339,6 +340,12 @@ class Asking:
                 busy = busy or not mine
         return None if busy and not done else done
 
+    def wake_worker(self) -> None:
+        """Have what came in since the last question embedded, without waiting for it."""
+        with self._lock:
+            self.caught_up()
+            self._wake_worker()
+
     def _wake_worker(self) -> None:
         """Start a process that embeds what is missing and ends, where something is and none is at it."""
         if not self._settings["embedder.background"] or self._embedder is None or self._is_paused():
@@ -386,10 +393,10 @@ class Asking:
         }
         return Weights(**chosen) if self._settings["recall.priors"] else Weights(*([180.0] + [0.0] * 8 + [1.0] * 3))
 
-    def _fusion(self) -> Fusion:
+    def _fusion(self, query: Query) -> Fusion:
         return Fusion(
             dense=self._settings["recall.dense"],
-            relevance_min=self._settings["recall.relevance_min"],
+            relevance_min=max(self._settings["recall.relevance_min"], query.relevance_min),
             relevance_share_min=Fusion().relevance_share_min if self._settings["recall.relevance_min"] else 0.0,
             fold_same=self._settings["recall.same"],
         )

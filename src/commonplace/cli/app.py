@@ -12,11 +12,12 @@ import typer
 import commonplace
 from commonplace import homes, repository
 from commonplace.cli import render
+from commonplace.cli.inbox import app as inbox_app
 from commonplace.cli.log import log as write_log
+from commonplace.cli.opened import opened
 from commonplace.cli.recall import print_stats, repos_asked
 from commonplace.cli.recall import recall as ask
 from commonplace.errors import FindingsLeft, UsageError
-from commonplace.memory import Memory
 from commonplace.records import EVENT_TYPES, KINDS, OUTCOMES
 
 app = typer.Typer(
@@ -113,7 +114,7 @@ _EXAMPLES = {"--type": f"`--type {EVENT_TYPES[0]}`", "--lesson": "`--lesson 'ver
 @app.command()
 def show(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
     """Show a record, with the feedback it has had."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.record(memory.describe(ident), as_json=as_json)
         render.damages(memory.damages, memory.home.path)
 
@@ -121,7 +122,7 @@ def show(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
 @app.command()
 def history(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
     """Show every version of a record and what was said of it, oldest first."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.history(memory.history(ident), as_json=as_json)
         render.damages(memory.damages, memory.home.path)
 
@@ -170,7 +171,7 @@ def stats(
     as_json: Json = False,
 ) -> None:
     """Count what there is; with --savings, what recalls cost against reading the logs."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         if not savings:
             print_stats(memory.stats([repo] if repo else None), as_json=as_json)
         elif repo:
@@ -189,7 +190,7 @@ def why(
     as_json: Json = False,
 ) -> None:
     """Say why a memory is, or is not, in the answer to a question."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         explained = memory.why(query, ident, repo=repo)
         here = repos_asked(memory, {}) or []
         explained["searched_here"] = explained.get("repo") in here
@@ -203,7 +204,7 @@ app.add_typer(index_app, name="index")
 @index_app.command("status")
 def index_status(*, home: Home = None, as_json: Json = False) -> None:
     """Say what the index holds, which model made its vectors, and what is still missing."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.index_status(memory.asking().status(), memory.asking().embedder_state(), as_json=as_json)
 
 
@@ -215,7 +216,7 @@ def index_rebuild(
     as_json: Json = False,
 ) -> None:
     """Throw the index away and make it again from the files."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.rebuild(memory.asking(), vectors=vectors)
         render.index_status(memory.asking().status(), memory.asking().embedder_state(), as_json=as_json)
 
@@ -225,7 +226,7 @@ def index_embed(*, home: Home = None, as_json: Json = False) -> None:
     """Give every memory its vectors and end; a recall has this done when many are missing, once a home."""
     if os.name == "posix":
         os.nice(19)  # It takes a while, and other work goes first.
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         done = memory.asking().embed_alone()
     render.embedded(done, as_json=as_json)
 
@@ -239,7 +240,7 @@ def feedback(
     as_json: Json = False,
 ) -> None:
     """Say how a memory served: it worked, failed, is wrong, or is stale."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         said = memory.feedback(ident, outcome)
         render.feedback(memory.describe(str(said.fields["of"])), outcome, as_json=as_json)
 
@@ -254,7 +255,7 @@ def forget(
     as_json: Json = False,
 ) -> None:
     """Hide a record and what derives from it; with --erase, remove it for good."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         if not erase:
             render.forgotten(memory.forget(ident, reason), as_json=as_json)
             return
@@ -286,7 +287,7 @@ def notes_list(
     as_json: Json = False,
 ) -> None:
     """List an agent's notes."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.notes(memory.notes(agent).list(path), as_json=as_json)
 
 
@@ -302,7 +303,7 @@ def notes_read(
     as_json: Json = False,
 ) -> None:
     """Print a note."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.note_text(path, memory.notes(agent).read(path, lines), as_json=as_json)
 
 
@@ -317,7 +318,7 @@ def notes_write(
     as_json: Json = False,
 ) -> None:
     """Make or replace a note."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.written(memory.notes(agent).write(path, _given(content), if_sha256), as_json=as_json)
 
 
@@ -333,7 +334,7 @@ def notes_replace(
     as_json: Json = False,
 ) -> None:
     """Replace a text that occurs exactly once in a note."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.written(memory.notes(agent).replace(path, old, _given(new), if_sha256), as_json=as_json)
 
 
@@ -349,7 +350,7 @@ def notes_insert(
     as_json: Json = False,
 ) -> None:
     """Insert a text into a note."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.written(memory.notes(agent).insert(path, line, _given(text), if_sha256), as_json=as_json)
 
 
@@ -357,10 +358,13 @@ def _given(text: str) -> str:
     return sys.stdin.buffer.read().decode("utf-8", "surrogateescape") if text == "-" else text
 
 
+app.add_typer(inbox_app, name="inbox")
+
+
 @app.command()
 def preamble(*, agent: Agent = None, home: Home = None, as_json: Json = False) -> None:
     """Print what a harness should put into an agent's system prompt."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.note_text("preamble", memory.preamble(agent), as_json=as_json)
 
 
@@ -444,7 +448,7 @@ def token_revoke(ident: Id, *, home: Home = None, as_json: Json = False) -> None
 @app.command()
 def repos(*, home: Home = None, as_json: Json = False) -> None:
     """List the logs of this home."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.repos(memory.repos(), memory.repository.name, as_json=as_json)
         render.damages(memory.damages, memory.home.path)
 
@@ -452,7 +456,7 @@ def repos(*, home: Home = None, as_json: Json = False) -> None:
 @app.command()
 def where(*, home: Home = None, as_json: Json = False) -> None:
     """Say which home is used here, and why."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.where(memory.homes, memory.repository, as_json=as_json)
 
 
@@ -467,7 +471,7 @@ def export(
     """Print the current view as JSON lines: latest versions, archive included, nothing forgotten."""
     if kind is not None and kind not in KINDS:
         raise typer.BadParameter(f"`{kind}` is not one of {', '.join(KINDS)}", param_hint="'--kind'")
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.export(memory.exported(repo, kind), as_json=as_json)
         render.damages(memory.damages, memory.home.path)
 
@@ -480,7 +484,7 @@ def scan(
     as_json: Json = False,
 ) -> None:
     """Find secrets in this home: kinds and places, never values."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         secrets = memory.scan(fix=fix)
         render.secrets(secrets, memory.home.path, fixed=fix, as_json=as_json)
     if secrets and not fix:
@@ -495,7 +499,7 @@ def doctor(
     as_json: Json = False,
 ) -> None:
     """Check this home: damages by file and line, permissions, leftovers, kinds nobody knows."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         findings = memory.mend() if fix else memory.check()
         render.findings(findings, memory.home.path, memory.settings.unknown, fixed=fix, as_json=as_json)
     fixable = sum(1 for finding in findings if finding.fix)
@@ -506,7 +510,7 @@ def doctor(
 @app.command()
 def maintain(*, home: Home = None, as_json: Json = False) -> None:
     """Do the upkeep: rotate long logs into the archive."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.rotations(memory.maintain(), as_json=as_json)
 
 
