@@ -9,7 +9,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "commonplace"
 FLOW = ["errors", "records", "settings", "repository", "homes", "capture", "log", "index", "recall", "compose"]
 FLOW += ["usage", "asking", "notes", "memory", "sessions", "exchange", "setup"]
 # Surfaces know the memory, the records and the errors; where something is, they may ask too.
-SURFACES = {"cli", "hooks", "server"}
+SURFACES = {"cli", "hooks", "integrations", "server"}
 OPEN_TO_SURFACES = {"memory", "records", "errors", "homes", "repository", "sessions", "exchange", "setup"}
 
 

@@ -150,8 +150,11 @@ class NoteRefused(CommonplaceError):
 
     exit_code = 14
 
-    def __init__(self, path: str, reason: str) -> None:
+    def __init__(self, path: str, reason: str, lines: Sequence[int] | None = None) -> None:
         super().__init__(f"`{path}` {reason}")
+        self.reason = reason
+        # Where the text to replace was found, if that is the trouble: nowhere, or in several lines.
+        self.lines = lines
 
 
 class NoteNotFound(CommonplaceError):
@@ -246,3 +249,24 @@ class NoAgentFound(CommonplaceError):
     def __init__(self, known: Sequence[str]) -> None:
         super().__init__("no agent was found here")
         self.hint = f"name one: `commonplace setup {known[0]}` (there are {', '.join(known)})"
+
+
+class NoteExists(CommonplaceError):
+    """A name that is taken already."""
+
+    exit_code = 26
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"there is a note or folder `{path}` already")
+        self.hint = "choose another path, or delete what is there first"
+
+
+class ExtraMissing(CommonplaceError, ImportError):
+    """A package that only an extra brings. An `ImportError` as well, for programs that do without."""
+
+    exit_code = 27
+
+    def __init__(self, extra: str, package: str) -> None:
+        super().__init__(
+            f"this needs the package `{package}`, which comes with the extra `{extra}`: install `commonplace[{extra}]`"
+        )

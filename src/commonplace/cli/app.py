@@ -15,8 +15,8 @@ from commonplace.cli import exchanged, render
 from commonplace.cli.inbox import app as inbox_app
 from commonplace.cli.log import log as write_log
 from commonplace.cli.opened import opened
+from commonplace.cli.recall import print_stats, repos_asked
 from commonplace.cli.recall import recall as ask
-from commonplace.cli.recall import repos_asked
 from commonplace.cli.setup import Asked, wiring
 from commonplace.cli.setup import ask as agreed
 from commonplace.cli.setup import setup as set_up
@@ -164,6 +164,24 @@ def recall(  # noqa: PLR0913 (what may narrow a question)
     options |= {name: ",".join(values) for name, values in lists.items() if values}
     switches = {"all_repos": all_repos, "stats": stats, "all": archived, "explain": explain, "no_cutoff": no_cutoff}
     ask({**options, **{name: True for name, on in switches.items() if on}, "json": as_json})
+
+
+@app.command()
+def stats(
+    *,
+    repo: Annotated[str | None, typer.Option("--repo", help="Only this log [default: all].")] = None,
+    savings: Annotated[bool, typer.Option("--savings", help="Tokens saved against reading the logs instead.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Count what there is; with --savings, what recalls cost against reading the logs."""
+    with opened(home) as memory:
+        if not savings:
+            print_stats(memory.stats([repo] if repo else None), as_json=as_json)
+        elif repo:
+            raise UsageError("`--savings` counts over all logs", "leave `--repo` out")
+        else:
+            render.savings(memory.savings(), as_json=as_json)
 
 
 @app.command()

@@ -112,6 +112,22 @@ def why(explained: dict[str, Any], here: Sequence[str], *, as_json: bool) -> Non
         print(f"  {name:16} {value:g}")
 
 
+def savings(found: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        as_json_line(found)
+        return
+    count = found["recalls"]
+    since = f" since {found['since'][:10]}, {found['empty']:,} of them found nothing" if count else ""
+    print(f"recalls           {count:,}{since}")
+    for label, name in (("delivered", "tokens_delivered"), ("the logs instead", "tokens_logs")):
+        each = f" ({found[name] / count:,.0f} a recall)" if count else ""
+        print(f"{label:16}  {found[name]:,} tokens{each}")
+    share = f" ({found['share_saved']:.1%})" if found["share_saved"] is not None else ""
+    print(f"saved             {found['tokens_saved']:,} tokens{share}")
+    print(f"all logs now      {found['tokens_logs_now']:,} tokens")
+    note(found["definition"])
+
+
 def index_status(found: Sequence[Status], embedder: str, *, as_json: bool) -> None:
     if as_json:
         as_json_line({"embedder": embedder, "indexes": [status._asdict() for status in found]})
