@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import secrets
+import signal
 import socket
 import time
 from contextlib import asynccontextmanager
@@ -25,6 +27,7 @@ from commonplace.errors import CommonplaceError, ScopeMissing, ServerTrouble
 from commonplace.repository import Repository, find
 from commonplace.server import api, metrics, presence
 from commonplace.server.build import chosen, made
+from commonplace.server.connection import KEEP_ALIVE_S, Connection, make_room
 from commonplace.server.guard import LOOPBACK_NAMES, Guard, Limits, current
 from commonplace.server.tokens import SCOPES, Token, Tokens
 
@@ -37,12 +40,16 @@ if TYPE_CHECKING:
 
 BACKLOG = 256
 SESSIONS_MAX = 1000
+# Over this many, those used longest ago are let go: most clients never say goodbye.
+SESSIONS_KEPT = 800
 SESSION_IDLE_S = 900
 WATCH_S = 1.0
 # A home that was removed may come back; a server nobody can find again is not waited for that long.
 ORPHAN_S = 60.0
 GRACE_S = 2
 HOOK_BYTES_MAX = 24 << 20
+# Besides Ctrl-C: what ends a service, and what a terminal sends when it is closed. What was written is then flushed.
+ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def serve(
@@ -88,6 +95,8 @@ class Serving:
         self._uvicorn = uvicorn.Server(
             uvicorn.Config(
                 self._guard,
+                http=Connection,
+                timeout_keep_alive=KEEP_ALIVE_S,
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -99,10 +108,21 @@ class Serving:
         )
 
     def run(self, said: Callable[[str], None]) -> None:
-        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-        said(self._presence.address)
-        os.chdir(self._home.anchor)  # It may outlive the folder it was started in.
-        self._uvicorn.run(sockets=[self._listening])
+        # Anew, over what the SDK has set up: its coloured boxes make two hundred lines of a traceback.
+        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
+        Connection.connections_max = make_room()
+        for number in ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # As under `nohup`.
+                signal.signal(number, lambda *_what: self._stop())
+        # The socket listens already: whoever reads the file now is answered as soon as the loop runs.
+        presence.write(self._home, self._presence)
+        try:
+            said(self._presence.address)
+            os.chdir(self._home.anchor)  # It may outlive the folder it was started in.
+            self._uvicorn.run(sockets=[self._listening])
+        finally:
+            presence.remove(self._home, self._key)
+            self._memory.asking().stop_worker()
 
     # --- The application --------------------------------------------------------------------------------------------
 
@@ -131,7 +151,7 @@ class Serving:
             Router([*protocol.routes, *extra, *routes], lifespan=self._lifespan),
             names=LOOPBACK_NAMES | {host.lower(), *settings["server.hosts"]},
             any_address=not loopback,
-            find=lambda text: self._own if secrets.compare_digest(text, self._key) else tokens.find(text),
+            find=lambda text: self._own if self._is_own(text) else tokens.find(text),
             is_open=lambda: tokenless and not tokens.all(),
             agent=self._memory.agent_id,
             limits=limits,
@@ -142,24 +162,34 @@ class Serving:
     async def _lifespan(self, _app: object) -> AsyncIterator[None]:
         async with self._server.session_manager.run():
             self._memory.asking().load_in_background()
-            presence.write(self._home, self._presence)
             watching = asyncio.create_task(self._watch())
             try:
                 yield
             finally:
                 watching.cancel()
-                presence.remove(self._home, self._key)
-                self._memory.asking().stop_worker()
 
     async def _watch(self) -> None:
         """End when idle: no request for a while, none under way, no client holding a stream."""
         while not self._uvicorn.should_exit:
             await asyncio.sleep(WATCH_S)
+            presence.trim_log(self._home)
+            self._let_sessions_go()
             known = presence.read(self._home)
             limit = self._idle_s if known and known.key == self._key else min(ORPHAN_S, self._idle_s)
             busy = self._guard.in_flight or self._guard.streams
             if not busy and time.monotonic() - self._guard.last_used > limit:
                 self._stop()
+
+    def _let_sessions_go(self) -> None:
+        sessions = self._server.session_manager._server_instances.values()  # noqa: SLF001 (no public way)
+        # The SDK ends a session through this scope when it has been idle for long; while it is in use there is no end.
+        scopes = [session.idle_scope for session in sessions if session.idle_scope is not None]
+        idle = sorted((scope for scope in scopes if scope.deadline < math.inf), key=lambda scope: scope.deadline)
+        for scope in idle[: max(0, len(sessions) - SESSIONS_KEPT)]:
+            scope.cancel()
+
+    def _is_own(self, text: str) -> bool:
+        return secrets.compare_digest(text.encode(), self._key.encode())
 
     def _stop(self) -> None:
         self._uvicorn.should_exit = True
