@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -147,10 +148,18 @@ def test_a_session_belongs_to_the_token_that_began_it(server: Served) -> None:
 
 
 def test_damaged_tokens_let_nobody_in(server: Served) -> None:
-    (server.home / ".state" / "tokens.json").write_text("[{", "utf-8")
-
-    assert server.call("recall", text="anything").status == 503
-    assert server.call("recall", "cpb_any", text="anything").status == 503
+    row = {"id": "t-1", "agent": "a", "scopes": ["read"], "created": "", "sha256": "0" * 64}
+    for damaged in (
+        "[{",
+        "{}",
+        '""',
+        "null",
+        json.dumps([row | {"sha256": 7}]),
+        json.dumps([row | {"sha256": "é" * 64}]),
+    ):
+        (server.home / ".state" / "tokens.json").write_text(damaged, "utf-8")
+        assert server.call("recall", text="anything").status == 503, damaged
+        assert server.call("recall", "cpb_any", text="anything").status == 503, damaged
 
 
 def test_another_host_is_refused_without_a_token_and_serves_with_one(own_home: Path) -> None:
@@ -263,11 +272,17 @@ def test_the_api_is_described_by_the_tools_themselves(server: Served) -> None:
     tools = asyncio.run(over_http(server, lambda client: client.list_tools(), "auto")).tools
 
     assert {f"/api/v1/{tool.name}" for tool in tools} <= set(described["paths"])
+    assert "/api/v1/stop" in described["paths"]
+    schemas = described["components"]["schemas"]
+    referred = set(re.findall(r'"\$ref": "([^"]*)"', json.dumps(described)))
+    assert referred == {"#/components/responses/error", *(f"#/components/schemas/{name}" for name in schemas)}
     asked = described["paths"]["/api/v1/recall"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert asked == next(tool.input_schema for tool in tools if tool.name == "recall")
     ident = server.call("remember", **LESSON).json["id"]
     assert server.ask("GET", f"/api/v1/records/{ident}").json["lesson"] == LESSON["lesson"]
-    assert server.ask("GET", "/api/v1/records/nope").status == 404
+    for nothing in ("records/nope", "records/note:default/" + "a" * 5000, "records/skill:" + "a" * 5000, "no/where"):
+        reply = server.ask("GET", f"/api/v1/{nothing}")
+        assert (reply.status, bool(reply.json["error"])) == (404, True), nothing[:20]
 
 
 def test_metrics_count_requests_by_route_and_no_more(server: Served) -> None:

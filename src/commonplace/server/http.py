@@ -148,7 +148,7 @@ class Serving:
         loopback = is_loopback(host)
         tokenless = loopback and not settings["server.token_required"]
         return Guard(
-            Router([*protocol.routes, *extra, *routes], lifespan=self._lifespan),
+            Router([*protocol.routes, *extra, *routes], default=api.nowhere, lifespan=self._lifespan),
             names=LOOPBACK_NAMES | {host.lower(), *settings["server.hosts"]},
             any_address=not loopback,
             find=lambda text: self._own if self._is_own(text) else tokens.find(text),
