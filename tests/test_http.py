@@ -358,7 +358,7 @@ def test_it_ends_by_itself_when_idle_and_leaves_nothing(own_home: Path) -> None:
 @POSIX_ONLY
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_a_signal_ends_it_cleanly(own_home: Path, name: str) -> None:
-    process = in_the_foreground()
+    process, _address = in_the_foreground()
     process.send_signal(getattr(signal, name))
 
     assert process.wait(60) == 0, "what was written is flushed as at any other end"
@@ -413,8 +413,8 @@ def test_the_log_of_a_server_has_a_limit(own_home: Path) -> None:
 
 def test_sessions_nobody_ended_make_room_for_new_ones(own_home: Path) -> None:
     few = "import commonplace.server.http as http; http.SESSIONS_KEPT, http.SESSIONS_MAX = 2, 4\n"
-    process = in_the_foreground(few)
-    server = Served(own_home, presence.read(own_home).address, process.pid)  # type: ignore[union-attr]
+    process, address = in_the_foreground(few)
+    server = Served(own_home, address, process.pid)
 
     def begun() -> tuple[int, str]:
         reply = server.ask("POST", "/mcp", HELLO, **ACCEPT)
@@ -464,14 +464,13 @@ def test_the_files_of_a_server_are_its_owners_alone(server: Served) -> None:
     assert server.ask("GET", "/health", token=server.presence["key"]).json["pid"] == server.pid
 
 
-def in_the_foreground(before: str = "") -> subprocess.Popen[str]:
-    """A server as a child of this process, once it has said where it is; *before* is run in it first."""
+def in_the_foreground(before: str = "") -> tuple[subprocess.Popen[str], str]:
+    """A server as a child of this process, and where it says it is; *before* is run in it first."""
     code = f"{before}import sys; from commonplace.cli import main; sys.exit(main(['serve', '--port', '0']))"
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     with process.stdout:
-        assert process.stdout.readline().startswith("http://127.0.0.1:")
-    return process
+        return process, process.stdout.readline().partition(" ")[0]
 
 
 def _wait_gone(home: Path) -> None:

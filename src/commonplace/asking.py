@@ -116,7 +116,7 @@ class Asking:
             indexes = self.caught_up() if as_of is None else self._as_of(self.moment(as_of, end_of_day=True))
             read = self._vector(query.text, indexes, reading)
             uses = self._uses() if as_of is None else _never_used
-            ask: Callable[[], Found] = partial(search, indexes, query, read, uses, self._weights(), self._fusion())
+            ask: Callable[[], Found] = partial(search, indexes, query, read, uses, self._weights(), self._fusion(query))
             for index in indexes:
                 ask = partial(index.repaired, ask)  # Whichever turns out to be broken is built again, and asked again.
             found = ask()
@@ -151,10 +151,10 @@ class Asking:
         with self._lock:
             indexes = self.caught_up()
             read = self._vector(query.text, indexes)
-            ask = (indexes, read, self._uses(), self._weights(), self._fusion())
+            ask = (indexes, read, self._uses(), self._weights(), self._fusion(query))
             plain = search(ask[0], query.with_(limit=LIMIT_MAX, cutoff=False), *ask[1:])
             final = self.recall(query, 500, count=False)
-            return explained(indexes, query, ident, plain.hits, final.hits, self._fusion())
+            return explained(indexes, query, ident, plain.hits, final.hits, self._fusion(query))
 
     def moment(self, text: str, *, end_of_day: bool = False) -> str:
         """A date, a time or an age (`7d`, `12h`) as a timestamp; a date is its whole day."""
@@ -308,6 +308,12 @@ class Asking:
                 busy = busy or not mine
         return None if busy and not done else done
 
+    def wake_worker(self) -> None:
+        """Have what came in since the last question embedded, without waiting for it."""
+        with self._lock:
+            self.caught_up()
+            self._wake_worker()
+
     def _wake_worker(self) -> None:
         """Start a process that embeds what is missing and ends, where something is and none is at it."""
         if not self._settings["embedder.background"] or self._embedder is None or self._is_paused():
@@ -355,10 +361,10 @@ class Asking:
         }
         return Weights(**chosen) if self._settings["recall.priors"] else Weights(*([180.0] + [0.0] * 8 + [1.0] * 3))
 
-    def _fusion(self) -> Fusion:
+    def _fusion(self, query: Query) -> Fusion:
         return Fusion(
             dense=self._settings["recall.dense"],
-            relevance_min=self._settings["recall.relevance_min"],
+            relevance_min=max(self._settings["recall.relevance_min"], query.relevance_min),
             relevance_share_min=Fusion().relevance_share_min if self._settings["recall.relevance_min"] else 0.0,
             fold_same=self._settings["recall.same"],
         )

@@ -198,3 +198,11 @@ class ScopeMissing(CommonplaceError):
     def __init__(self, scope: str) -> None:
         super().__init__(f"this token lacks the scope `{scope}`")
         self.hint = "ask for a token that has it: `commonplace token add`"
+
+
+class CandidateNotFound(CommonplaceError):
+    exit_code = 23
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__(f"no candidate in the inbox has an id that starts with `{prefix}`")
+        self.hint = "`commonplace inbox list` shows what waits"

@@ -79,6 +79,24 @@ SETTINGS: dict[str, Setting] = {
     "server.rate_max": Setting(1000, "how many requests a second it takes of one caller", minimum=1, user_only=True),
     "server.concurrency_max": Setting(64, "how many requests at once", minimum=1, user_only=True),
     "tools.memory.enabled": Setting(True, "whether the server offers agents tools for their own notes"),
+    "hooks.start": Setting(
+        True, "whether a session starts with recent knowledge, the agent's CONTEXT.md and its handoff"
+    ),
+    "hooks.prompt": Setting(True, "whether memories that matter to a prompt are added to it"),
+    "hooks.relevance_min": Setting(0.3, "below this relevance (0 to 1) nothing is added to a prompt", minimum=0),
+    "hooks.prefixes": Setting(
+        ["LEARNED:", "DECISION:", "FACT:", "GOTCHA:", "PATTERN:"],
+        "what a comment, commit message, note or echo states a lesson with",
+    ),
+    "hooks.failures": Setting(True, "whether failures that get solved wait in the inbox as candidates"),
+    "hooks.episodes": Setting(True, "whether sessions are written down as episodes"),
+    "hooks.exempt": Setting(["worker-supervisor"], "agents and subagents of which nothing is captured"),
+    "hooks.completion": Setting(
+        "off",
+        "what `commonplace-hook AGENT check-completion` does: off, report or block",
+        choices=("off", "report", "block"),
+    ),
+    "hooks.dispatches": Setting(False, "whether prompts sent to subagents are kept in .state/dispatches.jsonl"),
     "rotation.move": Setting(5_000, "how many of its lines then move to the archive; 0 = none", minimum=0),
 }
 
@@ -146,6 +164,8 @@ def _check(path: Path, name: str, setting: Setting, value: object) -> None:
         raise SettingsInvalid(path, f"`{name}` must be {_a(setting.default)}, not {value!r}")
     if value != value:  # noqa: PLR0124 (only "not a number" differs from itself; it would pass every bound below)
         raise SettingsInvalid(path, f"`{name}` must be a number, not {value!r}")
+    if isinstance(value, list) and not all(isinstance(item, str) and item.strip() for item in value):
+        raise SettingsInvalid(path, f"`{name}` must be a list of texts, not {value!r}")
     if setting.minimum is not None and value < setting.minimum:  # type: ignore[operator]
         raise SettingsInvalid(path, f"`{name}` is {value}, under {setting.minimum}")
     if setting.maximum is not None and value > setting.maximum:  # type: ignore[operator]
@@ -153,4 +173,6 @@ def _check(path: Path, name: str, setting: Setting, value: object) -> None:
 
 
 def _a(default: object) -> str:
-    return {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[type(default)]
+    return {bool: "true or false", int: "a whole number", float: "a number", str: "text", list: "a list of texts"}[
+        type(default)
+    ]

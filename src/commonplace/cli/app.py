@@ -12,11 +12,12 @@ import typer
 import commonplace
 from commonplace import homes, repository
 from commonplace.cli import render
+from commonplace.cli.inbox import app as inbox_app
 from commonplace.cli.log import log as write_log
+from commonplace.cli.opened import opened
 from commonplace.cli.recall import recall as ask
 from commonplace.cli.recall import repos_asked
 from commonplace.errors import FindingsLeft
-from commonplace.memory import Memory
 from commonplace.records import EVENT_TYPES, KINDS, OUTCOMES
 
 app = typer.Typer(
@@ -113,7 +114,7 @@ _EXAMPLES = {"--type": f"`--type {EVENT_TYPES[0]}`", "--lesson": "`--lesson 'ver
 @app.command()
 def show(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
     """Show a record, with the feedback it has had."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.record(memory.describe(ident), as_json=as_json)
         render.damages(memory.damages, memory.home.path)
 
@@ -121,7 +122,7 @@ def show(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
 @app.command()
 def history(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
     """Show every version of a record and what was said of it, oldest first."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.history(memory.history(ident), as_json=as_json)
         render.damages(memory.damages, memory.home.path)
 
@@ -171,7 +172,7 @@ def why(
     as_json: Json = False,
 ) -> None:
     """Say why a memory is, or is not, in the answer to a question."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         explained = memory.why(query, ident, repo=repo)
         here = repos_asked(memory, {}) or []
         explained["searched_here"] = explained.get("repo") in here
@@ -185,7 +186,7 @@ app.add_typer(index_app, name="index")
 @index_app.command("status")
 def index_status(*, home: Home = None, as_json: Json = False) -> None:
     """Say what the index holds, which model made its vectors, and what is still missing."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.index_status(memory.asking().status(), memory.asking().embedder_state(), as_json=as_json)
 
 
@@ -197,7 +198,7 @@ def index_rebuild(
     as_json: Json = False,
 ) -> None:
     """Throw the index away and make it again from the files."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.rebuild(memory.asking(), vectors=vectors)
         render.index_status(memory.asking().status(), memory.asking().embedder_state(), as_json=as_json)
 
@@ -207,7 +208,7 @@ def index_embed(*, home: Home = None, as_json: Json = False) -> None:
     """Give every memory its vectors and end; a recall has this done when many are missing, once a home."""
     if os.name == "posix":
         os.nice(19)  # It takes a while, and other work goes first.
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         done = memory.asking().embed_alone()
     render.embedded(done, as_json=as_json)
 
@@ -221,7 +222,7 @@ def feedback(
     as_json: Json = False,
 ) -> None:
     """Say how a memory served: it worked, failed, is wrong, or is stale."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         said = memory.feedback(ident, outcome)
         render.feedback(memory.describe(str(said.fields["of"])), outcome, as_json=as_json)
 
@@ -236,7 +237,7 @@ def forget(
     as_json: Json = False,
 ) -> None:
     """Hide a record and what derives from it; with --erase, remove it for good."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         if not erase:
             render.forgotten(memory.forget(ident, reason), as_json=as_json)
             return
@@ -268,7 +269,7 @@ def notes_list(
     as_json: Json = False,
 ) -> None:
     """List an agent's notes."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.notes(memory.notes(agent).list(path), as_json=as_json)
 
 
@@ -284,7 +285,7 @@ def notes_read(
     as_json: Json = False,
 ) -> None:
     """Print a note."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.note_text(path, memory.notes(agent).read(path, lines), as_json=as_json)
 
 
@@ -299,7 +300,7 @@ def notes_write(
     as_json: Json = False,
 ) -> None:
     """Make or replace a note."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.written(memory.notes(agent).write(path, _given(content), if_sha256), as_json=as_json)
 
 
@@ -315,7 +316,7 @@ def notes_replace(
     as_json: Json = False,
 ) -> None:
     """Replace a text that occurs exactly once in a note."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.written(memory.notes(agent).replace(path, old, _given(new), if_sha256), as_json=as_json)
 
 
@@ -331,7 +332,7 @@ def notes_insert(
     as_json: Json = False,
 ) -> None:
     """Insert a text into a note."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.written(memory.notes(agent).insert(path, line, _given(text), if_sha256), as_json=as_json)
 
 
@@ -339,10 +340,13 @@ def _given(text: str) -> str:
     return sys.stdin.buffer.read().decode("utf-8", "surrogateescape") if text == "-" else text
 
 
+app.add_typer(inbox_app, name="inbox")
+
+
 @app.command()
 def preamble(*, agent: Agent = None, home: Home = None, as_json: Json = False) -> None:
     """Print what a harness should put into an agent's system prompt."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.note_text("preamble", memory.preamble(agent), as_json=as_json)
 
 
@@ -426,7 +430,7 @@ def token_revoke(ident: Id, *, home: Home = None, as_json: Json = False) -> None
 @app.command()
 def repos(*, home: Home = None, as_json: Json = False) -> None:
     """List the logs of this home."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.repos(memory.repos(), memory.repository.name, as_json=as_json)
         render.damages(memory.damages, memory.home.path)
 
@@ -434,7 +438,7 @@ def repos(*, home: Home = None, as_json: Json = False) -> None:
 @app.command()
 def where(*, home: Home = None, as_json: Json = False) -> None:
     """Say which home is used here, and why."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.where(memory.homes, memory.repository, as_json=as_json)
 
 
@@ -449,7 +453,7 @@ def export(
     """Print the current view as JSON lines: latest versions, archive included, nothing forgotten."""
     if kind is not None and kind not in KINDS:
         raise typer.BadParameter(f"`{kind}` is not one of {', '.join(KINDS)}", param_hint="'--kind'")
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.export(memory.exported(repo, kind), as_json=as_json)
         render.damages(memory.damages, memory.home.path)
 
@@ -462,7 +466,7 @@ def scan(
     as_json: Json = False,
 ) -> None:
     """Find secrets in this home: kinds and places, never values."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         secrets = memory.scan(fix=fix)
         render.secrets(secrets, memory.home.path, fixed=fix, as_json=as_json)
     if secrets and not fix:
@@ -477,7 +481,7 @@ def doctor(
     as_json: Json = False,
 ) -> None:
     """Check this home: damages by file and line, permissions, leftovers, kinds nobody knows."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         findings = memory.mend() if fix else memory.check()
         render.findings(findings, memory.home.path, memory.settings.unknown, fixed=fix, as_json=as_json)
     fixable = sum(1 for finding in findings if finding.fix)
@@ -488,7 +492,7 @@ def doctor(
 @app.command()
 def maintain(*, home: Home = None, as_json: Json = False) -> None:
     """Do the upkeep: rotate long logs into the archive."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.rotations(memory.maintain(), as_json=as_json)
 
 

@@ -26,6 +26,7 @@ from commonplace.errors import (
     RecordNotFound,
     ScopeMissing,
 )
+from commonplace.sessions import answered
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -67,6 +68,13 @@ def routes(server: MCPServer[Any], memory: Opened, stop: Callable[[], None]) -> 
     async def context(_request: Request) -> Response:
         return JSONResponse({"text": await to_thread.run_sync(lambda: memory().notes().context())})
 
+    async def hook(request: Request) -> Response:
+        here = memory("admin")  # For our own hooks, which know the key: the event says which folder is looked at.
+        raw, asked = await request.body(), request.query_params
+        where = {"cwd": asked.get("cwd", ""), "host": asked.get("host", "")}
+        said = await to_thread.run_sync(lambda: answered(here, asked.get("agent", ""), raw, **where))
+        return Response(said, media_type="application/json") if said else Response(status_code=204)
+
     async def described(_request: Request) -> Response:
         return JSONResponse(await openapi(server))
 
@@ -81,6 +89,7 @@ def routes(server: MCPServer[Any], memory: Opened, stop: Callable[[], None]) -> 
         Route(f"{BASE}/stats", _told(stats), methods=["GET"]),
         Route(f"{BASE}/context", _told(context), methods=["GET"]),
         Route(f"{BASE}/stop", _told(stopped), methods=["POST"]),
+        Route(f"{BASE}/hook", _told(hook), methods=["POST"]),
         Route(f"{BASE}/{{tool}}", _told(call), methods=["POST"]),
     ]
 

@@ -13,11 +13,12 @@ import secrets
 import signal
 import socket
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from anyio import move_on_after, to_thread
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, Router
@@ -30,6 +31,7 @@ from commonplace.server.build import chosen, made
 from commonplace.server.connection import KEEP_ALIVE_S, Connection, make_room
 from commonplace.server.guard import LOOPBACK_NAMES, Guard, Limits, current
 from commonplace.server.tokens import SCOPES, Token, Tokens
+from commonplace.sessions import drain_waiting
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -44,6 +46,7 @@ SESSIONS_MAX = 1000
 SESSIONS_KEPT = 800
 SESSION_IDLE_S = 900
 WATCH_S = 1.0
+WARM_UP_S_MAX = 5.0
 # A home that was removed may come back; a server nobody can find again is not waited for that long.
 ORPHAN_S = 60.0
 GRACE_S = 2
@@ -90,6 +93,7 @@ class Serving:
             key=self._key,
             version=commonplace.__version__,
         )
+        self._trouble: CommonplaceError | None = None
         self._server = made(self._opened, chosen(toolsets, memory))
         self._guard = self._guarded(tokens, host)
         self._uvicorn = uvicorn.Server(
@@ -114,8 +118,6 @@ class Serving:
         for number in ENDING:
             if signal.getsignal(number) is not signal.SIG_IGN:  # As under `nohup`.
                 signal.signal(number, lambda *_what: self._stop())
-        # The socket listens already: whoever reads the file now is answered as soon as the loop runs.
-        presence.write(self._home, self._presence)
         try:
             said(self._presence.address)
             os.chdir(self._home.anchor)  # It may outlive the folder it was started in.
@@ -123,6 +125,8 @@ class Serving:
         finally:
             presence.remove(self._home, self._key)
             self._memory.asking().stop_worker()
+        if self._trouble is not None:
+            raise self._trouble
 
     # --- The application --------------------------------------------------------------------------------------------
 
@@ -161,12 +165,33 @@ class Serving:
     @asynccontextmanager
     async def _lifespan(self, _app: object) -> AsyncIterator[None]:
         async with self._server.session_manager.run():
-            self._memory.asking().load_in_background()
+            await self._warm_up()
+            try:
+                presence.write(self._home, self._presence)
+            except CommonplaceError as error:
+                self._trouble = error  # Told when the loop has ended: in here it would be a traceback.
+                self._stop()
             watching = asyncio.create_task(self._watch())
+            await to_thread.run_sync(drain_waiting, self._memory)  # What hooks saw while nobody was there.
             try:
                 yield
             finally:
                 watching.cancel()
+
+    async def _warm_up(self) -> None:
+        """Open the index and take in what is new, so that the first question is answered as quickly as the next.
+
+        A long way to catch up goes on behind the door, and the model loads there: answers do without until then.
+        """
+        asking = self._memory.asking()
+
+        def caught_up() -> None:
+            with suppress(CommonplaceError):  # Whoever asks is told.
+                asking.caught_up()
+            asking.load_in_background()
+
+        with move_on_after(WARM_UP_S_MAX):
+            await to_thread.run_sync(caught_up, abandon_on_cancel=True)
 
     async def _watch(self) -> None:
         """End when idle: no request for a while, none under way, no client holding a stream."""

@@ -1,4 +1,4 @@
-"""Where a home's server is: `.state/server.json`, written when it listens and removed when it ends.
+"""Where a home's server is: `.state/server.json`, written when it answers and removed when it ends.
 
 The server holds `.state/server.lock` for as long as it lives; the system lets go of it however the process ends. So
 a file without a held lock is what a killed server left, and is never believed.
