@@ -173,6 +173,13 @@ def test_another_host_is_refused_without_a_token_and_serves_with_one(own_home: P
         assert server.ask("GET", "/health", Host="rebound.example").status == 421
 
 
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="no IPv6 here")
+def test_one_that_listens_everywhere_is_found_over_its_own_family(own_home: Path) -> None:
+    command("token", "add", "guest", home=own_home)
+    with served(own_home, "", "--host", "::") as server:
+        assert server.address == f"http://[::1]:{server.port}"
+
+
 # --- Limits ---------------------------------------------------------------------------------------------------------
 
 
@@ -193,7 +200,8 @@ def test_bodies_rates_and_types_have_limits(own_home: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "status"),
     [(b"{", 400), (b"[]", 400), (b"\xff\xfe", 400), (b"[" * 100_000, 400), (b'{"text": 7}', 422), (b'{"nothing": 1}', 422),
-     (b'{"text": ""}', 400), (b'{"text": "x", "limit": 10000}', 422)],
+     (b'{"text": ""}', 400), (b'{"text": "x", "limit": 10000}', 422), (b'{"text": "x", "kinds": ["\\ud800"]}', 400),
+     (b'{"text": "x", "limit": NaN}', 400), (b'{"text": "x", "limit": ' + b"9" * 9000 + b"}", 400)],
 )  # fmt: skip
 def test_a_bad_body_is_answered_with_a_sentence(own_home: Path, body: bytes, status: int) -> None:
     with served(own_home) as server:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from anyio import to_thread
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from pydantic import ValidationError
+from pydantic_core import from_json
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -168,9 +169,10 @@ async def _body(request: Request) -> dict[str, Any]:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Unread(415, "the content-type must be application/json")
     try:
-        given = json.loads(await request.body() or b"{}")
-    except (ValueError, RecursionError):
-        raise Unread(400, "the body is not JSON") from None
+        # As the SDK reads: half a character (a lone surrogate) is no text, and could not be told back in an answer.
+        given = from_json(await request.body() or b"{}", allow_inf_nan=False)
+    except ValueError as error:
+        raise Unread(400, f"the body is not JSON: {error}") from None
     if not isinstance(given, dict):
         raise Unread(400, "the body must be a JSON object with the arguments")
     return given

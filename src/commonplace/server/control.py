@@ -126,7 +126,9 @@ def _started(home: Path, arguments: Sequence[str]) -> Presence:
         process.kill()
     with suppress(OSError):
         last = log.read_text("utf-8", "replace").strip().splitlines()[-LOG_LINES_SHOWN_MAX:]
-    raise ServerTrouble("the server did not start" + (f": {' '.join(last)}" if last else ""), f"its log is `{log}`")
+    # A full disk takes no log; then the exit code is all there is to know.
+    why = " ".join(last) or f"exit code {process.returncode}, see docs/CLI.md"
+    raise ServerTrouble(f"the server did not start: {why}", f"its log is `{log}`")
 
 
 def _detached() -> dict[str, Any]:

@@ -51,6 +51,8 @@ WARM_UP_S_MAX = 5.0
 ORPHAN_S = 60.0
 GRACE_S = 2
 HOOK_BYTES_MAX = 24 << 20
+# How to reach from here what listens everywhere. Not every system lets both families in at `::`.
+FROM_HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 # Besides Ctrl-C: what ends a service, and what a terminal sends when it is closed. What was written is then flushed.
 ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -87,7 +89,7 @@ class Serving:
         self._own = Token("local", memory.agent_id, SCOPES, "", "")
         self._key = secrets.token_hex(32)
         self._presence = presence.Presence(
-            host="127.0.0.1" if host in {"0.0.0.0", "::"} else host,  # noqa: S104 (the names of "everywhere")
+            host=FROM_HERE.get(host, host),
             port=listening.getsockname()[1],
             pid=os.getpid(),
             key=self._key,
