@@ -99,6 +99,23 @@ def test_a_fault_of_ours_is_an_answer_that_tells_nothing(caplog: pytest.LogCaptu
     assert seen == [500]
 
 
+def test_only_who_is_let_in_keeps_it_alive() -> None:
+    guarded = guard(fails)
+    begun = guarded.last_used
+
+    def used(scope: dict[str, Any]) -> bool:
+        asyncio.run(asked(guarded, scope))
+        return guarded.last_used > begun
+
+    strangers = [
+        request("/mcp", host="evil.example"),
+        request("/mcp", origin="http://evil.example"),
+        request("/health"),
+    ]
+    assert [used(scope) for scope in strangers] == [False] * 3
+    assert used(request("/mcp"))
+
+
 @pytest.mark.parametrize("stream", [request("/mcp", "GET"), request("/mcp", mcp_method="subscriptions/listen")])
 def test_who_only_listens_takes_no_slot_of_those_who_work(stream: dict[str, Any]) -> None:
     async def app(scope: Scope, _receive: Receive, send: Send) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from commonplace.server.tokens import Token
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-# Watching is not using: what asks how the server is does not keep it alive.
+# Watching is not using: what asks how the server is does not keep it alive. Nor does who is refused.
 WATCHED = ("/health", "/metrics")
 # Answered at once whatever else is going on: whoever asks them wants to know whether it lives, or to end it.
 UNCOUNTED = ("/health", "/api/v1/stop")
@@ -120,8 +120,6 @@ class Guard:
             LOG.exception("%s %s failed", scope["method"], scope["raw_path"][:200].decode("latin-1"))
             await answered.refuse(Refused(500, "a fault of ours; the server's log says more"))
         finally:
-            if scope["path"] not in WATCHED:
-                self.last_used = self._clock()
             self._observe(scope["method"], scope["path"], answered.status, self._clock() - started)
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Answered) -> None:
@@ -145,6 +143,8 @@ class Guard:
         try:
             await self._app(scope, _bounded(receive, limit, self._limits.patience_s), send)
         finally:
+            if scope["path"] not in WATCHED:
+                self.last_used = self._clock()
             self._count(-1, is_stream=is_stream)
             CALLER.reset(counting)
 
