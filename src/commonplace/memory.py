@@ -10,14 +10,23 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from commonplace import homes, repository, settings
 from commonplace.capture.redact import redact, suspicious
-from commonplace.errors import DiskFull, HomeUnusable, IdAmbiguous, RecordInvalid, RecordNotFound, UsageError
+from commonplace.errors import (
+    DiskFull,
+    HomeUnusable,
+    IdAmbiguous,
+    NoteNotFound,
+    NoteRefused,
+    RecordInvalid,
+    RecordNotFound,
+    UsageError,
+)
 from commonplace.log.door import Entry, prepare
 from commonplace.log.lock import LOCK_S_MAX
 from commonplace.log.logs import Logs
@@ -258,14 +267,23 @@ class Memory:
 
     def _described_text(self, ident: str) -> dict[str, Any]:
         """A skill, or one of this agent's own notes, by the id under which it is recalled."""
+        from commonplace.notes import Notes
+
         kind, _colon, name = ident.partition(":")
+        agent, _slash, note = name.partition("/")
         for home in self.homes:
-            path = (
-                home.path / ("skills" if kind == "skill" else "agents") / name / ("SKILL.md" if kind == "skill" else "")
-            )
-            mine = kind == "skill" or name.partition("/")[0] == self.agent_id
-            if mine and ".." not in name.split("/") and path.is_file() and not path.is_symlink():
-                return {"id": ident, "kind": kind, "path": str(path), "text": path.read_text("utf-8", "replace")}
+            if kind == "note":
+                mine = Notes(home.path, self.agent_id)
+                with suppress(NoteNotFound, NoteRefused):
+                    if agent == self.agent_id:
+                        return {"id": ident, "kind": kind, "path": str(mine.folder / note), "text": mine.read(note)}
+                continue
+            path = home.path / "skills" / name / "SKILL.md"
+            # One folder's name, and no path: what lies elsewhere is no skill of this home.
+            plain = path.parent.parent == home.path / "skills" and path.parent.name == name != ".."
+            with suppress(OSError, ValueError):  # A name no file system takes.
+                if plain and path.is_file() and not path.is_symlink():
+                    return {"id": ident, "kind": kind, "path": str(path), "text": path.read_text("utf-8", "replace")}
         raise RecordNotFound(ident)
 
     def records(self, repo: str | None = None, kind: str | None = None) -> Iterator[Record]:
