@@ -153,6 +153,30 @@ def test_secrets_do_not_land_anywhere_in_the_home(agent: Agent, memory: Memory) 
     assert b"LEARNED" in everything or kinds(memory, "lesson")
 
 
+def test_an_erased_lesson_leaves_no_trace_in_sessions_or_inbox(agent: Agent, memory: Memory) -> None:
+    said = "the vault of the northern branch opens at noon"
+    agent.tell("UserPromptSubmit", prompt=f"remember that {said}")
+    agent.run(LEARNED.format(said))
+    agent.run("vault open", error="Error: sealed")
+    agent.run(f"vault open --note '{said}'")
+    agent.run("make")
+    record = next(iter(memory.records(kind="lesson")))
+
+    receipt = memory.erase(record.id)
+
+    assert receipt.left_in == []
+    everything = b"".join(path.read_bytes() for path in memory.home.path.rglob("*") if path.is_file())
+    assert said.encode() not in everything
+
+
+def test_an_episode_does_not_repeat_what_was_said(agent: Agent, memory: Memory) -> None:
+    agent.run(LEARNED.format("the vault of the northern branch opens at noon"))
+    agent.tell("SessionEnd", reason="other")
+
+    (episode,) = kinds(memory, "episode")
+    assert episode["action_log"][0]["target"] == 'bd comment BD-1 "LEARNED: …'
+
+
 # --- The start of a session -----------------------------------------------------------------------------------------
 
 

@@ -16,6 +16,8 @@ from commonplace.sessions.intents import intents, is_check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from commonplace.sessions.events import Event
     from commonplace.sessions.state import State
 
@@ -30,8 +32,8 @@ ERRORS_MAX = 15
 GROWTH = 1.25
 
 
-def note(state: State, event: Event) -> None:
-    """Add *event* to the draft."""
+def note(state: State, event: Event, prefixes: Sequence[str] = ()) -> None:
+    """Add *event* to the draft. What it says behind one of *prefixes* is a lesson of its own, and not repeated here."""
     fields = state.fields
     fields.setdefault("started", event.at)
     fields["last"] = max(event.at, fields.get("last", 0.0))
@@ -42,7 +44,7 @@ def note(state: State, event: Event) -> None:
     if asked and not fields.get("goal"):
         fields["goal"] = " ".join(event.prompt.split())[:GOAL_CHARS_MAX]
     if event.tool:
-        _act(fields, event)
+        _act(fields, event, prefixes)
     if event.kind == "end":
         fields["ended"] = event.source or "end"
 
@@ -114,8 +116,10 @@ def head(root: str) -> tuple[str, str]:
         return "", ""
 
 
-def _act(fields: dict[str, Any], event: Event) -> None:
+def _act(fields: dict[str, Any], event: Event, prefixes: Sequence[str]) -> None:
     target = " ".join(event.command.split()) if event.command else ", ".join(event.files)
+    for prefix in prefixes:
+        target = target.partition(prefix)[0] + f"{prefix} …" if prefix in target else target
     action: dict[str, Any] = {"t": round(event.at - fields["started"]), "action": _called(event)}
     action["target"] = target[:TARGET_CHARS_MAX]
     wanted = intents(event.command) if event.command else []

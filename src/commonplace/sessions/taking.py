@@ -125,7 +125,7 @@ def take(memory: Memory, known: State, event: Event) -> None:
         known.fields["seen"] = before
         raise
     if not ours:
-        episode.note(known, event)
+        episode.note(known, event, settings["hooks.prefixes"])
         if settings["hooks.failures"] and event.tool:
             candidate = failures.follow(known, event)
             if candidate is not None:
