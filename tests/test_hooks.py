@@ -300,6 +300,9 @@ def test_a_damaged_home_and_damaged_settings_break_nothing(own_home: Path, tmp_p
     (own_home / ".state" / "server.json").write_text('{"port": "x"')
     (own_home / "config.toml").write_text("hooks = 3 [")
     assert hook(event(tmp_path, "SessionStart", source="startup")) == ""
+    hook(said(tmp_path, "while the settings were damaged", "t-2"))
+    (own_home / "config.toml").unlink()
+    assert "while the settings were damaged" in [record["lesson"] for record in exported(own_home)]
 
 
 @POSIX_ONLY

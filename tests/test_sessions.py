@@ -16,7 +16,7 @@ from commonplace.capture import spool
 from commonplace.compose import tokens
 from commonplace.log.append import held
 from commonplace.memory import Memory
-from commonplace.sessions import answered, answered_from_files, drain_waiting, inbox, starting, state, taking
+from commonplace.sessions import answered, answered_from_files, drain_waiting, events, inbox, starting, state, taking
 from commonplace.sessions.events import Event
 from commonplace.sessions.intents import intents
 from conftest import git
@@ -241,9 +241,9 @@ def test_files_alone_say_the_same(agent: Agent, memory: Memory) -> None:
     by_index = agent.tell("SessionStart", source="startup")
 
     raw = Agent(memory, agent.cwd, session="s-3").raw("SessionStart", source="startup")
-    said = answered_from_files(
-        lambda _name, _cwd: Memory.open(memory.home.path), "claude-code", raw, cwd=str(agent.cwd), host=""
-    )
+    event = events.taken("claude-code", raw, at=time.time(), cwd=str(agent.cwd))
+    assert event is not None
+    said = answered_from_files(memory, event)
 
     assert json.loads(said)["hookSpecificOutput"]["additionalContext"] == by_index
     assert "(8 entries)" in by_index
@@ -375,6 +375,28 @@ def test_a_session_becomes_one_episode_that_grows(agent: Agent, memory: Memory) 
     assert episode["errors_encountered"][0]["message"] == "error: missing separator"
     assert episode["outcome"] == "success"
     assert len(memory.history(episode["id"])) == 3
+
+
+def test_the_end_of_a_turn_counts_however_soon_it_comes_again(agent: Agent, memory: Memory) -> None:
+    for number in range(3):
+        agent.run(f"make target-{number}")
+        agent.tell("Stop")
+
+    (episode,) = kinds(memory, "episode")
+    assert len(episode["action_log"]) == 3
+
+
+def test_a_session_belongs_to_where_it_began(agent: Agent, memory: Memory, tmp_path: Path) -> None:
+    agent.run("make")
+    agent.tell("Stop")
+    elsewhere = Agent(memory, tmp_path)
+    elsewhere.calls = 10
+    elsewhere.run("make elsewhere")
+    elsewhere.tell("SessionEnd", reason="other")
+
+    (episode,) = kinds(memory, "episode")
+    assert episode["repo"] == "project"
+    assert len(episode["action_log"]) == 2
 
 
 def test_a_session_that_did_nothing_leaves_none(agent: Agent, memory: Memory) -> None:
@@ -523,8 +545,6 @@ def test_the_inbox_is_bounded(agent: Agent, memory: Memory, monkeypatch: pytest.
 
 def spooled(memory: Memory, agent: Agent, lessons: list[str]) -> None:
     """What hooks without a server leave when the log is not theirs to wait for."""
-    from commonplace.sessions import events
-
     memory.home.path.mkdir(exist_ok=True)
     for lesson in lessons:
         agent.calls += 1

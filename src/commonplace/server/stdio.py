@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from commonplace.memory import Memory
 from commonplace.server.build import chosen, made
+from commonplace.sessions import drain_waiting
 
 
 def serve(home: str | None, agent: str | None, toolsets: str | None) -> None:
     """Serve until the client closes stdin."""
     with Memory.open(home, agent_id=agent) as memory:
-        # The client is the user's own agent: it may do what the user may.
-        made(lambda _scope="read": memory, chosen(toolsets, memory)).run("stdio")
+
+        def opened(_scope: str = "read") -> Memory:
+            # The client is the user's own agent: it may do what the user may, and sees what its hooks just saw.
+            drain_waiting(memory)
+            return memory
+
+        made(opened, chosen(toolsets, memory)).run("stdio")

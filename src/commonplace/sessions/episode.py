@@ -37,9 +37,9 @@ def note(state: State, event: Event, prefixes: Sequence[str] = ()) -> None:
     fields = state.fields
     fields.setdefault("started", event.at)
     fields["last"] = max(event.at, fields.get("last", 0.0))
-    for name in ("repo", "name", "root", "cwd"):
-        fields[name] = getattr(event, name) or fields.get(name, "")
-    fields["worktree"] = event.worktree
+    # A session belongs to where it began, wherever its agent looks later.
+    for name in ("repo", "name", "root", "worktree"):
+        fields.setdefault(name, getattr(event, name))
     asked = event.kind in ("start", "prompt") and event.prompt and not event.prompt.startswith("/")
     if asked and not fields.get("goal"):
         fields["goal"] = " ".join(event.prompt.split())[:GOAL_CHARS_MAX]

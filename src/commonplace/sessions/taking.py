@@ -35,7 +35,8 @@ IDLE_S = 1800.0
 IDLE_SESSIONS_MAX = 20
 DISPATCHES_BYTES_MAX = 4 << 20
 KEY_CHARS_MAX = 60
-KEPT_BY_PROMPT = ("prompt", "compact")
+# What would count twice; the end of a turn may come again at once, and writes what is new.
+REPEATABLE = ("prompt", "tool", "failure")
 
 
 def is_waiting(home: Path) -> bool:
@@ -115,7 +116,7 @@ def take(memory: Memory, known: State, event: Event) -> None:
     if {event.subagent, event.name, event.agent} & set(settings["hooks.exempt"]):
         return
     before = dict(known.fields.get("seen") or {})
-    if known.is_repeated(event):
+    if known.is_repeated(event) and event.kind in REPEATABLE:
         return
     ours = events.is_ours(event)
     try:
