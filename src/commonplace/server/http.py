@@ -11,12 +11,12 @@ import os
 import secrets
 import socket
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
-from anyio import to_thread
+from anyio import move_on_after, to_thread
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, Router
@@ -41,6 +41,7 @@ BACKLOG = 256
 SESSIONS_MAX = 1000
 SESSION_IDLE_S = 900
 WATCH_S = 1.0
+WARM_UP_S_MAX = 5.0
 # A home that was removed may come back; a server nobody can find again is not waited for that long.
 ORPHAN_S = 60.0
 GRACE_S = 2
@@ -143,7 +144,7 @@ class Serving:
     @asynccontextmanager
     async def _lifespan(self, _app: object) -> AsyncIterator[None]:
         async with self._server.session_manager.run():
-            self._memory.asking().load_in_background()
+            await self._warm_up()
             presence.write(self._home, self._presence)
             watching = asyncio.create_task(self._watch())
             await to_thread.run_sync(drain_waiting, self._memory)  # What hooks saw while nobody was there.
@@ -153,6 +154,21 @@ class Serving:
                 watching.cancel()
                 presence.remove(self._home, self._key)
                 self._memory.asking().stop_worker()
+
+    async def _warm_up(self) -> None:
+        """Open the index and take in what is new, so that the first question is answered as quickly as the next.
+
+        A long way to catch up goes on behind the door, and the model loads there: answers do without until then.
+        """
+        asking = self._memory.asking()
+
+        def caught_up() -> None:
+            with suppress(CommonplaceError):  # Whoever asks is told.
+                asking.caught_up()
+            asking.load_in_background()
+
+        with move_on_after(WARM_UP_S_MAX):
+            await to_thread.run_sync(caught_up, abandon_on_cancel=True)
 
     async def _watch(self) -> None:
         """End when idle: no request for a while, none under way, no client holding a stream."""
