@@ -333,7 +333,16 @@ def test_a_prompt_gets_what_matters_once_a_session(knowing: Agent) -> None:
 
 
 @pytest.mark.parametrize(
-    "prompt", ["write a haiku about autumn", "/compact", "ok", "yes do it", "", "!ls webhook signature raw body"]
+    "prompt",
+    [
+        "write a haiku about autumn",
+        "/compact",
+        "ok",
+        "yes do it",
+        "",
+        "!ls webhook signature raw body",
+        "please run the tests and fix it",
+    ],
 )
 def test_a_prompt_without_need_gets_nothing(knowing: Agent, prompt: str) -> None:
     assert knowing.tell("UserPromptSubmit", prompt=prompt) == ""
