@@ -23,6 +23,7 @@ FOUND: dict[str, Any] = {
 
 @pytest.fixture
 def ident(own_home: Path) -> str:
+    own_home.mkdir(mode=0o700)
     inbox.add(own_home, FOUND)
     (one,) = inbox.candidates(own_home)
     return one.id

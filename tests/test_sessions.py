@@ -297,6 +297,22 @@ def test_lessons_about_the_branch_and_its_files_are_shown(memory: Memory, tmp_pa
     assert "[2020-01-01]" in shown
 
 
+def test_a_start_that_two_hooks_of_one_host_tell_is_answered_once(agent: Agent, memory: Memory) -> None:
+    agent.run(LEARNED.format("something worth showing"))
+    raw = agent.raw("SessionStart", source="startup")
+    native = json.dumps(
+        {"hook_event_name": "sessionStart", "session_id": "s-1", "workspace_roots": [str(agent.cwd)]}
+    ).encode()
+
+    first = answered(memory, "cursor", native, cwd=str(agent.cwd), host="cursor")
+    second = answered(memory, "claude-code", raw, cwd=str(agent.cwd), host="cursor")
+    again = answered(memory, "cursor", native, cwd=str(agent.cwd), host="cursor")
+
+    assert "worth showing" in first
+    assert second == ""
+    assert "worth showing" in again, "an answer that came too late is asked for again"
+
+
 def test_a_start_can_be_switched_off(configured: Callable[[str], Memory], tmp_path: Path) -> None:
     with configured("[hooks]\nstart = false\nprompt = false\n") as memory:
         agent = Agent(memory, tmp_path)
@@ -633,6 +649,31 @@ def test_damaged_files_do_not_stop_it(agent: Agent, memory: Memory) -> None:
 
     assert spool.waiting(folder) == []
     assert len(kinds(memory, "lesson")) == 1
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from(["intent", "tried", "error", "type", "x"]), inner, max_size=3)
+        ),
+        max_leaves=6,
+    ),
+    st.sampled_from(["seen", "shown", "actions", "errors", "open", "files", "started", "done", "goal", "repo", "name"]),
+)
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_damaged_draft_is_started_over(agent: Agent, value: Any, name: str) -> None:
+    known = state.load(agent.memory.home.path, "s-1")
+    known.fields[name] = value
+    known.save()
+    agent.run("make", error="error: boom")
+    agent.edit("x.py")
+    agent.run("make all")
+    agent.tell("SessionEnd", reason="other")
+    agent.tell("UserPromptSubmit", prompt="the webhook signature check fails with the raw body")
+
+    assert not taking.is_waiting(agent.memory.home.path)
 
 
 def test_sessions_are_pruned(agent: Agent, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:

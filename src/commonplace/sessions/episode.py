@@ -120,9 +120,9 @@ def _act(fields: dict[str, Any], event: Event, prefixes: Sequence[str]) -> None:
     target = " ".join(event.command.split()) if event.command else ", ".join(event.files)
     for prefix in prefixes:
         target = target.partition(prefix)[0] + f"{prefix} …" if prefix in target else target
-    action: dict[str, Any] = {"t": round(event.at - fields["started"]), "action": _called(event)}
+    action: dict[str, Any] = {"t": max(0, round(event.at - fields["started"])), "action": _called(event)}
     action["target"] = target[:TARGET_CHARS_MAX]
-    wanted = intents(event.command) if event.command else []
+    wanted = intents(event.command)
     if event.failed:
         action["result"] = "fail"
         action["error"] = error_lines(event.error)[:TARGET_CHARS_MAX]

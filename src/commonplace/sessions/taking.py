@@ -61,6 +61,8 @@ def drain(memory: Memory, *, wait_s_max: float = 0.0, deadline: Callable[[], boo
                 taken += some
                 if blocked:
                     return taken
+    with suppress(CommonplaceError):
+        memory.flush()  # A server goes on for days; what was taken in is safe now.
     return taken
 
 
@@ -210,7 +212,8 @@ def _tidy(memory: Memory) -> None:
             write_episode(memory, known, "end")
             known.save()
     state.prune(home, now)
-    spool.sweep(spool.folder_of(home), now)
+    for folder in ("spool", "inbox"):
+        spool.sweep(home / ".state" / folder, now)
 
 
 def _without_empty(fields: dict[str, str]) -> dict[str, str]:
