@@ -22,6 +22,7 @@ SCRIPTS = {
     "quality": "Finding and delivering",
     "latency": "Speed of recall as the store grows",
     "server": "The server",
+    "hooks": "Hooks",
 }
 
 

@@ -191,6 +191,14 @@ def test_a_server_that_does_not_answer_costs_a_quarter_of_a_second_and_no_event(
     assert [record["lesson"] for record in exported(own_home)] == ["kept all the same"]
 
 
+def test_nothing_is_sent_to_another_machine(own_home: Path, tmp_path: Path) -> None:
+    (own_home / ".state").mkdir(parents=True)
+    there = {"host": "192.0.2.1", "port": 80, "pid": 1, "key": "k"}
+    (own_home / ".state" / "server.json").write_text(json.dumps(there))
+
+    assert hooks.asked(str(own_home), "claude-code", b"{}", str(tmp_path), "") is None
+
+
 def test_what_is_sent_to_the_server_is_the_event_as_it_came(own_home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "a folder with späces & more"
     folder.mkdir()
@@ -300,6 +308,9 @@ def test_a_damaged_home_and_damaged_settings_break_nothing(own_home: Path, tmp_p
     (own_home / ".state" / "server.json").write_text('{"port": "x"')
     (own_home / "config.toml").write_text("hooks = 3 [")
     assert hook(event(tmp_path, "SessionStart", source="startup")) == ""
+    hook(said(tmp_path, "while the settings were damaged", "t-2"))
+    (own_home / "config.toml").unlink()
+    assert "while the settings were damaged" in [record["lesson"] for record in exported(own_home)]
 
 
 @POSIX_ONLY

@@ -16,7 +16,7 @@ from commonplace.capture import spool
 from commonplace.compose import tokens
 from commonplace.log.append import held
 from commonplace.memory import Memory
-from commonplace.sessions import answered, answered_from_files, drain_waiting, inbox, starting, state, taking
+from commonplace.sessions import answered, answered_from_files, drain_waiting, events, inbox, starting, state, taking
 from commonplace.sessions.events import Event
 from commonplace.sessions.intents import intents
 from conftest import git
@@ -153,6 +153,30 @@ def test_secrets_do_not_land_anywhere_in_the_home(agent: Agent, memory: Memory) 
     assert b"LEARNED" in everything or kinds(memory, "lesson")
 
 
+def test_an_erased_lesson_leaves_no_trace_in_sessions_or_inbox(agent: Agent, memory: Memory) -> None:
+    said = "the vault of the northern branch opens at noon"
+    agent.tell("UserPromptSubmit", prompt=f"remember that {said}")
+    agent.run(LEARNED.format(said))
+    agent.run("vault open", error="Error: sealed")
+    agent.run(f"vault open --note '{said}'")
+    agent.run("make")
+    record = next(iter(memory.records(kind="lesson")))
+
+    receipt = memory.erase(record.id)
+
+    assert receipt.left_in == []
+    everything = b"".join(path.read_bytes() for path in memory.home.path.rglob("*") if path.is_file())
+    assert said.encode() not in everything
+
+
+def test_an_episode_does_not_repeat_what_was_said(agent: Agent, memory: Memory) -> None:
+    agent.run(LEARNED.format("the vault of the northern branch opens at noon"))
+    agent.tell("SessionEnd", reason="other")
+
+    (episode,) = kinds(memory, "episode")
+    assert episode["action_log"][0]["target"] == 'bd comment BD-1 "LEARNED: …'
+
+
 # --- The start of a session -----------------------------------------------------------------------------------------
 
 
@@ -217,9 +241,9 @@ def test_files_alone_say_the_same(agent: Agent, memory: Memory) -> None:
     by_index = agent.tell("SessionStart", source="startup")
 
     raw = Agent(memory, agent.cwd, session="s-3").raw("SessionStart", source="startup")
-    said = answered_from_files(
-        lambda _name, _cwd: Memory.open(memory.home.path), "claude-code", raw, cwd=str(agent.cwd), host=""
-    )
+    event = events.taken("claude-code", raw, at=time.time(), cwd=str(agent.cwd))
+    assert event is not None
+    said = answered_from_files(memory, event)
 
     assert json.loads(said)["hookSpecificOutput"]["additionalContext"] == by_index
     assert "(8 entries)" in by_index
@@ -273,6 +297,22 @@ def test_lessons_about_the_branch_and_its_files_are_shown(memory: Memory, tmp_pa
     assert "[2020-01-01]" in shown
 
 
+def test_a_start_that_two_hooks_of_one_host_tell_is_answered_once(agent: Agent, memory: Memory) -> None:
+    agent.run(LEARNED.format("something worth showing"))
+    raw = agent.raw("SessionStart", source="startup")
+    native = json.dumps(
+        {"hook_event_name": "sessionStart", "session_id": "s-1", "workspace_roots": [str(agent.cwd)]}
+    ).encode()
+
+    first = answered(memory, "cursor", native, cwd=str(agent.cwd), host="cursor")
+    second = answered(memory, "claude-code", raw, cwd=str(agent.cwd), host="cursor")
+    again = answered(memory, "cursor", native, cwd=str(agent.cwd), host="cursor")
+
+    assert "worth showing" in first
+    assert second == ""
+    assert "worth showing" in again, "an answer that came too late is asked for again"
+
+
 def test_a_start_can_be_switched_off(configured: Callable[[str], Memory], tmp_path: Path) -> None:
     with configured("[hooks]\nstart = false\nprompt = false\n") as memory:
         agent = Agent(memory, tmp_path)
@@ -309,7 +349,16 @@ def test_a_prompt_gets_what_matters_once_a_session(knowing: Agent) -> None:
 
 
 @pytest.mark.parametrize(
-    "prompt", ["write a haiku about autumn", "/compact", "ok", "yes do it", "", "!ls webhook signature raw body"]
+    "prompt",
+    [
+        "write a haiku about autumn",
+        "/compact",
+        "ok",
+        "yes do it",
+        "",
+        "!ls webhook signature raw body",
+        "please run the tests and fix it",
+    ],
 )
 def test_a_prompt_without_need_gets_nothing(knowing: Agent, prompt: str) -> None:
     assert knowing.tell("UserPromptSubmit", prompt=prompt) == ""
@@ -351,6 +400,28 @@ def test_a_session_becomes_one_episode_that_grows(agent: Agent, memory: Memory) 
     assert episode["errors_encountered"][0]["message"] == "error: missing separator"
     assert episode["outcome"] == "success"
     assert len(memory.history(episode["id"])) == 3
+
+
+def test_the_end_of_a_turn_counts_however_soon_it_comes_again(agent: Agent, memory: Memory) -> None:
+    for number in range(3):
+        agent.run(f"make target-{number}")
+        agent.tell("Stop")
+
+    (episode,) = kinds(memory, "episode")
+    assert len(episode["action_log"]) == 3
+
+
+def test_a_session_belongs_to_where_it_began(agent: Agent, memory: Memory, tmp_path: Path) -> None:
+    agent.run("make")
+    agent.tell("Stop")
+    elsewhere = Agent(memory, tmp_path)
+    elsewhere.calls = 10
+    elsewhere.run("make elsewhere")
+    elsewhere.tell("SessionEnd", reason="other")
+
+    (episode,) = kinds(memory, "episode")
+    assert episode["repo"] == "project"
+    assert len(episode["action_log"]) == 2
 
 
 def test_a_session_that_did_nothing_leaves_none(agent: Agent, memory: Memory) -> None:
@@ -499,8 +570,6 @@ def test_the_inbox_is_bounded(agent: Agent, memory: Memory, monkeypatch: pytest.
 
 def spooled(memory: Memory, agent: Agent, lessons: list[str]) -> None:
     """What hooks without a server leave when the log is not theirs to wait for."""
-    from commonplace.sessions import events
-
     memory.home.path.mkdir(exist_ok=True)
     for lesson in lessons:
         agent.calls += 1
@@ -580,6 +649,31 @@ def test_damaged_files_do_not_stop_it(agent: Agent, memory: Memory) -> None:
 
     assert spool.waiting(folder) == []
     assert len(kinds(memory, "lesson")) == 1
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from(["intent", "tried", "error", "type", "x"]), inner, max_size=3)
+        ),
+        max_leaves=6,
+    ),
+    st.sampled_from(["seen", "shown", "actions", "errors", "open", "files", "started", "done", "goal", "repo", "name"]),
+)
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_damaged_draft_is_started_over(agent: Agent, value: Any, name: str) -> None:
+    known = state.load(agent.memory.home.path, "s-1")
+    known.fields[name] = value
+    known.save()
+    agent.run("make", error="error: boom")
+    agent.edit("x.py")
+    agent.run("make all")
+    agent.tell("SessionEnd", reason="other")
+    agent.tell("UserPromptSubmit", prompt="the webhook signature check fails with the raw body")
+
+    assert not taking.is_waiting(agent.memory.home.path)
 
 
 def test_sessions_are_pruned(agent: Agent, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:

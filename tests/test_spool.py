@@ -72,8 +72,9 @@ def test_it_is_bounded_in_number_and_size(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.skipif(os.name != "posix", reason="modes")
 def test_files_are_their_owner_s_alone(tmp_path: Path) -> None:
-    folder = tmp_path / "a" / "spool"
+    folder = spool.folder_of(tmp_path)
     spool.put(folder, {"n": 1})
 
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}

@@ -94,12 +94,14 @@ class Asking:
         self._paused_until: datetime | None = None
         self._loading: threading.Thread | None = None
         self._worker: subprocess.Popen[bytes] | None = None
+        self._closed = False
         self._reader = ThreadPoolExecutor(1, "commonplace-reader")
         # One question at a time: SQLite connections and Tantivy readers are shared by the threads of a server.
         self._lock = threading.RLock()
 
     def close(self) -> None:
         with self._lock:
+            self._closed = True
             for index in self.indexes:
                 index.close()
             for usage in self._usage:
@@ -341,10 +343,15 @@ class Asking:
         return None if busy and not done else done
 
     def wake_worker(self) -> None:
-        """Have what came in since the last question embedded, without waiting for it."""
-        with self._lock:
-            self.caught_up()
-            self._wake_worker()
+        """Have what came in since the last question taken in and embedded; nobody waits for it."""
+
+        def wake() -> None:
+            with self._lock, suppress(CommonplaceError):
+                if not self._closed:
+                    self.caught_up()
+                    self._wake_worker()
+
+        threading.Thread(target=wake, daemon=True).start()
 
     def _wake_worker(self) -> None:
         """Start a process that embeds what is missing and ends, where something is and none is at it."""

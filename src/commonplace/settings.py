@@ -83,7 +83,7 @@ SETTINGS: dict[str, Setting] = {
         True, "whether a session starts with recent knowledge, the agent's CONTEXT.md and its handoff"
     ),
     "hooks.prompt": Setting(True, "whether memories that matter to a prompt are added to it"),
-    "hooks.relevance_min": Setting(0.3, "below this relevance (0 to 1) nothing is added to a prompt", minimum=0),
+    "hooks.relevance_min": Setting(0.4, "below this relevance (0 to 1) nothing is added to a prompt", minimum=0),
     "hooks.prefixes": Setting(
         ["LEARNED:", "DECISION:", "FACT:", "GOTCHA:", "PATTERN:"],
         "what a comment, commit message, note or echo states a lesson with",

@@ -38,6 +38,7 @@ _TRAILERS = ("co-authored-by:", "signed-off-by:", "reviewed-by:", "change-id:", 
 _ISSUE = r"(?i)\b(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?|refs?|see)\s+(#\d+|[A-Za-z]\w*-\d+)"
 _LEAD = "-*#> \t"
 TAGS_MAX = 8
+BEGINNING_MIN = 4
 
 
 class Spoken(NamedTuple):
@@ -179,10 +180,8 @@ def tags_of(text: str, prefix: str = "LEARNED:") -> list[str]:
     """Tags by keyword scan; the first says how it was spoken."""
     spoken = prefix.rstrip(":").strip().lower().replace(" ", "-")
     words = set(re.findall(_WORD, text.lower()))
-    found = [tag for tag, starts in _TAGS.items() if any(_speaks(word, starts.split()) for word in words)]
-    return list(dict.fromkeys(["learned", spoken, *found]))[: TAGS_MAX + 1]
-
-
-def _speaks(word: str, starts: Sequence[str]) -> bool:
+    starts = {word[:length] for word in words for length in range(BEGINNING_MIN, len(word))}
     # A short beginning (`ui`, `ci`) must be the whole word; a longer one may have an ending.
-    return any(word == start or (len(start) >= 4 and word.startswith(start)) for start in starts)  # noqa: PLR2004
+    spoken_of = words | starts
+    found = [tag for tag, beginnings in _TAGS.items() if not spoken_of.isdisjoint(beginnings.split())]
+    return list(dict.fromkeys(["learned", spoken, *found]))[: TAGS_MAX + 1]

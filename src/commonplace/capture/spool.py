@@ -33,7 +33,7 @@ def put(folder: Path, event: Mapping[str, Any]) -> bool:
     raw = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     if len(raw) > FILE_BYTES_MAX:
         return False
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make(folder)
     there = waiting(folder)
     if len(there) >= FILES_MAX:
         return False
@@ -51,6 +51,12 @@ def put(folder: Path, event: Mapping[str, Any]) -> bool:
             temporary.unlink()
         raise
     return True
+
+
+def make(folder: Path) -> None:
+    """Make a folder of `.state/`, and that, for their owner alone; the home is there."""
+    for each in (folder.parent, folder):
+        each.mkdir(mode=0o700, exist_ok=True)
 
 
 def waiting(folder: Path) -> list[str]:

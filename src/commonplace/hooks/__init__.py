@@ -70,7 +70,8 @@ def asked(home: str, agent: str, raw: bytes, cwd: str, host: str) -> bytes | Non
     except (OSError, ValueError):
         return None
     host_name, port, key = (_field(there, name) for name in ("host", "port", "key"))
-    if not port.isdecimal() or not key:
+    # A repository's home may come from a stranger: whatever its file says, nothing leaves this machine.
+    if host_name not in ("127.0.0.1", "::1") or not port.isdecimal() or not key:
         return None
     import _socket  # noqa: PLC0415 (`socket` takes as long to load as the rest of the hook)
 
@@ -172,11 +173,15 @@ def _mark(home: str, agent: str) -> None:
         return
     path = f"{home}/.state/hooks/{agent}"
     try:
+        if os.path.islink(path):
+            return  # Not ours: it could lead anywhere.
         os.utime(path)
     except OSError:
         try:
             if os.path.isdir(home):
-                os.makedirs(f"{home}/.state/hooks", mode=0o700, exist_ok=True)
+                for folder in (f"{home}/.state", f"{home}/.state/hooks"):
+                    if not os.path.isdir(folder):
+                        os.mkdir(folder, 0o700)
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
         except OSError:
             pass

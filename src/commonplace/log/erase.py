@@ -27,6 +27,9 @@ _NOT_CONTENT = frozenset([
 ])  # fmt: skip
 
 
+_STATES = ("spool", "sessions", "inbox")
+
+
 class Receipt(NamedTuple):
     """What an erasure removed, what it searched afterwards, and where something is still left."""
 
@@ -46,11 +49,12 @@ def erase(homes: Sequence[tuple[Path, Logs]], ident: str) -> Receipt:
     removed = {path: count for path in _logs_of(homes) if (count := _without(path, gone, proofs)) is not None}
     if not sum(removed.values()):
         raise FindingsLeft(f"no line of `{ident}` could be removed", "`commonplace doctor` looks at its home")
-    for home, _logs in homes:
-        _remove_copies(home)
-    searched = [path for home, _logs in homes for path in files(home) if not rewrite.in_progress(path)]
     telling = [other for other in gone if len(other) >= _PROOF_CHARS_MIN]
     traces = [*_claims(gone), *_forms(telling), *_forms(proofs)]
+    for home, _logs in homes:
+        _remove_copies(home)
+        _remove_state(home, traces)
+    searched = [path for home, _logs in homes for path in files(home) if not rewrite.in_progress(path)]
     left = [path for path in searched if _mentions(read.content(path), traces)]
     return Receipt(
         id=ident,
@@ -90,6 +94,17 @@ def _remove_copies(home: Path) -> None:
         if path.name.endswith(rewrite.TEMPORARY_SUFFIX) and not rewrite.in_progress(path):
             try:
                 path.unlink(missing_ok=True)
+            except OSError as error:
+                raise unusable(path, error) from error
+
+
+def _remove_state(home: Path, traces: list[bytes]) -> None:
+    """What hooks keep of sessions and candidates is this machine's own: what speaks of the erased goes as a whole."""
+    for folder in _STATES:
+        for path in (home / ".state" / folder).glob("*.json*"):
+            try:
+                if path.is_file() and _mentions(read.content(path), traces):
+                    path.unlink(missing_ok=True)
             except OSError as error:
                 raise unusable(path, error) from error
 

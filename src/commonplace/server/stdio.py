@@ -11,6 +11,7 @@ import sys
 
 from commonplace.memory import Memory
 from commonplace.server.build import chosen, made
+from commonplace.sessions import drain_waiting
 
 
 def serve(home: str | None, agent: str | None, toolsets: str | None) -> None:
@@ -18,8 +19,9 @@ def serve(home: str | None, agent: str | None, toolsets: str | None) -> None:
     with Memory.open(home, agent_id=agent) as memory:
 
         def opened(_scope: str = "read") -> Memory:
-            # The client is the user's own agent: it may do what the user may.
+            # The client is the user's own agent: it may do what the user may, and sees what its hooks just saw.
             memory.check_homes()
+            drain_waiting(memory)
             return memory
 
         try:

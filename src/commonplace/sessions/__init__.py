@@ -1,6 +1,7 @@
 """Sessions: what an agent's hooks tell is taken in, and what it should know is told.
 
-`answered` is for a process that has the memory open (the server); `answered_from_files` for a hook that stands alone.
+`answered` is for a process that has the memory open (the server). A hook that stands alone keeps the event (`keep`),
+then opens the memory and has it answered from the files (`answered_from_files`).
 What only some events need is imported where it is called: most of them are put into the spool, and that is all.
 """
 
@@ -17,12 +18,12 @@ from commonplace.sessions import events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pathlib import Path
 
     from commonplace.memory import Memory
     from commonplace.sessions.events import Event
 
-__all__ = ["answered", "answered_from_files", "drain_waiting"]
+__all__ = ["answered", "answered_from_files", "drain_waiting", "keep"]
 
 # How long an answer waits for somebody who is draining; then it is given without the session's state.
 WAIT_S_MAX = 0.1
@@ -42,52 +43,53 @@ def answered(memory: Memory, agent: str, raw: bytes, *, cwd: str, host: str = ""
     from commonplace.sessions.replies import printed
 
     there = memory.beside(agent_id=event.name, cwd=event.cwd)
-    _spool(there, event)
-    with suppress(CommonplaceError):
-        taking.drain(there, wait_s_max=WAIT_S_MAX)
-    if event.kind not in ("start", "prompt") or not _is_wanted(there, event):
-        if event.kind in ("stop", "compact", "end"):
-            there.asking().wake_worker()
+    keep(there.home.path, event)
+    taking.drain(there, wait_s_max=WAIT_S_MAX)
+    if event.kind in ("stop", "compact", "end"):
+        there.asking().wake_worker()
+    if not _is_wanted(there, event):
         return ""
     with taking.alone(there.home.path, WAIT_S_MAX) as mine:
         known = state.load(there.home.path, event.session)
         if known.answered_elsewhere(event):
             return ""
-        said = (
-            starting.text(event, asked.for_start(there, event, known))
-            if event.kind == "start"
-            else asked.for_prompt(there, event, known)
-        )
+        if event.kind == "start":
+            said = starting.text(event, asked.for_start(there, event, known))
+        else:
+            said = asked.for_prompt(there, event, known)
         if mine and said:
             known.save()
     return printed(event, said)
 
 
-def answered_from_files(memory_of: Callable[[str, str], Memory], agent: str, raw: bytes, *, cwd: str, host: str) -> str:
-    """The same for a hook that found no server: the event is kept in the spool, and the files alone answer.
+def answered_from_files(memory: Memory, event: Event) -> str:
+    """What a hook without a server is to print for *event*, kept before; what waits is drained as time allows."""
+    if event.kind in DRAINING or _speaks(memory, event):
+        from commonplace.sessions import taking
 
-    *memory_of* opens the memory that counts for an agent in a folder.
-    """
-    event = events.taken(agent, raw, at=time.time(), cwd=cwd, host=host)
-    if event is None:
+        begun = time.monotonic()
+        taking.drain(memory, deadline=lambda: time.monotonic() - begun > HOOK_DRAIN_S_MAX)
+    if event.kind != "start" or not memory.home.path.is_dir() or not _is_wanted(memory, event):
         return ""
-    with memory_of(event.name, event.cwd) as memory:
-        _spool(memory, event)
-        if event.kind in DRAINING or _speaks(memory, event):
-            from commonplace.sessions import taking
+    from commonplace.sessions import starting, state
+    from commonplace.sessions.replies import printed
 
-            begun = time.monotonic()
-            with suppress(CommonplaceError):
-                taking.drain(memory, deadline=lambda: time.monotonic() - begun > HOOK_DRAIN_S_MAX)
-        if event.kind != "start" or not memory.home.path.is_dir() or not _is_wanted(memory, event):
-            return ""
-        from commonplace.sessions import starting, state
-        from commonplace.sessions.replies import printed
+    if state.load(memory.home.path, event.session).answered_elsewhere(event):
+        return ""
+    return printed(event, starting.text(event, starting.from_files(memory, event)))
 
-        known = state.load(memory.home.path, event.session)
-        if known.answered_elsewhere(event):
-            return ""
-        return printed(event, starting.text(event, starting.from_files(memory, event)))
+
+def keep(home: Path, event: Event) -> None:
+    """Put *event* into the spool of *home*, if that can be written. A start alone makes no home."""
+    with suppress(OSError, CommonplaceError):
+        if not home.is_dir():
+            if event.kind not in ("prompt", "tool", "failure"):
+                return
+            from commonplace import homes
+
+            homes.make(home)
+        # Nobody reads what a tool printed; what it said when it failed is in `error`.
+        spool.put(spool.folder_of(home), event._replace(output="")._asdict())
 
 
 def drain_waiting(memory: Memory) -> None:
@@ -95,34 +97,22 @@ def drain_waiting(memory: Memory) -> None:
     from commonplace.sessions import taking
 
     for place, home in enumerate(memory.homes):
-        if taking.is_waiting(home.path):
-            with suppress(CommonplaceError):
-                if place == 0:
-                    taking.drain(memory, wait_s_max=COMMAND_WAIT_S_MAX)
-                else:
-                    with type(memory).open(home.path) as other:
-                        taking.drain(other, wait_s_max=COMMAND_WAIT_S_MAX)
+        if not taking.is_waiting(home.path):
+            continue
+        if place == 0:
+            taking.drain(memory, wait_s_max=COMMAND_WAIT_S_MAX)
+        else:
+            with type(memory).open(home.path) as other:
+                taking.drain(other, wait_s_max=COMMAND_WAIT_S_MAX)
 
 
 def _is_wanted(memory: Memory, event: Event) -> bool:
+    """Whether *event* asks for an answer, and its agent may have one."""
+    if event.kind not in ("start", "prompt"):
+        return False
     exempt = {event.subagent, event.name, event.agent} & set(memory.settings["hooks.exempt"])
     return bool(memory.settings[f"hooks.{event.kind}"]) and not exempt
 
 
 def _speaks(memory: Memory, event: Event) -> bool:
     return any(prefix in event.command for prefix in memory.settings["hooks.prefixes"])
-
-
-def _spool(memory: Memory, event: Event) -> None:
-    """Keep the event for whoever drains. A start in a home that is not there yet leaves nothing behind."""
-    home = memory.home.path
-    if event.kind not in ("prompt", "tool", "failure") and not home.is_dir():
-        return
-    with suppress(OSError):
-        if not home.is_dir():
-            from commonplace import homes
-
-            with suppress(CommonplaceError):
-                homes.make(home)
-        if not spool.put(spool.folder_of(home), event._asdict()):
-            return

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.compose import tokens
 from commonplace.errors import CommonplaceError
+from commonplace.index.tokens import query_terms
 from commonplace.sessions import starting
 from commonplace.sessions.episode import head
 from commonplace.sessions.replies import printed
@@ -30,19 +31,24 @@ PROMPT_WORDS_MIN = 3
 PROMPT_CHARS_ASKED = 2000
 HITS_MAX = 5
 HERE_HITS_MAX = 4
-HERE_TOKENS_MAX = 450
 GIT_S_MAX = 0.1
 CHANGED_MAX = 20
 RECENT_LOOKED_AT = 40
 _WORD = re.compile(r"\w{2,}")
+_EVERYDAY = (
+    "please fix test fail run make add change commit push main branch code file update work start stop help thanks"
+    " good look see check go do again now all next step continue proceed task project repository repo error bug issue"
+    " problem implement write create use need want try let think explain yes okay sure done finish new old way thing"
+)
+# By words alone relevance is the share of the prompt they cover, which is less than what words and meaning agree on.
+WORDS_SHARE = 0.75
 _PLAIN_BRANCHES = frozenset(["main", "master", "develop", "trunk", "head", ""])
 
 
 def for_prompt(memory: Memory, event: Event, known: State) -> str:
     """The memories that matter to the prompt of *event* and were not shown in this session yet."""
     prompt = event.prompt.strip()
-    words = _WORD.findall(prompt)
-    if prompt.startswith(("/", "!", "#")) or len(words) < PROMPT_WORDS_MIN:
+    if prompt.startswith(("/", "!", "#")) or not _says_something(prompt):
         return ""
     hits = _relevant(memory, prompt[:PROMPT_CHARS_ASKED], event, known, memory.settings["hooks.relevance_min"])
     while hits:
@@ -53,6 +59,13 @@ def for_prompt(memory: Memory, event: Event, known: State) -> str:
             return said if shown else ""
         hits = hits[:-1]
     return ""
+
+
+def _says_something(prompt: str) -> bool:
+    """Whether it has words of its own: `please fix the failing tests` is said of every project every day."""
+    if len(_WORD.findall(prompt)) < PROMPT_WORDS_MIN:
+        return False
+    return bool(query_terms(prompt[:PROMPT_CHARS_ASKED]).keys() - query_terms(_EVERYDAY).keys())
 
 
 def for_start(memory: Memory, event: Event, known: State) -> starting.Known:
@@ -106,7 +119,7 @@ def _here(memory: Memory, event: Event, known: State, above: set[str]) -> tuple[
 def _relevant(
     memory: Memory, query: str, event: Event, known: State, relevance_min: float, files: list[str] | None = None
 ) -> list[Hit]:
-    shown = known.shown()
+    by_words = relevance_min * WORDS_SHARE
     with suppress(CommonplaceError):
         found = memory.recall(
             query,
@@ -114,10 +127,12 @@ def _relevant(
             files=files or (),
             limit=HITS_MAX,
             tokens_max=PROMPT_TOKENS_MAX - ENVELOPE_TOKENS,
-            without=shown,
+            relevance_min=by_words,
+            without=known.shown(),
             unasked=True,
         )
-        return [hit for hit in found.hits if hit.why.get("relevance", 1.0) >= relevance_min]
+        wanted = ((hit, relevance_min if "meaning" in hit.why else by_words) for hit in found.hits)
+        return [hit for hit, least in wanted if hit.why["relevance"] >= least]
     return []
 
 

@@ -16,6 +16,8 @@ from commonplace.sessions.intents import intents, is_check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from commonplace.sessions.events import Event
     from commonplace.sessions.state import State
 
@@ -30,19 +32,19 @@ ERRORS_MAX = 15
 GROWTH = 1.25
 
 
-def note(state: State, event: Event) -> None:
-    """Add *event* to the draft."""
+def note(state: State, event: Event, prefixes: Sequence[str] = ()) -> None:
+    """Add *event* to the draft. What it says behind one of *prefixes* is a lesson of its own, and not repeated here."""
     fields = state.fields
     fields.setdefault("started", event.at)
     fields["last"] = max(event.at, fields.get("last", 0.0))
-    for name in ("repo", "name", "root", "cwd"):
-        fields[name] = getattr(event, name) or fields.get(name, "")
-    fields["worktree"] = event.worktree
+    # A session belongs to where it began, wherever its agent looks later.
+    for name in ("repo", "name", "root", "worktree"):
+        fields.setdefault(name, getattr(event, name))
     asked = event.kind in ("start", "prompt") and event.prompt and not event.prompt.startswith("/")
     if asked and not fields.get("goal"):
         fields["goal"] = " ".join(event.prompt.split())[:GOAL_CHARS_MAX]
     if event.tool:
-        _act(fields, event)
+        _act(fields, event, prefixes)
     if event.kind == "end":
         fields["ended"] = event.source or "end"
 
@@ -114,11 +116,13 @@ def head(root: str) -> tuple[str, str]:
         return "", ""
 
 
-def _act(fields: dict[str, Any], event: Event) -> None:
+def _act(fields: dict[str, Any], event: Event, prefixes: Sequence[str]) -> None:
     target = " ".join(event.command.split()) if event.command else ", ".join(event.files)
-    action: dict[str, Any] = {"t": round(event.at - fields["started"]), "action": _called(event)}
+    for prefix in prefixes:
+        target = target.partition(prefix)[0] + f"{prefix} …" if prefix in target else target
+    action: dict[str, Any] = {"t": max(0, round(event.at - fields["started"])), "action": _called(event)}
     action["target"] = target[:TARGET_CHARS_MAX]
-    wanted = intents(event.command) if event.command else []
+    wanted = intents(event.command)
     if event.failed:
         action["result"] = "fail"
         action["error"] = error_lines(event.error)[:TARGET_CHARS_MAX]

@@ -28,6 +28,7 @@ PROMPT_CHARS_MAX = 8000
 ERROR_CHARS_MAX = 2000
 NAME_CHARS_MAX = 200
 FILES_MAX = 50
+AT_MAX = 1e11  # A time in seconds that still has a date.
 TEXT_PARTS_MAX = 50
 
 # An event's name in lower case, whatever the agent calls it, and what it is to us.
@@ -185,7 +186,9 @@ def of(fields: Mapping[str, Any]) -> Event | None:
     except TypeError:
         return None
     texts = all(isinstance(getattr(event, name), str) for name in Event._fields if name not in _NOT_TEXT)
-    return event if texts and isinstance(event.at, int | float) and isinstance(event.files, list | tuple) else None
+    files = isinstance(event.files, list | tuple) and all(isinstance(name, str) for name in event.files)
+    timely = isinstance(event.at, int | float) and 0 <= event.at <= AT_MAX
+    return event if texts and files and timely else None
 
 
 _NOT_TEXT = frozenset(["at", "files", "worktree", "interrupted"])
@@ -227,7 +230,13 @@ def _folder(payload: Mapping[str, Any], cwd: str) -> str:
 def _key(event: Event, payload: Mapping[str, Any]) -> str:
     """What makes it this event: the agent's id for the call, else what it says."""
     call = _text(payload, "tool_use_id", "toolUseId", "tool_call_id", "callID", "call_id", "prompt_id")
-    said = (event.tool, event.command, *event.files, event.output[:500], event.error[:500], event.prompt, event.source)
+    said: tuple[str, ...] = ()
+    if event.tool:
+        said = (event.tool, event.command, *event.files, event.output[:500], event.error[:500])
+    elif event.kind == "prompt":
+        said = (event.prompt,)
+    elif event.source == "compact":
+        said = ("compact",)  # Another start of the same session, and soon after.
     digest = blake2b(digest_size=10)
     for part in (event.session, event.kind, call) if call else (event.session, event.kind, *said):
         digest.update(part.encode("utf-8", "surrogatepass") + b"\x1f")

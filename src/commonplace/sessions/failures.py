@@ -13,6 +13,8 @@ from commonplace.sessions.intents import intents, is_test
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from commonplace.sessions.events import Event
     from commonplace.sessions.state import State
 
@@ -58,7 +60,7 @@ def _open(state: State) -> list[dict[str, Any]]:
     return value
 
 
-def _fail(state: State, wanted: list[str], command: str, event: Event) -> None:
+def _fail(state: State, wanted: Sequence[str], command: str, event: Event) -> None:
     intent = wanted[-1]  # What stands last is what the others prepared.
     for failure in _open(state):
         if failure["intent"] == intent:
@@ -72,7 +74,7 @@ def _fail(state: State, wanted: list[str], command: str, event: Event) -> None:
     del _open(state)[:-OPEN_MAX]
 
 
-def _solve(state: State, wanted: list[str], command: str, event: Event) -> dict[str, Any] | None:
+def _solve(state: State, wanted: Sequence[str], command: str, event: Event) -> dict[str, Any] | None:
     for failure in _open(state):
         if failure["intent"] not in wanted:
             continue

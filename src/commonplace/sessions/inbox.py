@@ -9,6 +9,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from commonplace.capture import spool
 from commonplace.capture.redact import redact_text
 from commonplace.capture.spoken import tags_of
 from commonplace.errors import CandidateNotFound, IdAmbiguous, unusable
@@ -150,7 +151,7 @@ def _write(home: Path, one: Candidate) -> None:
     raw = json.dumps(one._asdict(), ensure_ascii=False, indent=1).encode("utf-8", "replace")
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        spool.make(path.parent)
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
             stream.write(raw)
         temporary.replace(path)

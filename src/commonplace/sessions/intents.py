@@ -7,6 +7,7 @@ commands with one intent are two attempts at the same thing.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from commonplace.capture import shell
 
@@ -56,14 +57,15 @@ _CHECKS = (
 _TESTS = r"^(pytest|jest|vitest|mocha|tox|nox|rspec|phpunit|ctest|\S+ test)\b"
 
 
-def intents(command: str) -> list[str]:
+@lru_cache(maxsize=32)
+def intents(command: str) -> tuple[str, ...]:
     """What *command* tries to do, one entry a program that does something; empty if it only looks around."""
     try:
         simple = shell.commands(command)
     except shell.Unfinished:
-        return []
+        return ()
     found = [_intent(_unwrapped(shell.plain(each.words))) for each in simple]
-    return list(dict.fromkeys(intent for intent in found if intent))
+    return tuple(dict.fromkeys(intent for intent in found if intent))
 
 
 def is_check(intent: str) -> bool:

@@ -12,10 +12,12 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
+from commonplace.capture import spool
 from commonplace.records import slug
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from commonplace.sessions.events import Event
@@ -65,7 +67,7 @@ class State:
         raw = json.dumps(self.fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
         with suppress(OSError):
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            spool.make(self.path.parent)
             with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
                 stream.write(raw)
             temporary.replace(self.path)
@@ -112,4 +114,32 @@ def _read(path: Path) -> dict[str, Any] | None:
         value = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    return value if isinstance(value, dict) and _is_whole(value) else None
+
+
+def _is_whole(fields: dict[str, Any]) -> bool:
+    """Whether *fields* are what we wrote: a draft somebody else has been at is worth less than starting over."""
+    shapes: dict[str, Callable[[Any], bool]] = {
+        "seen": lambda value: all(isinstance(one, list) and len(one) == 2 for one in value.values()),  # noqa: PLR2004
+        "shown": _all_text,
+        "files": _all_text,
+        "changed": _all_text,
+        "actions": lambda value: all(isinstance(one, dict) for one in value),
+        "errors": lambda value: all(isinstance(one, dict) and isinstance(one.get("type"), str) for one in value),
+        "open": lambda value: all(
+            isinstance(one, dict) and one.keys() >= _FAILURE and _all_text(one["tried"]) for one in value
+        ),
+    }
+    kinds: dict[str, type | tuple[type, ...]] = {"seen": dict, **dict.fromkeys(set(shapes) - {"seen"}, list)}
+    kinds |= dict.fromkeys(("session", "repo", "name", "root", "goal", "ended", "checked"), str)
+    kinds |= dict.fromkeys(("started", "last", "done", "written"), (int, float))
+    return all(isinstance(fields[name], kind) for name, kind in kinds.items() if name in fields) and all(
+        shape(fields[name]) for name, shape in shapes.items() if name in fields
+    )
+
+
+def _all_text(value: Any) -> bool:  # noqa: ANN401
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+_FAILURE = {"intent", "tried", "error", "attempts", "edits"}

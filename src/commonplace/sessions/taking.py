@@ -35,7 +35,8 @@ IDLE_S = 1800.0
 IDLE_SESSIONS_MAX = 20
 DISPATCHES_BYTES_MAX = 4 << 20
 KEY_CHARS_MAX = 60
-KEPT_BY_PROMPT = ("prompt", "compact")
+# What would count twice; the end of a turn may come again at once, and writes what is new.
+REPEATABLE = ("prompt", "tool", "failure")
 
 
 def is_waiting(home: Path) -> bool:
@@ -60,6 +61,8 @@ def drain(memory: Memory, *, wait_s_max: float = 0.0, deadline: Callable[[], boo
                 taken += some
                 if blocked:
                     return taken
+    with suppress(CommonplaceError):
+        memory.flush()  # A server goes on for days; what was taken in is safe now.
     return taken
 
 
@@ -115,7 +118,7 @@ def take(memory: Memory, known: State, event: Event) -> None:
     if {event.subagent, event.name, event.agent} & set(settings["hooks.exempt"]):
         return
     before = dict(known.fields.get("seen") or {})
-    if known.is_repeated(event):
+    if known.is_repeated(event) and event.kind in REPEATABLE:
         return
     ours = events.is_ours(event)
     try:
@@ -125,7 +128,7 @@ def take(memory: Memory, known: State, event: Event) -> None:
         known.fields["seen"] = before
         raise
     if not ours:
-        episode.note(known, event)
+        episode.note(known, event, settings["hooks.prefixes"])
         if settings["hooks.failures"] and event.tool:
             candidate = failures.follow(known, event)
             if candidate is not None:
@@ -209,7 +212,8 @@ def _tidy(memory: Memory) -> None:
             write_episode(memory, known, "end")
             known.save()
     state.prune(home, now)
-    spool.sweep(spool.folder_of(home), now)
+    for folder in ("spool", "inbox"):
+        spool.sweep(home / ".state" / folder, now)
 
 
 def _without_empty(fields: dict[str, str]) -> dict[str, str]:
