@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 # So few new memories are embedded before the answer; more wait for the worker, and answers do not.
 EMBED_NOW_MAX = 8
-EMBED_BATCH = 32
+EMBED_BATCH = 64
 # A service has so long for all an answer wants of it; one that fails is left alone for a while.
 SERVICE_S_MAX = 2.0
 SERVICE_PAUSE = timedelta(minutes=1)
