@@ -98,6 +98,8 @@ class Store:
         self.path = path
         self._until = until  # Nothing later is taken in: the home as it stood then.
         self._home = Path()
+        self._files_seen: dict[str, File] = {}
+        self._files_state: tuple[Path, int, int] | None = None
         self.connection = sqlite3.connect(
             str(path) if path else ":memory:",
             timeout=BUSY_MS_MAX / 1000,
@@ -225,8 +227,12 @@ class Store:
                 return Changes(added, removed)
 
     def _files(self) -> dict[str, File]:
-        rows = self.connection.execute('SELECT path, inode, size, mtime, "end", tail FROM file')
-        return {os.path.join(self._home, row[0]): File(*row[1:]) for row in rows}  # noqa: PTH118 (with each question)
+        state = (self._home, self._others_wrote(), self.connection.total_changes)
+        if state != self._files_state:
+            rows = self.connection.execute('SELECT path, inode, size, mtime, "end", tail FROM file')
+            self._files_seen = {os.path.join(self._home, path): File(*rest) for path, *rest in rows}  # noqa: PTH118
+            self._files_state = state
+        return self._files_seen
 
     def _within(self, path: str | Path) -> str:
         """How the tables name a file: from the home, which may be moved, copied or mounted elsewhere."""
@@ -456,6 +462,14 @@ class Store:
             f" WHERE doc.key > ? AND doc.key <= ? AND doc.kind NOT IN ({marks}) ORDER BY doc.key",
             (after, until, *sorted(UNSEARCHED_KINDS)),
         )
+
+    def has_edges(self) -> bool:
+        """Whether any record is linked to another; most homes have none, and then nobody need ask whose."""
+        return self.connection.execute("SELECT 1 FROM edge LIMIT 1").fetchone() is not None
+
+    def has_references(self) -> bool:
+        """Whether any record speaks of another, as feedback and forgetting do."""
+        return self.connection.execute("SELECT 1 FROM doc WHERE of IS NOT NULL LIMIT 1").fetchone() is not None
 
     def rows(self, keys: Iterable[int]) -> dict[int, Row]:
         """The current lines among *keys*."""
