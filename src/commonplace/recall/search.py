@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.index.document import document
@@ -390,9 +390,12 @@ def _feedback(index: Index, ids: Collection[str]) -> dict[str, dict[str, int]]:
     return found
 
 
+_stated_rate = lru_cache(1024)(parse_rate)  # There are few, and fifty are read for every question.
+
+
 def _rate(row: Row, feedback: Mapping[str, int]) -> Rate | None:
     stated = row.record.success_rate if isinstance(row.record, Lesson) else ""
-    base = parse_rate(stated) if stated else Rate(0, 0)
+    base = _stated_rate(stated) if stated else Rate(0, 0)
     tried = base.tried + feedback["worked"] + feedback["failed"]
     return Rate(base.worked + feedback["worked"], tried) if tried else None
 
