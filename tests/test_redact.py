@@ -45,6 +45,7 @@ SECRETS = [
     *[("stripe-key", "", prefix + some(24), "") for prefix in ("sk_live_", "sk_test_", "rk_live_", "rk_test_")],
     ("stripe-webhook-secret", "", "whsec_" + some(32), ""),
     ("npm-token", "", "npm_" + some(36), ""),
+    ("commonplace-token", "", "cpb_" + some(43), ""),
     ("pypi-token", "", "pypi-AgEIcHlwaS5vcmc" + some(80), ""),
     ("openai-key", "", "sk-" + some(48), ""),
     ("openai-key", "", "sk-proj-" + some(48), ""),

@@ -14,7 +14,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from commonplace.errors import UsageError
 from commonplace.memory import Memory
-from commonplace.server.stdio import INSTRUCTIONS, made
+from commonplace.server.build import INSTRUCTIONS, chosen, made
 from commonplace.server.tools import TOOLSETS
 from conftest import ROOT
 
@@ -42,14 +42,14 @@ def text_of(result: Any) -> str:
     return "\n".join(block.text for block in result.content)
 
 
-@pytest.fixture
-def server(own_home: Path) -> Any:
-    def opened() -> Memory:
-        memory = Memory.open(own_home)
-        memory.settings._values["embedder.kind"] = "none"
-        return memory
+def server_of(memory: Memory) -> Any:
+    return made(lambda _scope="read": memory, chosen(None, memory))
 
-    return made(opened)
+
+@pytest.fixture
+def server(memory: Memory) -> Any:
+    memory.settings._values["embedder.kind"] = "none"
+    return server_of(memory)
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -147,12 +147,12 @@ def test_notes_are_exact_private_and_can_be_switched_off(own_home: Path) -> None
         await client.call_tool("memory_insert", {"path": "CONTEXT.md", "line": 0, "text": "title\n"})
         return text_of(twice)
 
-    assert "2 times, in lines 1, 3" in ask(made(lambda: Memory.open(own_home, agent_id="a")), talk)
+    assert "2 times, in lines 1, 3" in ask(server_of(Memory.open(own_home, agent_id="a")), talk)
     assert (own_home / "agents" / "a" / "CONTEXT.md").read_text() == "title\none\n2\none\n"
-    other = made(lambda: Memory.open(own_home, agent_id="b"))
+    other = server_of(Memory.open(own_home, agent_id="b"))
     assert "CONTEXT" not in text_of(ask(other, lambda client: client.call_tool("memory_list", {})))
     (own_home / "config.toml").write_text("[tools.memory]\nenabled = false\n")
-    names = [tool.name for tool in ask(made(lambda: Memory.open(own_home)), lambda client: client.list_tools()).tools]
+    names = [tool.name for tool in ask(server_of(Memory.open(own_home)), lambda client: client.list_tools()).tools]
     assert "recall" in names
     assert not [name for name in names if name.startswith("memory_")]
 
@@ -175,9 +175,10 @@ def test_resources_and_prompts_answer(server: Any, own_home: Path) -> None:
     assert "fix the build" in prompt
 
 
-def test_toolsets_are_chosen_by_name(own_home: Path) -> None:
+def test_toolsets_are_chosen_by_name(memory: Memory) -> None:
     with pytest.raises(UsageError, match="no toolset"):
-        made(lambda: Memory.open(own_home), "core,kitchen")
+        chosen("core,kitchen", memory)
+    assert chosen("notes", memory) == ["notes"]
     assert list(TOOLSETS) == ["core", "notes"]
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace.log import read
 from commonplace.log.view import View, fold
 from commonplace.records import encode, from_line
 
@@ -142,3 +143,31 @@ def test_forgetting_hides_a_record_and_what_derives_from_it() -> None:
 
 def test_what_is_written_again_after_it_was_forgotten_is_back() -> None:
     assert visible(view_of(lesson("a"), forget("a"), lesson("a", "again"))) == {"a"}
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.builds(lambda n: b'{"id":"a%d"}' % n, st.integers(0, 30)),
+            st.sampled_from(
+                [b"", b"  ", b"torn{", b'{"x":"' + b"y" * 700 + b'"}', b"\xef\xbb\xbf{}", b'{"kind":"forget"}']
+            ),
+        ),
+        max_size=40,
+    ),
+    st.booleans(),
+    st.integers(20, 900),
+)
+def test_a_scan_for_a_needle_misses_no_line_that_holds_it_and_none_that_is_damaged(
+    tmp_path_factory: pytest.TempPathFactory, raws: list[bytes], ended: bool, block: int
+) -> None:
+    path = tmp_path_factory.mktemp("scan") / "log.jsonl"
+    path.write_bytes(b"\n".join(raws) + (b"\n" if ended else b""))
+    with pytest.MonkeyPatch.context() as patch, path.open("rb") as stream:
+        patch.setattr(read, "SCAN_BYTES", block)
+        found = list(read.lines_with(stream, (b'"a7"', b'"forget"')))
+    every = list(read.lines(path))
+
+    assert [line for line in every if line in found] == found
+    odd = [line for line in every if b'"a7"' in line.raw or b'"forget"' in line.raw or line.raw[:1] != b"{"]
+    assert [line for line in odd if line not in found] == []

@@ -87,6 +87,7 @@ class Asking:
         self._reason = ""
         self._paused_until: datetime | None = None
         self._loading: threading.Thread | None = None
+        self._worker: subprocess.Popen[bytes] | None = None
         self._reader = ThreadPoolExecutor(1, "commonplace-reader")
         # One question at a time: SQLite connections and Tantivy readers are shared by the threads of a server.
         self._lock = threading.RLock()
@@ -115,7 +116,7 @@ class Asking:
             indexes = self.caught_up() if as_of is None else self._as_of(self.moment(as_of, end_of_day=True))
             read = self._vector(query.text, indexes, reading)
             uses = self._uses() if as_of is None else _never_used
-            weighing = (uses, self._weights(), self._fusion())
+            weighing = (uses, self._weights(), self._fusion(query))
             ask: Callable[[], Found] = partial(search, indexes, query, read, *weighing, self._aside)
             for index in indexes:
                 ask = partial(index.repaired, ask)  # Whichever turns out to be broken is built again, and asked again.
@@ -153,10 +154,10 @@ class Asking:
         with self._lock:
             indexes = self.caught_up()
             read = self._vector(query.text, indexes)
-            ask = (indexes, read, self._uses(), self._weights(), self._fusion())
+            ask = (indexes, read, self._uses(), self._weights(), self._fusion(query))
             plain = search(ask[0], query.with_(limit=LIMIT_MAX, cutoff=False), *ask[1:])
             final = self.recall(query, 500, count=False)
-            return explained(indexes, query, ident, plain.hits, final.hits, self._fusion())
+            return explained(indexes, query, ident, plain.hits, final.hits, self._fusion(query))
 
     def moment(self, text: str, *, end_of_day: bool = False) -> str:
         """A date, a time or an age (`7d`, `12h`) as a timestamp; a date is its whole day."""
@@ -314,6 +315,12 @@ class Asking:
                 busy = busy or not mine
         return None if busy and not done else done
 
+    def wake_worker(self) -> None:
+        """Have what came in since the last question embedded, without waiting for it."""
+        with self._lock:
+            self.caught_up()
+            self._wake_worker()
+
     def _wake_worker(self) -> None:
         """Start a process that embeds what is missing and ends, where something is and none is at it."""
         if not self._settings["embedder.background"] or self._embedder is None or self._is_paused():
@@ -327,7 +334,13 @@ class Asking:
         if homes:
             # The worker is told the settings: those that hold here may come from another home than its own.
             settings = {name: self._settings[name] for name in SETTINGS if name.startswith("embedder.")}
-            _start_worker({"homes": homes, "settings": settings})
+            self._worker = _start_worker({"homes": homes, "settings": settings})
+
+    def stop_worker(self) -> None:
+        """End the worker this process started, if it is still at it: a server leaves none behind."""
+        if self._worker is not None:
+            with suppress(OSError):
+                self._worker.terminate()
 
     # --- What there is to say -------------------------------------------------------------------------------------
 
@@ -355,10 +368,10 @@ class Asking:
         }
         return Weights(**chosen) if self._settings["recall.priors"] else Weights(*([180.0] + [0.0] * 8 + [1.0] * 3))
 
-    def _fusion(self) -> Fusion:
+    def _fusion(self, query: Query) -> Fusion:
         return Fusion(
             dense=self._settings["recall.dense"],
-            relevance_min=self._settings["recall.relevance_min"],
+            relevance_min=max(self._settings["recall.relevance_min"], query.relevance_min),
             relevance_share_min=Fusion().relevance_share_min if self._settings["recall.relevance_min"] else 0.0,
             fold_same=self._settings["recall.same"],
         )
@@ -416,7 +429,7 @@ def _is_due(home: Path, now_s: float) -> bool:
     return False
 
 
-def _start_worker(job: dict[str, Any]) -> None:
+def _start_worker(job: dict[str, Any]) -> subprocess.Popen[bytes] | None:
     """A worker of its own session, at the lowest priority from its start: it must not slow down whoever asked."""
     # Without `-P`, a file in the working folder could pass for a module.
     command = [sys.executable, "-P", "-c", "from commonplace.asking import work; work()"]
@@ -437,4 +450,5 @@ def _start_worker(job: dict[str, Any]) -> None:
         with worker.stdin:
             worker.stdin.write(json.dumps(job).encode())
     except OSError:
-        return  # A later answer tries again; vectors are never needed for one.
+        return None  # A later answer tries again; vectors are never needed for one.
+    return worker

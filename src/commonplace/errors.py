@@ -170,3 +170,59 @@ class NoteChanged(CommonplaceError):
     def __init__(self, path: str) -> None:
         super().__init__(f"`{path}` has changed since it was read")
         self.hint = "read it again and repeat the edit on what is there now"
+
+
+class ServerTrouble(CommonplaceError):
+    """A server that cannot be started, reached or stopped, or one that is already there."""
+
+    exit_code = 17
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class TokenNotFound(CommonplaceError):
+    exit_code = 18
+
+    def __init__(self, ident: str, found: int = 0) -> None:
+        super().__init__(f"{f'{found} tokens have' if found else 'no token has'} an id that starts with `{ident}`")
+        self.hint = "`commonplace token list` shows every id"
+
+
+class ScopeMissing(CommonplaceError):
+    """A token that may not do what was asked of it."""
+
+    exit_code = 25
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(f"this token lacks the scope `{scope}`")
+        self.hint = "ask for a token that has it: `commonplace token add`"
+
+
+class CandidateNotFound(CommonplaceError):
+    exit_code = 23
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__(f"no candidate in the inbox has an id that starts with `{prefix}`")
+        self.hint = "`commonplace inbox list` shows what waits"
+
+
+class SetupIncomplete(CommonplaceError):
+    """Some settings files were left alone; the others were done."""
+
+    exit_code = 19
+
+    def __init__(self, left: Sequence[tuple[Path, str]], of: int) -> None:
+        self.left = left
+        count = f"{len(left)} of {of} files were" if of > 1 else "the file was"
+        super().__init__(f"{count} left alone: " + "; ".join(f"`{path}`: {reason}" for path, reason in left))
+        self.hint = "put that right and run the same command again; what was done stays as it is"
+
+
+class NoAgentFound(CommonplaceError):
+    exit_code = 20
+
+    def __init__(self, known: Sequence[str]) -> None:
+        super().__init__("no agent was found here")
+        self.hint = f"name one: `commonplace setup {known[0]}` (there are {', '.join(known)})"

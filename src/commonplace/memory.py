@@ -19,6 +19,7 @@ from commonplace import homes, repository, settings
 from commonplace.capture.redact import redact, suspicious
 from commonplace.errors import DiskFull, IdAmbiguous, RecordInvalid, RecordNotFound, UsageError
 from commonplace.log.door import Entry, prepare
+from commonplace.log.lock import LOCK_S_MAX
 from commonplace.log.logs import Logs
 from commonplace.records import EVENT_TYPES, KINDS, OUTCOMES, Record, checked_repo, decode, encode
 
@@ -75,6 +76,7 @@ class Memory:
         agent_id: str = "default",
         clock: Callable[[], datetime] = now_utc,
         token: Callable[[], str] = lambda: os.urandom(7).hex(),
+        wait_s_max: float = LOCK_S_MAX,
     ) -> None:
         self.homes = found
         self.repository = here
@@ -84,7 +86,7 @@ class Memory:
         self.settings = settings.load((home.path, home.of_user) for home in reversed(found))
         self._clock = clock
         self._token = token
-        self._logs = [Logs(home.log_folder, fsync=self.settings["fsync"]) for home in found]
+        self._logs = [Logs(home.log_folder, fsync=self.settings["fsync"], wait_s_max=wait_s_max) for home in found]
         self._asked: Asking | None = None
         self._making = threading.Lock()
         self._source: Memory | None = None
@@ -98,13 +100,17 @@ class Memory:
         environment: Mapping[str, str] = os.environ,
         agent_id: str | None = None,
         clock: Callable[[], datetime] = now_utc,
+        wait_s_max: float = LOCK_S_MAX,
     ) -> Self:
-        """The memory of *home* alone, or the one that counts in *cwd*. Nothing is made until something is written."""
+        """The memory of *home* alone, or the one that counts in *cwd*. Nothing is made until something is written.
+
+        A write waits *wait_s_max* for a log that somebody else holds, then raises `LogBusy`.
+        """
         folder = Path(cwd).resolve() if cwd is not None else homes.current_folder()
         here = repository.find(folder)
         found = homes.find(Path(home) if home is not None else None, folder, here, environment)
         agent = agent_id or environment.get("COMMONPLACE_AGENT") or "default"
-        return cls(found, here, agent_id=agent, clock=clock)
+        return cls(found, here, agent_id=agent, clock=clock, wait_s_max=wait_s_max)
 
     def beside(self, *, agent_id: str | None = None, cwd: str | os.PathLike[str] | None = None) -> Memory:
         """The same homes as another agent sees them, or from another folder; it shares everything that is open.
@@ -284,11 +290,14 @@ class Memory:
         as_of: str | None = None,
         cutoff: bool = True,
         archived: bool = False,
+        relevance_min: float = 0.0,
+        without: Iterable[str] = (),
     ) -> Recall:
         """What is known about *query*: the few memories that help, best first, in at most *tokens_max* tokens.
 
         With no *repo* every repository is searched, this one preferred. *as_of* answers as the memory stood then.
-        Without *cutoff* the plain ranking comes back, up to *limit*, for measuring.
+        Without *cutoff* the plain ranking comes back, up to *limit*, for measuring. *relevance_min* raises what the
+        setting asks for, and the ids in *without* are passed over.
         """
         question = self._question(
             query,
@@ -302,6 +311,8 @@ class Memory:
             since=since,
             cutoff=cutoff,
             archived=archived,
+            relevance_min=relevance_min,
+            without=without,
         )
         return self.asking().recall(question, tokens_max, as_of)
 
@@ -347,6 +358,8 @@ class Memory:
         since: str | None = None,
         cutoff: bool = True,
         archived: bool = False,
+        relevance_min: float = 0.0,
+        without: Iterable[str] = (),
     ) -> Query:
         from commonplace.recall.hits import Query
 
@@ -362,6 +375,8 @@ class Memory:
             archived=archived,
             limit=limit,
             cutoff=cutoff,
+            relevance_min=relevance_min,
+            without=frozenset(without),
             here=self.repository.name,
             asking=self.agent_id,
             root=self.repository.root,

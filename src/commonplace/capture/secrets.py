@@ -40,6 +40,7 @@ RULES: tuple[Rule, ...] = (
     Rule("slack-token", ("xox", "xapp-"), r"(?:xox[a-z](?:\.xox[a-z])?|xapp)-(?=[0-9A-Za-z-]{20})[0-9A-Za-z-]{20,}"),
     Rule("stripe-key", ("k_live_", "k_test_"), _START + r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"),
     Rule("stripe-webhook-secret", ("whsec_",), r"whsec_[A-Za-z0-9]{20,}[A-Za-z0-9+/=]*"),
+    Rule("commonplace-token", ("cpb_",), _START + r"cpb_[A-Za-z0-9_-]{43}"),
     Rule("npm-token", ("npm_",), _START + r"npm_[A-Za-z0-9]{36,}"),
     Rule("pypi-token", ("pypi-",), r"pypi-AgE[A-Za-z0-9_-]{20,}"),
     Rule("anthropic-key", ("sk-ant-",), _START + r"sk-ant-[A-Za-z0-9_-]{20,}"),

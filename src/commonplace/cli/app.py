@@ -12,12 +12,17 @@ import typer
 import commonplace
 from commonplace import homes, repository
 from commonplace.cli import render
+from commonplace.cli.inbox import app as inbox_app
 from commonplace.cli.log import log as write_log
+from commonplace.cli.opened import opened
 from commonplace.cli.recall import recall as ask
 from commonplace.cli.recall import repos_asked
-from commonplace.errors import FindingsLeft
-from commonplace.memory import Memory
+from commonplace.cli.setup import Asked, wiring
+from commonplace.cli.setup import ask as agreed
+from commonplace.cli.setup import setup as set_up
+from commonplace.errors import FindingsLeft, UsageError
 from commonplace.records import EVENT_TYPES, KINDS, OUTCOMES
+from commonplace.setup.agents import AGENTS
 
 app = typer.Typer(
     name="commonplace",
@@ -29,6 +34,7 @@ app = typer.Typer(
 
 Home = Annotated[Path | None, typer.Option("--home", help="The home to use, instead of the one that counts here.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Toolsets = Annotated[str | None, typer.Option("--toolsets", metavar="A,B", help="Of core, notes [default: all].")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id, or any unique prefix of it.")]
 
 
@@ -112,7 +118,7 @@ _EXAMPLES = {"--type": f"`--type {EVENT_TYPES[0]}`", "--lesson": "`--lesson 'ver
 @app.command()
 def show(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
     """Show a record, with the feedback it has had."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.record(memory.describe(ident), as_json=as_json)
         render.damages(memory.damages, memory.home.path)
 
@@ -120,7 +126,7 @@ def show(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
 @app.command()
 def history(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
     """Show every version of a record and what was said of it, oldest first."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.history(memory.history(ident), as_json=as_json)
         render.damages(memory.damages, memory.home.path)
 
@@ -170,7 +176,7 @@ def why(
     as_json: Json = False,
 ) -> None:
     """Say why a memory is, or is not, in the answer to a question."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         explained = memory.why(query, ident, repo=repo)
         here = repos_asked(memory, {}) or []
         explained["searched_here"] = explained.get("repo") in here
@@ -184,7 +190,7 @@ app.add_typer(index_app, name="index")
 @index_app.command("status")
 def index_status(*, home: Home = None, as_json: Json = False) -> None:
     """Say what the index holds, which model made its vectors, and what is still missing."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.index_status(memory.asking().status(), memory.asking().embedder_state(), as_json=as_json)
 
 
@@ -196,7 +202,7 @@ def index_rebuild(
     as_json: Json = False,
 ) -> None:
     """Throw the index away and make it again from the files."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.rebuild(memory.asking(), vectors=vectors)
         render.index_status(memory.asking().status(), memory.asking().embedder_state(), as_json=as_json)
 
@@ -206,7 +212,7 @@ def index_embed(*, home: Home = None, as_json: Json = False) -> None:
     """Give every memory its vectors and end; a recall has this done when many are missing, once a home."""
     if os.name == "posix":
         os.nice(19)  # It takes a while, and other work goes first.
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         done = memory.asking().embed_alone()
     render.embedded(done, as_json=as_json)
 
@@ -220,7 +226,7 @@ def feedback(
     as_json: Json = False,
 ) -> None:
     """Say how a memory served: it worked, failed, is wrong, or is stale."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         said = memory.feedback(ident, outcome)
         render.feedback(memory.describe(str(said.fields["of"])), outcome, as_json=as_json)
 
@@ -235,7 +241,7 @@ def forget(
     as_json: Json = False,
 ) -> None:
     """Hide a record and what derives from it; with --erase, remove it for good."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         if not erase:
             render.forgotten(memory.forget(ident, reason), as_json=as_json)
             return
@@ -267,7 +273,7 @@ def notes_list(
     as_json: Json = False,
 ) -> None:
     """List an agent's notes."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.notes(memory.notes(agent).list(path), as_json=as_json)
 
 
@@ -283,7 +289,7 @@ def notes_read(
     as_json: Json = False,
 ) -> None:
     """Print a note."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.note_text(path, memory.notes(agent).read(path, lines), as_json=as_json)
 
 
@@ -298,7 +304,7 @@ def notes_write(
     as_json: Json = False,
 ) -> None:
     """Make or replace a note."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.written(memory.notes(agent).write(path, _given(content), if_sha256), as_json=as_json)
 
 
@@ -314,7 +320,7 @@ def notes_replace(
     as_json: Json = False,
 ) -> None:
     """Replace a text that occurs exactly once in a note."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.written(memory.notes(agent).replace(path, old, _given(new), if_sha256), as_json=as_json)
 
 
@@ -330,7 +336,7 @@ def notes_insert(
     as_json: Json = False,
 ) -> None:
     """Insert a text into a note."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.written(memory.notes(agent).insert(path, line, _given(text), if_sha256), as_json=as_json)
 
 
@@ -338,20 +344,42 @@ def _given(text: str) -> str:
     return sys.stdin.buffer.read().decode("utf-8", "surrogateescape") if text == "-" else text
 
 
+app.add_typer(inbox_app, name="inbox")
+
+
 @app.command()
 def preamble(*, agent: Agent = None, home: Home = None, as_json: Json = False) -> None:
     """Print what a harness should put into an agent's system prompt."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.note_text("preamble", memory.preamble(agent), as_json=as_json)
+
+
+@app.command()
+def setup(
+    *,
+    agents: Annotated[list[str] | None, typer.Argument(metavar="[AGENT]...", help=f"Of {', '.join(AGENTS)}.")] = None,
+    project: Annotated[bool, typer.Option("--project", help="In this repository's files.")] = False,
+    user: Annotated[bool, typer.Option("--user", help="In your own, for every repository. The default.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and stop.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Take everything out again.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Wire agents to the memory: hooks, MCP server and a few words, everything else left byte for byte."""
+    if project and user:
+        raise UsageError("`--project` and `--user` contradict each other", "give one; the default is `--user`")
+    set_up(
+        Asked(agents or [], project, dry_run, undo),
+        lambda told, changes: render.setup(told, changes, as_json=as_json),
+        (lambda _: True) if yes else agreed,
+    )
 
 
 @app.command()
 def mcp(
     *,
     agent: Agent = None,
-    toolsets: Annotated[
-        str | None, typer.Option("--toolsets", metavar="A,B", help="Of core, notes [default: all].")
-    ] = None,
+    toolsets: Toolsets = None,
     home: Home = None,
 ) -> None:
     """Serve the memory to an agent over stdio (Model Context Protocol)."""
@@ -361,9 +389,73 @@ def mcp(
 
 
 @app.command()
+def serve(  # noqa: PLR0913 (one flag each)
+    *,
+    host: Annotated[str | None, typer.Option("--host", help="Where to listen [default: 127.0.0.1].")] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", min=0, max=65535, help="[default: 8377, or any that is free].")
+    ] = None,
+    agent: Agent = None,
+    toolsets: Toolsets = None,
+    ensure: Annotated[bool, typer.Option("--ensure", help="Start it detached unless it runs; print where.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Say whether and where it runs.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="End it.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Serve the memory over HTTP to every agent of this home: MCP at /mcp, a JSON API at /api/v1."""
+    from commonplace.cli.serve import serve as serve_here  # noqa: PLC0415 (few commands need it)
+
+    serve_here(
+        {"--host": host, "--port": port, "--agent": agent, "--toolsets": toolsets, "--home": home},
+        [name for name, given in (("ensure", ensure), ("status", status), ("stop", stop)) if given],
+        as_json=as_json,
+    )
+
+
+token_app = typer.Typer(help="Who may speak to the server, as which agent.", no_args_is_help=True)
+app.add_typer(token_app, name="token")
+
+
+@token_app.command("add")
+def token_add(
+    agent: Annotated[str | None, typer.Argument(metavar="AGENT", help="The agent it stands for.")] = None,
+    *,
+    named: Annotated[str | None, typer.Option("--agent", help="The same.")] = None,
+    scopes: Annotated[
+        list[str] | None,
+        typer.Option("--scopes", "--scope", metavar="A,B", help="Of read, write, admin [default: read,write]."),
+    ] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Make a token and print it, this once."""
+    from commonplace.cli.serve import add_token  # noqa: PLC0415
+
+    wanted = [scope.strip() for given in scopes or ["read,write"] for scope in given.split(",")]
+    add_token(agent or named, wanted, home, as_json=as_json)
+
+
+@token_app.command("list")
+def token_list(*, home: Home = None, as_json: Json = False) -> None:
+    """List the tokens: ids, agents and scopes; their texts are not kept."""
+    from commonplace.cli.serve import list_tokens  # noqa: PLC0415
+
+    list_tokens(home, as_json=as_json)
+
+
+@token_app.command("revoke")
+def token_revoke(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
+    """Take a token back; the server refuses it from its next request on."""
+    from commonplace.cli.serve import revoke_token  # noqa: PLC0415
+
+    revoke_token(ident, home, as_json=as_json)
+
+
+@app.command()
 def repos(*, home: Home = None, as_json: Json = False) -> None:
     """List the logs of this home."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.repos(memory.repos(), memory.repository.name, as_json=as_json)
         render.damages(memory.damages, memory.home.path)
 
@@ -371,7 +463,7 @@ def repos(*, home: Home = None, as_json: Json = False) -> None:
 @app.command()
 def where(*, home: Home = None, as_json: Json = False) -> None:
     """Say which home is used here, and why."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.where(memory.homes, memory.repository, as_json=as_json)
 
 
@@ -386,7 +478,7 @@ def export(
     """Print the current view as JSON lines: latest versions, archive included, nothing forgotten."""
     if kind is not None and kind not in KINDS:
         raise typer.BadParameter(f"`{kind}` is not one of {', '.join(KINDS)}", param_hint="'--kind'")
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.export(memory.exported(repo, kind), as_json=as_json)
         render.damages(memory.damages, memory.home.path)
 
@@ -399,7 +491,7 @@ def scan(
     as_json: Json = False,
 ) -> None:
     """Find secrets in this home: kinds and places, never values."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         secrets = memory.scan(fix=fix)
         render.secrets(secrets, memory.home.path, fixed=fix, as_json=as_json)
     if secrets and not fix:
@@ -413,10 +505,11 @@ def doctor(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Check this home: damages by file and line, permissions, leftovers, kinds nobody knows."""
-    with Memory.open(home) as memory:
+    """Check this home: damages, permissions, leftovers, kinds nobody knows; and say which agents are wired."""
+    with opened(home) as memory:
         findings = memory.mend() if fix else memory.check()
-        render.findings(findings, memory.home.path, memory.settings.unknown, fixed=fix, as_json=as_json)
+        unknown = memory.settings.unknown
+        render.findings(findings, memory.home.path, unknown, wiring(memory), fixed=fix, as_json=as_json)
     fixable = sum(1 for finding in findings if finding.fix)
     if fixable and not fix:
         raise FindingsLeft(f"{fixable} findings can be mended", "`commonplace doctor --fix` does what is said above")
@@ -425,7 +518,7 @@ def doctor(
 @app.command()
 def maintain(*, home: Home = None, as_json: Json = False) -> None:
     """Do the upkeep: rotate long logs into the archive."""
-    with Memory.open(home) as memory:
+    with opened(home) as memory:
         render.rotations(memory.maintain(), as_json=as_json)
 
 

@@ -7,14 +7,15 @@ import sys
 from typing import Any
 
 from commonplace.cli import plain
+from commonplace.cli.opened import opened
 from commonplace.errors import LinesRefused, RecordInvalid, UsageError
 from commonplace.log.door import controls_in
-from commonplace.memory import Memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from commonplace.memory import Memory
     from commonplace.records import Record
 
 REFUSALS_SHOWN_MAX = 20
@@ -24,7 +25,7 @@ def log(options: Mapping[str, str | bool]) -> int:
     """Write what *options* say and print its id (or, for stdin, how many were stored)."""
     fields: dict[str, Any] = {name: value for name, value in options.items() if name not in ("home", "stdin", "json")}
     home = options.get("home")
-    with Memory.open(str(home) if home else None) as memory:
+    with opened(str(home) if home else None) as memory:
         if options.get("stdin"):
             if fields:
                 raise UsageError("`--stdin` takes whole records", "put the fields into the JSON lines instead of flags")

@@ -7,13 +7,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import plain
+from commonplace.cli.opened import opened
 from commonplace.errors import UsageError
-from commonplace.memory import Memory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from commonplace.asking import Recall
+    from commonplace.memory import Memory
     from commonplace.recall.hits import Hit
 
 
@@ -23,7 +24,7 @@ NUMBER_DIGITS_MAX = 9
 def recall(options: Mapping[str, str | bool]) -> int:
     """Answer what *options* ask, and print it."""
     home = options.get("home")
-    with Memory.open(str(home) if home else None) as memory:
+    with opened(str(home) if home else None) as memory:
         memory.asking(one_shot=True)
         if options.get("stats"):
             _print_stats(memory.stats(repos_asked(memory, options)), as_json=bool(options.get("json")))

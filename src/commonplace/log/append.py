@@ -25,9 +25,10 @@ CHUNK_BYTES = 1 << 20
 class Appender:
     """One log file, open for appending. Safe to share between threads; a forked child opens its own."""
 
-    def __init__(self, path: Path, *, fsync: str) -> None:
+    def __init__(self, path: Path, *, fsync: str, wait_s_max: float = lock.LOCK_S_MAX) -> None:
         self.path = path
         self.fsync = fsync
+        self.wait_s_max = wait_s_max
         self._descriptor = -1
         self._pid = 0
         self._unsynced = False
@@ -69,7 +70,7 @@ class Appender:
 
     def _append_beside(self, lines: Iterable[bytes]) -> None:
         """Where the lock is another file, the log is open only while that one is held, so that it can be replaced."""
-        with held(self.path):
+        with held(self.path, self.wait_s_max):
             self._open()
             try:
                 self._write(self._descriptor, lines)
@@ -85,7 +86,7 @@ class Appender:
         while True:
             if self._descriptor < 0 or self._pid != os.getpid():
                 self._open()
-            lock.acquire(self._descriptor, self.path)
+            lock.acquire(self._descriptor, self.path, self.wait_s_max)
             if same_file(self._descriptor, self.path):
                 return self._descriptor
             lock.release(self._descriptor)
@@ -119,13 +120,13 @@ class Appender:
 
 
 @contextmanager
-def held(path: Path) -> Iterator[None]:
+def held(path: Path, wait_s_max: float = lock.LOCK_S_MAX) -> Iterator[None]:
     """Hold the file at *path* alone: nobody appends to it or replaces it meanwhile."""
     locked = lock.file_for(path)
     while True:
         descriptor = open_for_append(locked)
         try:
-            lock.acquire(descriptor, path)
+            lock.acquire(descriptor, path, wait_s_max)
             if same_file(descriptor, locked):
                 yield
                 return

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from commonplace.errors import DiskFull, unusable
 from commonplace.log.append import Appender
+from commonplace.log.lock import LOCK_S_MAX
 from commonplace.log.view import Version, View, all_lines, fold
 from commonplace.records import from_line
 
@@ -46,9 +47,10 @@ def _logs_in(folder: Path) -> list[Path]:
 class Logs:
     """The folder `log/` of a home, open for reading and appending."""
 
-    def __init__(self, folder: Path, *, fsync: str) -> None:
+    def __init__(self, folder: Path, *, fsync: str, wait_s_max: float = LOCK_S_MAX) -> None:
         self.folder = folder
         self.fsync = fsync
+        self.wait_s_max = wait_s_max
         # What was damaged in the lines read so far.
         self.damages: set[Damage] = set()
         self._appenders: dict[str, Appender] = {}
@@ -112,13 +114,13 @@ class Logs:
         if appender is None:
             if len(self._appenders) >= OPEN_FILES_MAX:
                 self._appenders.pop(next(iter(self._appenders))).close()
-            appender = self._appenders[repo] = Appender(self.path(repo), fsync=self.fsync)
+            appender = self._appenders[repo] = Appender(self.path(repo), fsync=self.fsync, wait_s_max=self.wait_s_max)
         return appender
 
 
 def _about(ident: str, archive: Path, log: Path) -> Iterator[tuple[Path, Record]]:
     needle = ident.encode()
-    for path, line in all_lines([(archive, log)]):
+    for path, line in all_lines([(archive, log)], (needle,)):
         if needle in line.raw:
             with suppress(ValueError):
                 record = from_line(line.raw)

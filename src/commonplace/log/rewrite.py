@@ -47,7 +47,7 @@ def replace(path: Path, chunks: Iterable[bytes]) -> None:
                 stream.write(chunk)
             stream.flush()
             sync(stream.fileno())
-        _swap(temporary, path)
+        swap(temporary, path)
         _sync_folder(path.parent)
     except OSError as error:
         with suppress(OSError):
@@ -113,7 +113,7 @@ def _process_lives(temporary: Path) -> bool:
     return True
 
 
-def _swap(temporary: Path, path: Path) -> None:
+def swap(temporary: Path, path: Path) -> None:
     for attempt in range(_REPLACE_TRIES_MAX):
         try:
             os.replace(temporary, path)

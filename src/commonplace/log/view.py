@@ -11,8 +11,9 @@ from commonplace.records import OUTCOMES, Feedback, Forget, Lesson, Rate, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import BinaryIO
 
 
 class Version(NamedTuple):
@@ -137,7 +138,7 @@ def fold(pairs: Iterable[tuple[Path, Path]], needle: bytes = b"") -> View:
 
 def _folded(pair: tuple[Path, Path], needle: bytes) -> View:
     view = View()
-    for path, line in all_lines([pair]):
+    for path, line in all_lines([pair], (needle, b'"forget"') if needle else ()):
         raw = line.raw
         # What does not even look like an object is damaged, and told whatever was asked for.
         if needle and needle not in raw and b'"forget"' not in raw and raw.startswith(b"{") and raw.endswith(b"}"):
@@ -155,21 +156,23 @@ def _moment(record: Record) -> datetime:
     return datetime.fromisoformat(to_utc(record.timestamp))
 
 
-def all_lines(pairs: Iterable[tuple[Path, Path]]) -> Iterator[tuple[Path, read.Line]]:
-    """Every line that is not blank, each archive before its log.
+def all_lines(pairs: Iterable[tuple[Path, Path]], needles: Sequence[bytes] = ()) -> Iterator[tuple[Path, read.Line]]:
+    """Every line that is not blank, each archive before its log; with *needles*, at least those `lines_with` gives.
 
     The log is opened before the archive is read: a rotation meanwhile puts lines into the archive first, so what
     leaves the log is never missed, at worst seen twice.
     """
-    for archive, log in pairs:
+
+    def lines_in(stream: BinaryIO) -> Iterator[read.Line]:
+        return read.lines_with(stream, needles) if needles else read.lines_of(stream)
+
+    for pair in pairs:
         with ExitStack() as stack:
-            stream = read.open_plain(log)
-            if stream is not None:
-                stack.enter_context(stream)
-            for line in read.lines(archive):
-                if line.raw.strip():
-                    yield archive, line
-            if stream is not None:
-                for line in read.lines_of(stream):
+            streams = [read.open_plain(path) for path in reversed(pair)][::-1]
+            for stream in streams:
+                if stream is not None:
+                    stack.enter_context(stream)
+            for path, stream in zip(pair, streams, strict=True):
+                for line in lines_in(stream) if stream is not None else ():
                     if line.raw.strip():
-                        yield log, line
+                        yield path, line

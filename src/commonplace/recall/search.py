@@ -276,6 +276,7 @@ def wants(row: Row, query: Query) -> bool:
         or (query.tags and not query.tags & {tag.lower() for tag in record.tags})
         or (query.agent is not None and record.agent_id != query.agent)
         or (query.since and record.timestamp < query.since)
+        or row.id in query.without
         # Notes are their agent's own.
         or (row.kind == "note" and record.agent_id != (query.agent or query.asking))
     )

@@ -6,14 +6,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mcp.server.mcpserver import MCPServer
 
-    from commonplace.memory import Memory
+    from commonplace.server.tools import Opened
 
 
-def register(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
+def register(server: MCPServer[Any], memory: Opened) -> None:
     """Add them to *server*."""
 
     @server.resource("memory://records/{id}", mime_type="application/json", title="A memory")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
@@ -12,8 +12,6 @@ from commonplace.errors import CommonplaceError
 from commonplace.server import models
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mcp.server.mcpserver import MCPServer
 
     from commonplace.memory import Memory
@@ -31,7 +29,13 @@ Sha = Annotated[
 ]
 
 
-def core(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
+class Opened(Protocol):
+    """The memory a call works on; refused where the caller lacks the scope. What is not read-only names `write`."""
+
+    def __call__(self, scope: str = "read", /) -> Memory: ...
+
+
+def core(server: MCPServer[Any], memory: Opened) -> None:
     """Ask, write down, say how it went, look closer, forget."""
 
     @server.tool(annotations=READS, title="Recall what is known")
@@ -82,7 +86,7 @@ def core(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
         """
         fields = {"event_type": type, "lesson": lesson, "context": context or "", "command": command or ""}
         with told():
-            record = memory().log(**fields, tags=tags or [], success_rate=success_rate, repo=repo)
+            record = memory("write").log(**fields, tags=tags or [], success_rate=success_rate, repo=repo)
         redacted = [f"{one.kind} in {one.field}" for one in record.redactions]
         note = f" (redacted: {', '.join(redacted)})" if redacted else ""
         return said(
@@ -99,7 +103,7 @@ def core(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
         What works rises in later answers; what is wrong or stale sinks.
         """
         with told():
-            of = str(memory().feedback(id, outcome).fields["of"])
+            of = str(memory("write").feedback(id, outcome).fields["of"])
             described = memory().describe(of)
         rate = described.get("success_rate")
         model = models.FeedbackModel(id=of, success_rate=rate, feedback=described["feedback"])
@@ -121,11 +125,11 @@ def core(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
         Use it when a memory is wrong beyond repair or somebody asks for it; for one that merely failed, use `feedback`.
         """
         with told():
-            of = str(memory().forget(id, reason).fields["of"])
+            of = str(memory("write").forget(id, reason).fields["of"])
         return said(f"Forgotten: {of}", models.ForgottenModel(id=of, reason=reason))
 
 
-def notes(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
+def notes(server: MCPServer[Any], memory: Opened) -> None:
     """The agent's own files (seed 004)."""
 
     @server.tool(annotations=READS, title="Read a note")
@@ -149,7 +153,7 @@ def notes(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
         Use it for what you want to carry into later sessions; only you read and write these files.
         """
         with told():
-            return written(memory().notes().write(path, content, if_sha256))
+            return written(memory("write").notes().write(path, content, if_sha256))
 
     @server.tool(annotations=EDITS, title="Replace in a note")
     def memory_replace(
@@ -160,7 +164,7 @@ def notes(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
     ) -> Annotated[CallToolResult, models.NoteModel]:
         """Replace a text in one of your own notes. It must match exactly once, or you are told where it matches."""
         with told():
-            return written(memory().notes().replace(path, old, new, if_sha256))
+            return written(memory("write").notes().replace(path, old, new, if_sha256))
 
     @server.tool(annotations=EDITS, title="Insert into a note")
     def memory_insert(
@@ -171,7 +175,7 @@ def notes(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
     ) -> Annotated[CallToolResult, models.NoteModel]:
         """Insert a text into one of your own notes behind a line: the way to add to a list without rewriting it."""
         with told():
-            return written(memory().notes().insert(path, line, text, if_sha256))
+            return written(memory("write").notes().insert(path, line, text, if_sha256))
 
     @server.tool(annotations=READS, title="List your notes")
     def memory_list(

@@ -1,0 +1,85 @@
+"""The spool: what hooks saw and nobody has taken in yet, one small file an event, in `.state/spool/` of a home.
+
+A file appears whole or not at all, so whoever drains never meets half an event, and a hook killed at its work leaves
+only a temporary file. The names sort in the order of the events, even when the clock goes backwards.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import suppress
+from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+FILES_MAX = 20_000
+FILE_BYTES_MAX = 256 << 10
+TEMPORARY_S_MAX = 3600.0
+SUFFIX = ".json"
+TEMPORARY = ".part"
+
+
+def folder_of(home: Path) -> Path:
+    return home / ".state" / "spool"
+
+
+def put(folder: Path, event: Mapping[str, Any]) -> bool:
+    """Keep *event* for whoever drains next; whether there was room. Raises `OSError` where nothing can be written."""
+    raw = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    if len(raw) > FILE_BYTES_MAX:
+        return False
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    there = waiting(folder)
+    if len(there) >= FILES_MAX:
+        return False
+    stamp = max(time.time_ns(), int(there[-1].partition("-")[0]) + 1) if there else time.time_ns()
+    name = f"{stamp:020d}-{os.getpid()}-{os.urandom(4).hex()}"
+    temporary = folder / (name + TEMPORARY)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(temporary, flags, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(raw)
+        temporary.replace(folder / (name + SUFFIX))
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    return True
+
+
+def waiting(folder: Path) -> list[str]:
+    """The names of what waits, in the order of the events."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return sorted(name for name in names if name.endswith(SUFFIX) and name.partition("-")[0].isdecimal())
+
+
+def read(folder: Path, name: str) -> dict[str, Any] | None:
+    """The event in a file; `None` if a power cut or somebody else left no whole one there."""
+    try:
+        with (folder / name).open("rb") as stream:
+            value = json.loads(stream.read(FILE_BYTES_MAX + 1))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def remove(folder: Path, name: str) -> None:
+    with suppress(OSError):
+        (folder / name).unlink()
+
+
+def sweep(folder: Path, now: float) -> None:
+    """Remove what killed hooks left half-written, once nobody can be at it any more."""
+    for path in folder.glob(f"*{TEMPORARY}"):
+        with suppress(OSError):
+            if now - path.stat().st_mtime > TEMPORARY_S_MAX:
+                path.unlink()

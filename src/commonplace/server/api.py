@@ -1,0 +1,199 @@
+"""The JSON API: every tool is `POST /api/v1/<tool>`, with the tool's own schemas; some reads have an address too.
+
+One registry serves both the protocol and the API, so that neither can do what the other cannot.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from anyio import to_thread
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from pydantic import ValidationError
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+import commonplace
+from commonplace.errors import (
+    CommonplaceError,
+    DiskFull,
+    HomeUnusable,
+    IdAmbiguous,
+    LogBusy,
+    NoteChanged,
+    NoteNotFound,
+    RecordNotFound,
+    ScopeMissing,
+)
+from commonplace.sessions import answered
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mcp.server.mcpserver import MCPServer
+    from starlette.requests import Request
+
+    from commonplace.server.tools import Opened
+
+BASE = "/api/v1"
+STATUS: dict[type[CommonplaceError], int] = {
+    ScopeMissing: 403,
+    RecordNotFound: 404,
+    NoteNotFound: 404,
+    IdAmbiguous: 409,
+    NoteChanged: 409,
+    HomeUnusable: 503,
+    LogBusy: 503,
+    DiskFull: 507,
+}
+
+REFUSED = {"$ref": "#/components/responses/error"}
+
+
+def routes(server: MCPServer[Any], memory: Opened, stop: Callable[[], None]) -> list[Route]:
+    """The routes of the API over *server*'s tools; *stop* ends the process."""
+
+    async def call(request: Request) -> Response:
+        result = await server.call_tool(request.path_params["tool"], await _body(request))
+        return JSONResponse(result.model_dump(mode="json", by_alias=False)["structured_content"])
+
+    async def record(request: Request) -> Response:
+        return JSONResponse(await to_thread.run_sync(lambda: memory().describe(request.path_params["id"])))
+
+    async def stats(_request: Request) -> Response:
+        return JSONResponse(await to_thread.run_sync(lambda: memory().stats()))
+
+    async def context(_request: Request) -> Response:
+        return JSONResponse({"text": await to_thread.run_sync(lambda: memory().notes().context())})
+
+    async def hook(request: Request) -> Response:
+        here = memory("admin")  # For our own hooks, which know the key: the event says which folder is looked at.
+        raw, asked = await request.body(), request.query_params
+        where = {"cwd": asked.get("cwd", ""), "host": asked.get("host", "")}
+        said = await to_thread.run_sync(lambda: answered(here, asked.get("agent", ""), raw, **where))
+        return Response(said, media_type="application/json") if said else Response(status_code=204)
+
+    async def described(_request: Request) -> Response:
+        return JSONResponse(await openapi(server))
+
+    async def stopped(_request: Request) -> Response:
+        memory("admin")
+        stop()
+        return JSONResponse({"stopping": True})
+
+    return [
+        Route(f"{BASE}/openapi.json", _told(described), methods=["GET"]),
+        Route(f"{BASE}/records/{{id:path}}", _told(record), methods=["GET"]),
+        Route(f"{BASE}/stats", _told(stats), methods=["GET"]),
+        Route(f"{BASE}/context", _told(context), methods=["GET"]),
+        Route(f"{BASE}/stop", _told(stopped), methods=["POST"]),
+        Route(f"{BASE}/hook", _told(hook), methods=["POST"]),
+        Route(f"{BASE}/{{tool}}", _told(call), methods=["POST"]),
+    ]
+
+
+async def openapi(server: MCPServer[Any]) -> dict[str, Any]:
+    """The API, described: made from the tools, so it cannot say anything else than they do."""
+    paths: dict[str, Any] = {}
+    for tool in await server.list_tools():
+        given, answer = (dict(schema or {}) for schema in (tool.input_schema, tool.output_schema))
+        paths[f"{BASE}/{tool.name}"] = {
+            "post": {
+                "operationId": tool.name,
+                "summary": tool.title,
+                "description": tool.description,
+                "requestBody": {"required": True, "content": {"application/json": {"schema": given}}},
+                "responses": {
+                    "200": _answer("The result.", answer),
+                    "default": {"$ref": "#/components/responses/error"},
+                },
+            }
+        }
+    for path, about in (("records/{id}", "One record whole."), ("stats", "Counts."), ("context", "Your CONTEXT.md.")):
+        named = [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}] if "{" in path else []
+        paths[f"{BASE}/{path}"] = {
+            "get": {
+                "operationId": f"get_{path.partition('/')[0]}",
+                "summary": about,
+                "parameters": named,
+                "responses": {"200": _answer(about, {"type": "object"}), "default": REFUSED},
+            }
+        }
+    error = {
+        "type": "object",
+        "required": ["error"],
+        "properties": {"error": {"type": "string"}, "hint": {"type": "string"}},
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Commonplace",
+            "version": commonplace.__version__,
+            "description": "Memory for coding agents. Every operation is a tool of the MCP server at /mcp as well.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "security": [{}, {"bearer": []}],
+        "components": {
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+            "responses": {"error": _answer("What is wrong, and what to do.", error)},
+        },
+    }
+
+
+def _answer(about: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": about, "content": {"application/json": {"schema": schema}}}
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    # A page elsewhere may send text without asking; to send JSON its browser would have to ask us first.
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Unread(415, "the content-type must be application/json")
+    try:
+        given = json.loads(await request.body() or b"{}")
+    except (ValueError, RecursionError):
+        raise Unread(400, "the body is not JSON") from None
+    if not isinstance(given, dict):
+        raise Unread(400, "the body must be a JSON object with the arguments")
+    return given
+
+
+class Unread(Exception):
+    """A body that is not what the API takes."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def _told(handle: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """*handle*, with what a caller can put right as an answer that says so."""
+
+    async def told(request: Request) -> Response:
+        try:
+            return await handle(request)
+        except (Unread, CommonplaceError, ToolError) as error:
+            return failed(error)
+
+    return told
+
+
+def failed(error: Exception) -> Response:
+    """What went wrong, as an answer: the mistake behind a tool's error decides, where there is one."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, Unread | CommonplaceError | ValidationError):
+        cause = cause.__cause__
+    hint = getattr(cause, "hint", "")
+    if isinstance(cause, Unread):
+        status, told = cause.status, str(cause)
+    elif isinstance(cause, CommonplaceError):
+        status, told = next((code for kind, code in STATUS.items() if isinstance(cause, kind)), 400), str(cause)
+    elif isinstance(cause, ValidationError):
+        wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in cause.errors()]
+        status, told = 422, "; ".join(wrong)
+    elif str(error).startswith("Unknown tool"):
+        status, told, hint = 404, "there is no such operation", f"see {BASE}/openapi.json"
+    else:
+        status, told = (500 if isinstance(error, UnexpectedToolError) else 400), str(error)
+    return JSONResponse({"error": told, **({"hint": hint} if hint else {})}, status)

@@ -1,0 +1,132 @@
+"""`serve --ensure`, `--status`, `--stop`: a server started when needed, once a home, and gone when not."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from http.client import HTTPConnection, HTTPException
+from typing import TYPE_CHECKING, Any
+
+from commonplace.errors import ServerTrouble
+from commonplace.log.append import held
+from commonplace.server import presence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from commonplace.server.presence import Presence
+
+ANSWER_S_MAX = 5.0
+START_S_MAX = 60.0
+STOP_S_MAX = 10.0
+POLL_S = 0.02
+LOG_LINES_SHOWN_MAX = 5
+
+
+def running(home: Path) -> Presence | None:
+    """The server of *home*, if it answers."""
+    there = presence.read(home)
+    if there is None or not presence.alive(home):
+        return None
+    return there if asked(there, "GET", "/health").get("pid") == there.pid else None
+
+
+def ensure(home: Path, arguments: Sequence[str]) -> tuple[Presence, bool]:
+    """The server of *home*, started with *arguments* if there is none; whether it was. However many ask: one."""
+    there = running(home)
+    if there is not None:
+        return there, False
+    with held(home / ".state" / "server.starting"):
+        there = running(home)  # Whoever held it before us may have started it.
+        if there is not None:
+            return there, False
+        return _started(home, arguments), True
+
+
+def stop(home: Path) -> Presence | None:
+    """End the server of *home* and wait until it is gone; which one it was."""
+    there = presence.read(home)
+    if there is None or not presence.alive(home):
+        if there is not None:
+            presence.remove(home, there.key)  # Left by one that was killed.
+        return None
+    asked(there, "POST", "/api/v1/stop")
+    if not _gone(home, STOP_S_MAX):
+        _signal(there.pid, signal.SIGTERM)
+        if not _gone(home, STOP_S_MAX):
+            raise ServerTrouble(f"the server (process {there.pid}) does not stop", "end that process by hand")
+    presence.remove(home, there.key)
+    return there
+
+
+def asked(there: Presence, method: str, path: str) -> dict[str, Any]:
+    """What the server answers to its own key; nothing if it does not."""
+    connection = HTTPConnection(there.host, there.port, timeout=ANSWER_S_MAX)
+    try:
+        headers = {"Authorization": f"Bearer {there.key}", "Content-Type": "application/json"}
+        connection.request(method, path, headers=headers)
+        told = json.loads(connection.getresponse().read())
+    except (OSError, HTTPException, ValueError):
+        return {}
+    finally:
+        connection.close()
+    return told if isinstance(told, dict) else {}
+
+
+def _started(home: Path, arguments: Sequence[str]) -> Presence:
+    log = home / ".state" / "server.log"
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        # Without `-P`, a file in the working folder could pass for a module.
+        process = subprocess.Popen(  # noqa: S603 (our own command)
+            [sys.executable, "-P", "-m", "commonplace", "serve", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=descriptor,
+            stderr=descriptor,
+            close_fds=True,
+            **_detached(),
+        )
+    finally:
+        os.close(descriptor)
+    deadline = time.monotonic() + START_S_MAX
+    while time.monotonic() < deadline:
+        there = running(home)
+        if there is not None:
+            process.returncode = 0  # It is on its own now: no warning that it still runs.
+            return there
+        if process.poll() is not None:
+            break
+        time.sleep(POLL_S)
+    else:
+        process.kill()
+    last = log.read_text("utf-8", "replace").strip().splitlines()[-LOG_LINES_SHOWN_MAX:]
+    raise ServerTrouble("the server did not start" + (f": {' '.join(last)}" if last else ""), f"its log is `{log}`")
+
+
+def _detached() -> dict[str, Any]:
+    """So that the server outlives who started it, and takes no signal meant for that one's terminal."""
+    if sys.platform == "win32":
+        flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+        return {"creationflags": flags}
+    return {"start_new_session": True}
+
+
+def _gone(home: Path, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while presence.alive(home):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_S)
+    return True
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except OSError:
+        return  # It is gone.

@@ -1,0 +1,246 @@
+"""`commonplace serve`: one server for every agent of a home, over HTTP: `/mcp`, `/api/v1/…`, `/health`, `/metrics`.
+
+It ends by itself when nobody has used it for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+import time
+from contextlib import asynccontextmanager, suppress
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from anyio import move_on_after, to_thread
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, Router
+
+import commonplace
+from commonplace.errors import CommonplaceError, ScopeMissing, ServerTrouble
+from commonplace.repository import Repository, find
+from commonplace.server import api, metrics, presence
+from commonplace.server.build import chosen, made
+from commonplace.server.guard import LOOPBACK_NAMES, Guard, Limits, current
+from commonplace.server.tokens import SCOPES, Token, Tokens
+from commonplace.sessions import drain_waiting
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from starlette.requests import Request
+
+    from commonplace.memory import Memory
+
+BACKLOG = 256
+SESSIONS_MAX = 1000
+SESSION_IDLE_S = 900
+WATCH_S = 1.0
+WARM_UP_S_MAX = 5.0
+# A home that was removed may come back; a server nobody can find again is not waited for that long.
+ORPHAN_S = 60.0
+GRACE_S = 2
+HOOK_BYTES_MAX = 24 << 20
+
+
+def serve(
+    memory: Memory, host: str | None, port: int | None, toolsets: str | None, said: Callable[[str], None]
+) -> None:
+    """Serve *memory* until told to stop or idle; *said* gets the address. One server a home."""
+    # Whoever started it, it serves everybody: only a repository's own home tells which repository is meant.
+    memory.repository = Repository("general", "general") if memory.home.of_user else find(memory.home.path.parent)
+    host = host or memory.settings["server.host"]
+    tokens = Tokens(memory.home.path)
+    if not is_loopback(host) and not tokens.all():
+        raise ServerTrouble(
+            f"to listen on `{host}`, which others can reach, a token is needed",
+            "make one with `commonplace token add AGENT`, or serve on 127.0.0.1",
+        )
+    presence.claim(memory.home.path)
+    listening = bound(host, port, memory.settings["server.port"])
+    Serving(memory, tokens, listening, host, toolsets).run(said)
+
+
+class Serving:
+    """One run of the server."""
+
+    def __init__(
+        self, memory: Memory, tokens: Tokens, listening: socket.socket, host: str, toolsets: str | None
+    ) -> None:
+        self._memory = memory
+        self._home = memory.home.path
+        self._listening = listening
+        self._idle_s = memory.settings["server.idle_minutes"] * 60.0
+        # Known to whoever may read the home's files, so that our own commands need no token.
+        self._own = Token("local", memory.agent_id, SCOPES, "", "")
+        self._key = secrets.token_hex(32)
+        self._presence = presence.Presence(
+            host="127.0.0.1" if host in {"0.0.0.0", "::"} else host,  # noqa: S104 (the names of "everywhere")
+            port=listening.getsockname()[1],
+            pid=os.getpid(),
+            key=self._key,
+            version=commonplace.__version__,
+        )
+        self._server = made(self._opened, chosen(toolsets, memory))
+        self._guard = self._guarded(tokens, host)
+        self._uvicorn = uvicorn.Server(
+            uvicorn.Config(
+                self._guard,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                lifespan="on",
+                ws="none",
+                timeout_graceful_shutdown=GRACE_S,
+            )
+        )
+
+    def run(self, said: Callable[[str], None]) -> None:
+        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        said(self._presence.address)
+        os.chdir(self._home.anchor)  # It may outlive the folder it was started in.
+        self._uvicorn.run(sockets=[self._listening])
+
+    # --- The application --------------------------------------------------------------------------------------------
+
+    def _guarded(self, tokens: Tokens, host: str) -> Guard:
+        # The guard has checked Host and Origin already, with what is known here and not to the SDK.
+        unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        settings = self._memory.settings
+        limits = Limits(
+            settings["server.body_bytes_max"],
+            HOOK_BYTES_MAX,
+            settings["server.rate_max"],
+            settings["server.concurrency_max"],
+        )
+        protocol = self._server.streamable_http_app(
+            transport_security=unchecked,
+            max_request_body_size=limits.body_bytes_max,
+            session_idle_timeout=SESSION_IDLE_S,
+            max_sessions=SESSIONS_MAX,
+        )
+        extra = [Route("/health", self._health), Route("/metrics", self._metrics_page)]
+        routes = api.routes(self._server, self._opened, self._stop)
+        self._metrics = metrics.made(self._operations, lambda: self._guard.in_flight)
+        loopback = is_loopback(host)
+        tokenless = loopback and not settings["server.token_required"]
+        return Guard(
+            Router([*protocol.routes, *extra, *routes], lifespan=self._lifespan),
+            names=LOOPBACK_NAMES | {host.lower(), *settings["server.hosts"]},
+            any_address=not loopback,
+            find=lambda text: self._own if secrets.compare_digest(text, self._key) else tokens.find(text),
+            is_open=lambda: tokenless and not tokens.all(),
+            agent=self._memory.agent_id,
+            limits=limits,
+            observe=self._metrics.observe if self._metrics else lambda *_what: None,
+        )
+
+    @asynccontextmanager
+    async def _lifespan(self, _app: object) -> AsyncIterator[None]:
+        async with self._server.session_manager.run():
+            await self._warm_up()
+            presence.write(self._home, self._presence)
+            watching = asyncio.create_task(self._watch())
+            await to_thread.run_sync(drain_waiting, self._memory)  # What hooks saw while nobody was there.
+            try:
+                yield
+            finally:
+                watching.cancel()
+                presence.remove(self._home, self._key)
+                self._memory.asking().stop_worker()
+
+    async def _warm_up(self) -> None:
+        """Open the index and take in what is new, so that the first question is answered as quickly as the next.
+
+        A long way to catch up goes on behind the door, and the model loads there: answers do without until then.
+        """
+        asking = self._memory.asking()
+
+        def caught_up() -> None:
+            with suppress(CommonplaceError):  # Whoever asks is told.
+                asking.caught_up()
+            asking.load_in_background()
+
+        with move_on_after(WARM_UP_S_MAX):
+            await to_thread.run_sync(caught_up, abandon_on_cancel=True)
+
+    async def _watch(self) -> None:
+        """End when idle: no request for a while, none under way, no client holding a stream."""
+        while not self._uvicorn.should_exit:
+            await asyncio.sleep(WATCH_S)
+            known = presence.read(self._home)
+            limit = self._idle_s if known and known.key == self._key else min(ORPHAN_S, self._idle_s)
+            busy = self._guard.in_flight or self._guard.streams
+            if not busy and time.monotonic() - self._guard.last_used > limit:
+                self._stop()
+
+    def _stop(self) -> None:
+        self._uvicorn.should_exit = True
+
+    def _opened(self, scope: str = "read") -> Memory:
+        caller = current()
+        if scope not in caller.scopes:
+            raise ScopeMissing(scope)
+        return self._memory.beside(agent_id=caller.agent)
+
+    def _operations(self) -> frozenset[str]:
+        tools = {tool.name for tool in self._server._tool_manager.list_tools()}  # noqa: SLF001 (no public way that waits for nothing)
+        return frozenset({*tools, "records", "stats", "context", "openapi.json", "hook", "stop"})
+
+    async def _health(self, _request: Request) -> Response:
+        told: dict[str, Any] = {"status": "ok", "version": commonplace.__version__}
+        if current().name == self._own.id:
+            told |= {"pid": os.getpid(), "home": str(self._home), "in_flight": self._guard.in_flight}
+        return JSONResponse(told)
+
+    async def _metrics_page(self, _request: Request) -> Response:
+        if self._metrics is None:
+            return JSONResponse({"error": metrics.MISSING}, 404)
+        try:
+            self._opened("read")
+        except CommonplaceError as error:
+            return api.failed(error)
+        return Response(self._metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def bound(host: str, port: int | None, usual: int) -> socket.socket:
+    """A socket that listens on *host*: at *port* if one is asked for, else at the usual one or any that is free."""
+    wanted = [port] if port is not None else [usual, 0]
+    for number in wanted:
+        try:
+            family, kind, protocol, _, address = socket.getaddrinfo(
+                host, number, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )[0]
+            listening = socket.socket(family, kind, protocol)
+        except OSError as error:
+            raise ServerTrouble(f"`{host}` is no address of this machine ({error.strerror})") from error
+        try:
+            if os.name == "posix":  # On Windows this would let two servers share a port.
+                listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen(BACKLOG)
+        except OSError as error:
+            listening.close()
+            if number == wanted[-1]:
+                raise ServerTrouble(
+                    f"port {number} of `{host}` cannot be used ({error.strerror})", "choose another with `--port`"
+                ) from error
+        else:
+            listening.setblocking(False)  # noqa: FBT003 (its signature)
+            return listening
+    raise AssertionError("there is at least one port to try")

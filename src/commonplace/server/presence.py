@@ -1,0 +1,85 @@
+"""Where a home's server is: `.state/server.json`, written when it answers and removed when it ends.
+
+The server holds `.state/server.lock` for as long as it lives; the system lets go of it however the process ends. So
+a file without a held lock is what a killed server left, and is never believed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from commonplace.errors import CommonplaceError, ServerTrouble
+from commonplace.log import lock, rewrite
+from commonplace.log.append import open_for_append
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLAIMS_MAX = 10
+CLAIM_WAIT_S = 0.03
+
+
+class Presence(NamedTuple):
+    """A server that answers. `key` lets those in who may read the home's files."""
+
+    host: str
+    port: int
+    pid: int
+    key: str
+    version: str
+
+    @property
+    def address(self) -> str:
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+
+def lock_path(home: Path) -> Path:
+    return home / ".state" / "server.lock"
+
+
+def write(home: Path, presence: Presence) -> None:
+    rewrite.replace(home / ".state" / "server.json", [json.dumps(presence._asdict()).encode()])
+
+
+def read(home: Path) -> Presence | None:
+    """What the file says, if it says anything."""
+    try:
+        return Presence(**json.loads((home / ".state" / "server.json").read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def remove(home: Path, key: str) -> None:
+    """Remove the file, unless it is another server's by now."""
+    there = read(home)
+    if there is not None and there.key == key:
+        (home / ".state" / "server.json").unlink(missing_ok=True)
+
+
+def claim(home: Path) -> None:
+    """Be the server of *home*, the only one, until this process is gone: the lock is never let go of before."""
+    for _attempt in range(CLAIMS_MAX):
+        descriptor = open_for_append(lock_path(home))
+        if lock.try_acquire(descriptor):
+            return
+        os.close(descriptor)
+        time.sleep(CLAIM_WAIT_S)  # Somebody may be looking whether it is held, which holds it for a moment.
+    there = read(home)
+    raise ServerTrouble(
+        f"a server for this home is already running{f' at {there.address}' if there else ''}",
+        "`commonplace serve --ensure` prints its address; `commonplace serve --stop` ends it",
+    )
+
+
+def alive(home: Path) -> bool:
+    """Whether some process serves *home*, or is about to."""
+    if not lock_path(home).exists():
+        return False
+    try:
+        with rewrite.tried(lock_path(home)) as free:
+            return not free
+    except CommonplaceError:
+        return False

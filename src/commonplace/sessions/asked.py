@@ -1,0 +1,142 @@
+"""What the index adds, where there is one at hand: memories for a prompt, and for a branch and its changed files.
+
+Only a server imports this; a hook by itself never does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from commonplace.compose import tokens
+from commonplace.errors import CommonplaceError
+from commonplace.sessions import starting
+from commonplace.sessions.episode import head
+from commonplace.sessions.replies import printed
+
+if TYPE_CHECKING:
+    from commonplace.memory import Memory
+    from commonplace.recall.hits import Hit
+    from commonplace.sessions.events import Event
+    from commonplace.sessions.state import State
+
+PROMPT_TOKENS_MAX = 500
+# What the envelope takes of it.
+ENVELOPE_TOKENS = 40
+PROMPT_WORDS_MIN = 3
+PROMPT_CHARS_ASKED = 2000
+HITS_MAX = 5
+HERE_HITS_MAX = 4
+HERE_TOKENS_MAX = 450
+GIT_S_MAX = 0.1
+CHANGED_MAX = 20
+RECENT_LOOKED_AT = 40
+_WORD = re.compile(r"\w{2,}")
+_PLAIN_BRANCHES = frozenset(["main", "master", "develop", "trunk", "head", ""])
+
+
+def for_prompt(memory: Memory, event: Event, known: State) -> str:
+    """The memories that matter to the prompt of *event* and were not shown in this session yet."""
+    prompt = event.prompt.strip()
+    words = _WORD.findall(prompt)
+    if prompt.startswith(("/", "!", "#")) or len(words) < PROMPT_WORDS_MIN:
+        return ""
+    hits = _relevant(memory, prompt[:PROMPT_CHARS_ASKED], event, known, memory.settings["hooks.relevance_min"])
+    while hits:
+        said = _listed("Relevant Memories", hits)
+        shown = printed(event, said)
+        if tokens.count(shown) <= PROMPT_TOKENS_MAX:
+            known.show([hit.id for hit in hits])
+            return said if shown else ""
+        hits = hits[:-1]
+    return ""
+
+
+def for_start(memory: Memory, event: Event, known: State) -> starting.Known:
+    """What there is to say at a start: the same as the files say, by way of the index, and what matters here."""
+    repos = starting.repos(event)
+    hits = memory.recent(RECENT_LOOKED_AT, repo=repos, kinds=starting.KNOWLEDGE)
+    unique = starting.deduplicated(hit.record for hit in reversed(hits))
+    count = len(unique) if len(hits) < RECENT_LOOKED_AT else _counted(memory, repos)
+    recent = unique[: starting.RECENT_MAX]
+    handoffs = [hit.record for hit in memory.recent(HITS_MAX, repo=repos, kinds=["handoff"])]
+    still_open = [one for one in handoffs if starting.is_open(one, memory.describe(one.id)["feedback"], event)]
+    relevant, where = _here(memory, event, known, {record.id for record in recent})
+    known.show([record.id for record in recent])
+    return starting.Known(
+        recent=recent,
+        total=str(count),
+        context=starting.context_of(memory, event),
+        handoff=still_open[0] if still_open else None,
+        relevant=relevant,
+        where=where,
+    )
+
+
+def _counted(memory: Memory, repos: list[str]) -> int:
+    kinds = memory.stats(repos)["kinds"]
+    return sum(kinds.get(kind, 0) for kind in starting.KNOWLEDGE)
+
+
+def _here(memory: Memory, event: Event, known: State, above: set[str]) -> tuple[str, str]:
+    """What is known about the branch and the files that are changed in it."""
+    if not event.root:
+        return "", ""
+    _commit, branch = head(event.root)
+    changed = _changed(event.root)
+    words = " ".join(re.split(r"[\W_]+", "" if branch.lower() in _PLAIN_BRANCHES else branch.rpartition("/")[2]))
+    query = " ".join([words, *(re.sub(r"[\W_]+", " ", path) for path in changed)]).strip()
+    if not query:
+        return "", ""
+    known.show(sorted(above))
+    with suppress(CommonplaceError):
+        found = _relevant(memory, query, event, known, memory.settings["recall.relevance_min"], changed)
+        hits = [hit for hit in found if hit.kind != "episode"][:HERE_HITS_MAX]
+        if hits:
+            known.show([hit.id for hit in hits])
+            names = (f"branch {branch}" if words else "", f"{len(changed)} changed files" if changed else "")
+            where = " and ".join(name for name in names if name)
+            return "\n".join(f"{number}. {hit.text}" for number, hit in enumerate(hits, 1)), where
+    return "", ""
+
+
+def _relevant(
+    memory: Memory, query: str, event: Event, known: State, relevance_min: float, files: list[str] | None = None
+) -> list[Hit]:
+    shown = known.shown()
+    with suppress(CommonplaceError):
+        found = memory.recall(
+            query,
+            repo=starting.repos(event),
+            files=files or (),
+            limit=HITS_MAX,
+            tokens_max=PROMPT_TOKENS_MAX - ENVELOPE_TOKENS,
+            without=shown,
+        )
+        return [hit for hit in found.hits if hit.why.get("relevance", 1.0) >= relevance_min]
+    return []
+
+
+def _listed(title: str, hits: list[Hit]) -> str:
+    lines = [f"{number}. {hit.text}" for number, hit in enumerate(hits, 1)]
+    return "\n".join([f"**{title} ({len(hits)}):**", "", *lines])
+
+
+def _changed(root: str) -> list[str]:
+    """Files that git says were changed, if it says so in time."""
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(
+            ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "status", "--porcelain", "-z", "-uno"],  # noqa: S607
+            cwd=root,
+            capture_output=True,
+            timeout=GIT_S_MAX,
+            check=True,
+            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
+            stdin=subprocess.DEVNULL,
+        )
+        entries = done.stdout.decode("utf-8", "replace").split("\0")
+        return [entry[3:] for entry in entries if len(entry) > 3 and entry[2] == " "][:CHANGED_MAX]  # noqa: PLR2004
+    return []

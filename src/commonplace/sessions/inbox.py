@@ -1,0 +1,163 @@
+"""The inbox: candidates that wait for somebody's word, one file each in `.state/inbox/`. None is promoted by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from contextlib import suppress
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.capture.redact import redact_text
+from commonplace.capture.spoken import tags_of
+from commonplace.errors import CandidateNotFound, IdAmbiguous, unusable
+from commonplace.records import slug
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from commonplace.memory import Memory
+    from commonplace.records import Record
+
+CANDIDATES_MAX = 200
+# An error code, an errno, an exception's name: something the next one will search for.
+_SPECIFIC = r"\bE[A-Z]{4,}\b|\b[A-Z]{1,4}\d{3,5}\b|\b\w+(Error|Exception)\b"
+
+
+class Candidate(NamedTuple):
+    """An error, what was tried, and what worked: perhaps a lesson."""
+
+    id: str
+    intent: str
+    error: str
+    tried: list[str]
+    worked: str
+    attempts: int
+    seen: int
+    at: float
+    agent: str
+    repo: str
+    session: str
+    edits: list[str]
+    lesson: str = ""
+
+    @property
+    def rank(self) -> float:
+        """How likely it is worth keeping: hard won, met again, with an error one can look for."""
+        specific = 2.0 if re.search(_SPECIFIC, self.error) else 0.0
+        return 2.0 * (self.attempts - 1) + 3.0 * (self.seen - 1) + specific - min(len(self.edits), 2)
+
+    @property
+    def text(self) -> str:
+        """The lesson, in words: given, or put together."""
+        tried = ", then ".join(f"`{command}`" for command in self.tried)
+        return self.lesson or f"{tried} failed; `{self.worked}` worked"
+
+    @property
+    def context(self) -> str:
+        first = self.error.partition("\n")[0]
+        return f"{self.intent}: {first}" if first else self.intent
+
+
+def add(home: Path, found: Mapping[str, Any]) -> None:
+    """Put *found* into the inbox; the same one again counts up. The least promising goes when it is full."""
+    content = "\x1f".join([found["repo"], found["intent"], found["error"], found["worked"]])
+    digest = blake2b(content.encode("utf-8", "replace"), digest_size=5).hexdigest()
+    ident = f"cand-{slug(found['intent'], 24) or 'command'}-{digest}"
+    before = _read(_folder(home) / f"{ident}.json")
+    again = before is not None and before.session != found["session"]
+    seen = (before.seen + again) if before else 1
+    _write(home, Candidate(id=ident, seen=seen, lesson=before.lesson if before else "", **found))
+    for surplus in candidates(home)[CANDIDATES_MAX:]:
+        _remove(home, surplus)
+
+
+def candidates(home: Path) -> list[Candidate]:
+    """What waits, the most promising first."""
+    read = (_read(path) for path in _folder(home).glob("cand-*.json"))
+    return sorted((one for one in read if one), key=lambda one: (-one.rank, -one.at, one.id))
+
+
+def get(home: Path, prefix: str) -> Candidate:
+    """The candidate whose id is, or uniquely starts with, *prefix*; `cand-` may be left out."""
+    there = candidates(home)
+    matches = [one for one in there if one.id.startswith(prefix) or one.id.startswith(f"cand-{prefix}")]
+    exact = [one for one in matches if one.id == prefix]
+    if not prefix or not matches:
+        raise CandidateNotFound(prefix)
+    if len(matches) > 1 and not exact:
+        raise IdAmbiguous(prefix, [one.id for one in matches])
+    return (exact or matches)[0]
+
+
+def accept(memory: Memory, prefix: str) -> Record:
+    """Make the candidate a lesson; it leaves the inbox."""
+    one = get(memory.home.path, prefix)
+    record = memory.log(
+        kind="lesson",
+        event_type="error",
+        context=one.context,
+        command=one.worked,
+        lesson=one.text,
+        success_rate=f"1/{one.attempts}",
+        tags=tags_of(f"{one.intent} {one.error}", "SOLVED:")[1:],
+        repo=one.repo,
+        agent_id=one.agent,
+        meta={"source": "inbox", "origin": "hooks", "session": one.session},
+    )
+    _remove(memory.home.path, one)
+    return record
+
+
+def edit(
+    home: Path, prefix: str, *, lesson: str | None = None, error: str | None = None, worked: str | None = None
+) -> Candidate:
+    """The candidate in other words."""
+    before = get(home, prefix)
+    given = {"lesson": lesson, "error": error, "worked": worked}
+    changes = {name: redact_text(text)[0] for name, text in given.items() if text is not None}
+    one = Candidate(**{**before._asdict(), **changes})
+    _write(home, one)
+    return one
+
+
+def drop(home: Path, prefix: str) -> Candidate:
+    one = get(home, prefix)
+    _remove(home, one)
+    return one
+
+
+def _folder(home: Path) -> Path:
+    return home / ".state" / "inbox"
+
+
+def _read(path: Path) -> Candidate | None:
+    try:
+        fields = json.loads(path.read_bytes())
+        one = Candidate(**{name: fields[name] for name in Candidate._fields if name in fields})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    numbers = all(isinstance(number, int | float) for number in (one.attempts, one.seen, one.at))
+    lists = isinstance(one.tried, list) and isinstance(one.edits, list)
+    texts = all(isinstance(text, str) for text in (one.id, one.intent, one.error, one.worked, one.repo, one.lesson))
+    return one if numbers and lists and texts else None
+
+
+def _write(home: Path, one: Candidate) -> None:
+    path = _folder(home) / f"{one.id}.json"
+    raw = json.dumps(one._asdict(), ensure_ascii=False, indent=1).encode("utf-8", "replace")
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+            stream.write(raw)
+        temporary.replace(path)
+    except OSError as error:
+        raise unusable(path, error) from error
+
+
+def _remove(home: Path, one: Candidate) -> None:
+    with suppress(OSError):
+        (_folder(home) / f"{one.id}.json").unlink()

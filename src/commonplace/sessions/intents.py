@@ -1,0 +1,114 @@
+"""What a command is about: its program and first word, whichever way it is called.
+
+`sudo npm ci` and `npm install --force` both install with npm; `uv run pytest -x` and `python -m pytest` both test. Two
+commands with one intent are two attempts at the same thing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from commonplace.capture import shell
+
+# They look, move or speak: that they fail is no failure, and that they succeed solves nothing.
+_LOOKING = frozenset(
+    [
+        "cd", "ls", "ll", "cat", "echo", "printf", "pwd", "which", "whereis", "type", "true", "false", "test", "[",
+        "grep", "egrep", "rg", "ag", "find", "fd", "head", "tail", "less", "more", "wc", "sed", "awk", "sort", "uniq",
+        "cut", "tr", "tee", "diff", "stat", "file", "tree", "du", "df", "ps", "env", "export", "set", "unset", "source",
+        ".", "sleep", "wait", "date", "history", "jq", "read", "exit", "return", "kill", "pkill", "mkdir", "touch",
+        "man", "help", "clear", "for", "while", "if", "fi", "done", "esac", "xxd", "command",
+    ]
+)  # fmt: skip
+# They run another program, which is what matters.
+_RUNNERS = (
+    ("uv", "run"),
+    ("poetry", "run"),
+    ("pipenv", "run"),
+    ("pdm", "run"),
+    ("hatch", "run"),
+    ("bundle", "exec"),
+    ("npm", "exec"),
+    ("pnpm", "exec"),
+    ("pnpm", "dlx"),
+    ("yarn", "exec"),
+    ("bun", "x"),
+    ("npx",),
+    ("bunx",),
+    ("uvx",),
+    ("pipx", "run"),
+    ("timeout",),
+    ("nice",),
+    ("xvfb-run",),
+    ("doas",),
+)
+_PACKAGERS = frozenset(["npm", "pnpm", "yarn", "bun"])
+_INSTALLS = frozenset(["install", "ci", "i", "add"])
+# Programs of one word: what follows is what they work on, not what they do.
+_SINGLE = frozenset(["pytest", "jest", "vitest", "tsc", "ruff", "mypy", "eslint", "tox", "nox", "pre-commit", "bash"])
+_FILE = r"[/\\]|\.\w{1,5}$"
+_CHECKS = (
+    r"^(pytest|jest|vitest|mocha|tox|nox|rspec|phpunit|tsc|ruff|mypy|eslint|make|ctest|"
+    r"(npm|pnpm|yarn|bun|cargo|go|dotnet|gradle|mvn|swift|bazel|deno|mix|rake) "
+    r"(test|build|check|run|vet|verify|clippy)|"
+    r"git (commit|push)|gh pr|bd close)\b"
+)
+_TESTS = r"^(pytest|jest|vitest|mocha|tox|nox|rspec|phpunit|ctest|\S+ test)\b"
+
+
+def intents(command: str) -> list[str]:
+    """What *command* tries to do, one entry a program that does something; empty if it only looks around."""
+    try:
+        simple = shell.commands(command)
+    except shell.Unfinished:
+        return []
+    found = [_intent(_unwrapped(shell.plain(each.words))) for each in simple]
+    return list(dict.fromkeys(intent for intent in found if intent))
+
+
+def is_check(intent: str) -> bool:
+    """Whether its success says that the work holds: tests, builds, a commit."""
+    return re.match(_CHECKS, intent) is not None
+
+
+def is_test(intent: str) -> bool:
+    return re.match(_TESTS, intent) is not None
+
+
+def _unwrapped(words: list[str]) -> list[str]:
+    """*words* without the programs that only run others."""
+    for _round in range(4):
+        runner = next((one for one in _RUNNERS if tuple(words[: len(one)]) == one), None)
+        if runner is not None:
+            words = words[len(runner) :]
+            while words and (words[0].startswith("-") or words[0][:1].isdigit()):
+                words = words[1:]
+        elif len(words) > 2 and _name(words[0]).startswith("python") and words[1] == "-m":  # noqa: PLR2004
+            words = words[2:]
+        else:
+            return shell.plain(words)
+    return words
+
+
+def _intent(words: list[str]) -> str:
+    if not words:
+        return ""
+    program = _name(words[0])
+    if not program or program in _LOOKING or not program[0].isalnum():
+        return ""
+    if program in _SINGLE:
+        return program
+    rest = [word for word in words[1:] if not word.startswith("-")]
+    first = rest[0] if rest and not re.search(_FILE, rest[0]) and rest[0].isprintable() else ""
+    if program in _PACKAGERS and first in _INSTALLS:
+        first = "install"
+    if program == "uv" and first == "pip":
+        program, first = "pip", rest[1] if len(rest) > 1 else ""
+    if program in _PACKAGERS and first == "run" and len(rest) > 1:
+        first = f"run {rest[1]}"
+    return f"{program} {first}".strip()[:80]
+
+
+def _name(word: str) -> str:
+    name = word.replace("\\", "/").rpartition("/")[2].removesuffix(".exe").lower()
+    return re.sub(r"^(python|pip)[\d.]+$", r"\1", name)

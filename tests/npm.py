@@ -1,0 +1,58 @@
+"""Tools from npm for the tests that need them: installed once beside the virtual environment, skipped when they cannot be."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from functools import cache
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conftest import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
+CONFORMANCE = "@modelcontextprotocol/conformance@0.1.16"
+# Some of these tools need a Node that is newer than what systems ship; npm has that too.
+NODE = "node@22"
+
+
+@cache
+def installed(*packages: str) -> Path:
+    """The folder with these packages and a Node that runs them, or a skip that says why there is none."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm is not installed")
+    folder = ROOT / ".venv" / "npm" / blake2b(" ".join(packages).encode(), digest_size=6).hexdigest()
+    if not (folder / "ready").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "package.json").write_text("{}", "utf-8")
+        command = [npm, "install", "--silent", "--no-audit", "--no-fund", *packages, NODE]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+        if done.returncode:
+            pytest.skip(f"npm could not install {', '.join(packages)}: {done.stderr.strip()[-200:]}")
+        (folder / "ready").touch()
+    return folder
+
+
+def run(package: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command of an npm *package*."""
+    folder = installed(package)
+    name = package.rpartition("@")[0]
+    manifest = json.loads((folder / "node_modules" / name / "package.json").read_text("utf-8"))
+    script = manifest["bin"] if isinstance(manifest["bin"], str) else next(iter(manifest["bin"].values()))
+    return subprocess.run(
+        [str(folder / "node_modules" / ".bin" / "node"), str(folder / "node_modules" / name / script), *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, **environment},
+        timeout=120,
+        check=False,
+    )

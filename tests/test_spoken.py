@@ -1,0 +1,106 @@
+"""Lessons spoken in passing, and enough of the shell's grammar to hear them."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.capture import shell
+from commonplace.capture.spoken import PREFIXES, spoken_in, tags_of
+
+SAID = "never rebase a shared branch"
+
+
+def texts(command: str) -> list[str]:
+    return [spoken.text for spoken in spoken_in(command)]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f'bd comment BD-001 "LEARNED: {SAID}"',
+        f"bd comments add BD-001 'LEARNED: {SAID}'",
+        f'cd api && gh issue comment 12 --body "LEARNED: {SAID}" && git push',
+        f'gh pr comment 12 -b "LEARNED: {SAID}" 2>&1 | tail -1',
+        f'git commit -m "fix: it" -m "LEARNED: {SAID}"',
+        f'git -C /srv/api -c user.name=x commit --amend -m "LEARNED: {SAID}"',
+        f'git notes add -m "LEARNED: {SAID}"',
+        f'echo "LEARNED: {SAID}"',
+        f"echo LEARNED: {SAID}",
+        f'echo "LEARNED: {SAID}" >> notes.md',
+        f"printf 'LEARNED: {SAID}\\n'",
+        f'sudo -E FOO=1 env BAR="a b" echo "LEARNED: {SAID}"',
+        f"bash -lc 'bd comment BD-1 \"LEARNED: {SAID}\"'",
+        f"git commit -F - <<'EOF'\nfix: it\n\nLEARNED: {SAID}\nEOF\n",
+        f"cat <<EOF | gh issue comment 5 --body-file -\nLEARNED: {SAID}\nEOF",
+        f"git commit -m \"$(cat <<'EOF'\nfix: \"quotes\" and it's fine\n\nLEARNED: {SAID}\n\nCo-Authored-By: A <a@example.org>\nEOF\n)\" && git push",
+        'git commit -m "subject\n\n- LEARNED: never rebase a\n  shared branch\nSigned-off-by: A"',
+        f'echo "LEARNED: {SAID}" # it\'s a comment',
+    ],
+)  # fmt: skip
+def test_what_is_said_to_a_reader_is_heard(command: str) -> None:
+    assert texts(command) == [SAID]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'grep -r "LEARNED: x" .',
+        "git log --grep LEARNED:",
+        "cat notes | sed 's/LEARNED: //'",
+        "rg 'LEARNED: .*' | head",
+        'echo "LEARNED: an unclosed quote',
+        'bd comment BD-1 "LEARNED:"',
+        'bd comment BD-1 "UNLEARNED: x y z"',
+        "git commit -m 'no lesson here'",
+    ],
+)
+def test_what_is_not_said_to_a_reader_is_not(command: str) -> None:
+    assert texts(command) == []
+
+
+def test_several_lessons_and_prefixes_keep_their_order_and_what_they_are_about() -> None:
+    found = spoken_in('bd comment BD-7 "LEARNED: one\n\nDECISION: two\nFACT: three"')
+
+    assert [tuple(spoken) for spoken in found] == [
+        ("LEARNED:", "one", "BD-7"),
+        ("DECISION:", "two", "BD-7"),
+        ("FACT:", "three", "BD-7"),
+    ]
+    assert spoken_in('echo "TIL: x y"', ["TIL:"])[0].text == "x y"
+    assert spoken_in('gh issue comment https://github.com/a/b/issues/12 -b "LEARNED: x y"')[0].issue == "#12"
+    assert spoken_in('git commit -m "fix it, fixes #34" -m "LEARNED: x y"')[0].issue == "#34"
+
+
+def test_tags_come_from_the_words() -> None:
+    assert tags_of("TaskGroup requires @Sendable closures in strict concurrency mode.")[:3] == [
+        "learned",
+        "async",
+        "concurrency",
+    ]
+    assert tags_of("use SQLite", "DECISION:")[:2] == ["learned", "decision"]
+    assert "ui" not in tags_of("build the suite")
+
+
+@given(st.text(alphabet=st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=60))
+def test_a_quoted_word_comes_back_as_it_was(word: str) -> None:
+    assert shell.commands(f"echo {shlex.quote(word)} && true")[0].words[1:] == [word]
+
+
+@given(st.text(max_size=200))
+def test_no_text_breaks_the_reader(text: str) -> None:
+    try:
+        found = shell.commands(text)
+    except shell.Unfinished:
+        return
+    assert all(simple.words for simple in found)
+
+
+@given(st.sampled_from(PREFIXES), st.text(alphabet="abc XYZ'$`!|&;()<>#", min_size=1, max_size=40))
+def test_whatever_is_quoted_is_heard_whole(prefix: str, text: str) -> None:
+    said = [spoken.text for spoken in spoken_in(f"echo {shlex.quote(f'{prefix} {text}')}")]
+
+    assert said == ([" ".join(text.split())] if text.split() else [])

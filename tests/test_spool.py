@@ -1,0 +1,79 @@
+"""The spool: whole files in the order of the events, whatever the clock does and whoever dies."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from commonplace.capture import spool
+
+
+def everything(folder: Path) -> list[int]:
+    read = [spool.read(folder, name) for name in spool.waiting(folder)]
+    return [event["n"] for event in read if event]
+
+
+def test_events_come_back_in_their_order(tmp_path: Path) -> None:
+    for number in range(50):
+        assert spool.put(tmp_path / "spool", {"n": number})
+
+    assert everything(tmp_path / "spool") == list(range(50))
+
+
+def test_a_clock_that_goes_backwards_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([2_000_000_000_000_000_000, 1_000_000_000_000_000_000, 5, 2_000_000_000_000_000_000])
+    monkeypatch.setattr(time, "time_ns", lambda: next(times))
+    for number in range(4):
+        spool.put(tmp_path, {"n": number})
+
+    assert everything(tmp_path) == [0, 1, 2, 3]
+
+
+def test_many_writers_lose_nothing(tmp_path: Path) -> None:
+    def write(start: int) -> None:
+        for number in range(start, start + 25):
+            spool.put(tmp_path, {"n": number})
+
+    threads = [threading.Thread(target=write, args=(start,)) for start in range(0, 200, 25)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(everything(tmp_path)) == list(range(200))
+
+
+def test_half_a_file_is_never_an_event_and_goes_in_time(tmp_path: Path) -> None:
+    spool.put(tmp_path, {"n": 1})
+    killed = tmp_path / "00000000000000000001-1-aa.part"
+    killed.write_text('{"n": 2')
+    (tmp_path / "00000000000000000002-1-bb.json").write_text('{"n": 3')
+    (tmp_path / "readme.json").write_text("{}")
+
+    assert everything(tmp_path) == [1]
+    spool.sweep(tmp_path, time.time())
+    assert killed.exists(), "somebody may be at it"
+    spool.sweep(tmp_path, time.time() + spool.TEMPORARY_S_MAX + 1)
+    assert not killed.exists()
+
+
+def test_it_is_bounded_in_number_and_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "FILES_MAX", 3)
+
+    assert [spool.put(tmp_path, {"n": number}) for number in range(5)] == [True, True, True, False, False]
+    assert not spool.put(tmp_path / "other", {"n": "x" * spool.FILE_BYTES_MAX})
+    assert everything(tmp_path) == [0, 1, 2]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes")
+def test_files_are_their_owner_s_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "spool"
+    spool.put(folder, {"n": 1})
+
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
