@@ -2,20 +2,23 @@
 
     python bench/latency.py [--sizes 1000,10000,100000,1000000] [--vectors-max 10000] [--json FILE]
 
-Memories are synthetic but realistic: error, command, file and remedy drawn from vocabularies with a long tail, 40 to 60
-words each. Metrics: warm p50 and p95 of `Memory.recall` in one process, 200 questions, after one pass over them; the
-same for FTS5 (porter, `OR` of the words, bm25, ten rows); a cold `commonplace recall` as a multiple of `python -c pass`
-(medians of whole processes), with the embedder and without; memories per second into the index; bytes of `.index/` and
-`log/`; peak RSS of the warm process. Above --vectors-max, vectors are drawn at random instead of embedded (a model
-would need an hour for a million; the search does not care), and the query is embedded by the real model.
+Memories and questions are made by bench/texts.py; the first table shows their shape beside that of real logs. Metrics:
+warm p50 and p95 of `Memory.recall` in one process, 200 questions that were not asked before, after 20 others; the same
+for FTS5 (porter, `OR` of the words, bm25, ten rows); a cold `commonplace recall` as a multiple of `python -c pass`
+(medians of whole processes), with the embedder and without; memories per second into the index, and that get their
+vectors; bytes of `.index/` and `log/`; peak RSS of the warm process. Above --vectors-max, vectors are drawn at random
+instead of embedded (a model would need hours for a million; the search does not care), and the query is embedded by
+the real model.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
+import re
 import resource
 import sqlite3
 import statistics
@@ -24,98 +27,19 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import texts
 
 from commonplace import Memory
 
-TOOLS = [
-    "npm",
-    "pnpm",
-    "yarn",
-    "cargo",
-    "pip",
-    "uv",
-    "poetry",
-    "docker",
-    "podman",
-    "kubectl",
-    "helm",
-    "terraform",
-    "ansible",
-    "git",
-    "gh",
-    "make",
-    "cmake",
-    "bazel",
-    "gradle",
-    "mvn",
-    "go",
-    "tsc",
-    "eslint",
-    "ruff",
-    "mypy",
-    "pytest",
-    "jest",
-    "vitest",
-    "webpack",
-    "vite",
-    "nginx",
-    "redis",
-    "postgres",
-    "sqlite",
-    "kafka",
-    "rabbitmq",
-    "grpc",
-]
-VERBS = [
-    "install",
-    "build",
-    "test",
-    "deploy",
-    "migrate",
-    "lint",
-    "bundle",
-    "publish",
-    "restart",
-    "upgrade",
-    "rollback",
-    "sync",
-    "fetch",
-    "compile",
-    "cache",
-    "watch",
-]
-ERRORS = [
-    "EACCES",
-    "ENOENT",
-    "ECONNREFUSED",
-    "ETIMEDOUT",
-    "E0308",
-    "E0502",
-    "TS2345",
-    "TS2339",
-    "SIGSEGV",
-    "OOMKilled",
-    "CrashLoopBackOff",
-    "ImagePullBackOff",
-    "502",
-    "504",
-    "deadlock",
-    "timeout",
-]
-REMEDIES = [
-    "clear the cache",
-    "pin the version",
-    "raise the timeout",
-    "fix the permissions",
-    "rebase the branch",
-    "regenerate the lock file",
-    "restart the daemon",
-    "split the transaction",
-    "warm the pool",
-    "escape the path",
-    "set the variable",
-    "drop the flag",
-]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WARM_UP, ASKED = 20, 200
+WARM_MS_MAX = {100_000: 8.0, 1_000_000: 20.0}
+COLD_MAX, COLD_WORDS_MAX = 25, 12
+VECTORS_PER_S_MIN = 250
 
 
 def main() -> int:
@@ -124,6 +48,7 @@ def main() -> int:
     parser.add_argument("--vectors-max", type=int, default=10_000)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
+    print("\n".join(texts.compared()), flush=True)
     rows = []
     for size in map(int, arguments.sizes.split(",")):
         with tempfile.TemporaryDirectory() as folder:
@@ -131,18 +56,28 @@ def main() -> int:
         show(rows[-1])
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1))
-    bars = {100_000: 8.0, 1_000_000: 20.0}
-    missed = [row for row in rows if row["p50_ms"] > bars.get(int(row["size"]), 1e9)]
-    missed += [
-        row for row in rows if row["size"] == 10_000 and (row["cold_ratio"] > 25 or row["cold_words_ratio"] > 12)
-    ]
-    print("all bars hold" if not missed else f"MISSED at {[row['size'] for row in missed]}")
+    missed = [said for row in rows for said in short_of(row)]
+    print("all bars hold" if not missed else "\n".join(f"MISSED: {said}" for said in missed))
     return 1 if missed else 0
+
+
+def short_of(row: dict[str, float]) -> Iterator[str]:
+    """The bars that *row* misses, in words."""
+    size = int(row["size"])
+    at = f"at {size:,} memories"
+    if row["p50_ms"] > WARM_MS_MAX.get(size, math.inf):
+        yield f"warm p50 {row['p50_ms']:.1f} ms {at}, not {WARM_MS_MAX[size]:.0f}"
+    if size == 10_000 and row["cold_ratio"] > COLD_MAX:
+        yield f"cold {row['cold_ratio']:.1f} x {at}, not {COLD_MAX}"
+    if size == 10_000 and row["cold_words_ratio"] > COLD_WORDS_MAX:
+        yield f"cold without the embedder {row['cold_words_ratio']:.1f} x {at}, not {COLD_WORDS_MAX}"
+    if 0 < row["vectors_per_s"] < VECTORS_PER_S_MIN:
+        yield f"vectors {row['vectors_per_s']:.0f}/s {at}, not {VECTORS_PER_S_MIN}"
 
 
 def measure(home: Path, size: int, vectors_max: int) -> dict[str, float]:
     randomness = random.Random(size)
-    lessons = [lesson(randomness, number) for number in range(size)]
+    lessons = [texts.memory(randomness, number) for number in range(size)]
     with Memory.open(home) as memory:
         memory.settings._values["embedder.background"] = False
         memory.append_lines(json.dumps(row).encode() for row in lessons)
@@ -150,11 +85,11 @@ def measure(home: Path, size: int, vectors_max: int) -> dict[str, float]:
         (index,) = memory.asking().caught_up()
         built = size / (time.perf_counter() - start)
         vectors = embed(memory, size, vectors_max)
-        questions = [question(randomness) for _ in range(200)]
-        warm, words = timed(memory, questions), None
+        questions = [texts.question(randomness, randomness.choice(lessons)) for _ in range(2 * (WARM_UP + ASKED))]
+        warm = timed(memory, questions[: WARM_UP + ASKED])
         memory.settings._values["recall.dense"], kept = 0.0, memory.settings["recall.dense"]
         memory.settings._values["embedder.kind"] = "none"
-        words = timed(memory, questions)
+        words = timed(memory, questions[WARM_UP + ASKED :])
         memory.settings._values["recall.dense"] = kept
         status = index.status()
     fts = fts5(lessons, questions)
@@ -166,32 +101,6 @@ def measure(home: Path, size: int, vectors_max: int) -> dict[str, float]:
         "log_mb": sum(path.stat().st_size for path in (home / "log").rglob("*.jsonl")) / 1e6,
         "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }  # fmt: skip
-
-
-def lesson(randomness: random.Random, number: int) -> dict[str, object]:
-    tool, verb, error = randomness.choice(TOOLS), randomness.choice(VERBS), randomness.choice(ERRORS)
-    module = f"{randomness.choice(TOOLS)}_{tail(randomness)}"
-    words = " ".join(tail_word(randomness) for _ in range(25))
-    return {
-        "kind": "lesson", "repo": f"repo{number % 50}", "event_type": "error", "timestamp": f"2026-{number % 12 + 1:02}-{number % 28 + 1:02}T00:00:00Z",
-        "context": f"{tool} {verb} fails with {error} in src/{module}/{tail_word(randomness)}.py",
-        "command": f"{tool} {verb} --{tail_word(randomness)} {tail(randomness)}",
-        "lesson": f"{randomness.choice(REMEDIES)} before {tool} {verb}; {words}",
-        "success_rate": f"{randomness.randint(0, 9)}/9", "tags": [tool, verb],
-    }  # fmt: skip
-
-
-def tail(randomness: random.Random) -> int:
-    return int(20 * randomness.paretovariate(0.8))  # The commonest word is in most texts, the rarest in one.
-
-
-def tail_word(randomness: random.Random) -> str:
-    return f"w{min(tail(randomness), 200_000):x}"
-
-
-def question(randomness: random.Random) -> str:
-    words = [randomness.choice(TOOLS), randomness.choice(VERBS), "fails with", randomness.choice(ERRORS)]
-    return " ".join([*words, "in", tail_word(randomness), tail_word(randomness), randomness.choice(REMEDIES)])
 
 
 def embed(memory: Memory, size: int, vectors_max: int) -> float:
@@ -219,10 +128,10 @@ def embed(memory: Memory, size: int, vectors_max: int) -> float:
 
 
 def timed(memory: Memory, questions: list[str]) -> tuple[float, float]:
-    for one in questions[:20]:
+    for one in questions[:WARM_UP]:
         memory.recall(one)
     taken = []
-    for one in questions:
+    for one in questions[WARM_UP:]:
         start = time.perf_counter()
         memory.recall(one)
         taken.append((time.perf_counter() - start) * 1000)
@@ -232,11 +141,10 @@ def timed(memory: Memory, questions: list[str]) -> tuple[float, float]:
 def fts5(lessons: list[dict[str, object]], questions: list[str]) -> float:
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE VIRTUAL TABLE d USING fts5(text, tokenize='porter unicode61')")
-    texts = ((" ".join(str(row[name]) for name in ("context", "command", "lesson")),) for row in lessons)
-    connection.executemany("INSERT INTO d VALUES (?)", texts)
+    connection.executemany("INSERT INTO d VALUES (?)", ((texts.text(row),) for row in lessons))
     taken = []
     for one in questions[:40]:
-        query = " OR ".join(f'"{word}"' for word in dict.fromkeys(one.split()))
+        query = " OR ".join(f'"{word}"' for word in dict.fromkeys(re.findall(r"\w+", one)))
         start = time.perf_counter()
         connection.execute("SELECT rowid FROM d WHERE d MATCH ? ORDER BY bm25(d) LIMIT 10", (query,)).fetchall()
         taken.append((time.perf_counter() - start) * 1000)

@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from commonplace.errors import EmbedderUnavailable
+from commonplace.index import minilm
 from commonplace.index.minilm import FOLDER, PIECES_MAX, MiniLM
 from commonplace.index.wordpiece import WordPiece
 
@@ -127,6 +130,16 @@ def test_a_quick_load_gives_the_same_vectors(embedder: MiniLM) -> None:
 def test_no_texts_give_no_vectors(embedder: MiniLM) -> None:
     assert embedder.encode([]).shape == (0, embedder.dimensions)
     assert embedder.encode_tokens([]) == []
+
+
+@given(st.lists(st.integers(2, PIECES_MAX), max_size=60))
+def test_every_text_is_in_one_run_and_a_run_is_small(lengths: list[int]) -> None:
+    batches = minilm._batches(lengths)
+
+    assert sorted(place for places in batches for place in places) == list(range(len(lengths)))
+    for places in batches:
+        padded = len(places) * max(lengths[place] for place in places)
+        assert padded <= minilm.BATCH_PIECES_MAX or len(places) == 1
 
 
 def test_a_long_text_is_cut(embedder: MiniLM) -> None:

@@ -188,6 +188,27 @@ def test_edits_by_hand_are_seen(memory: Memory, own_home: Path) -> None:
     assert len(ids(memory, "kafka")) == 1
 
 
+@pytest.mark.parametrize("how", [shutil.copytree, shutil.move])
+def test_a_home_under_another_path_is_taken_in_once(memory: Memory, own_home: Path, tmp_path: Path, how: Any) -> None:
+    ident = logged(memory, "alpha needs beta")
+    note = own_home / "agents" / "default" / "plan.md"
+    note.parent.mkdir(parents=True)
+    note.write_text("gamma first")
+    ids(memory, "alpha")
+    memory.close()
+
+    how(own_home, tmp_path / "elsewhere")
+
+    with Memory.open(tmp_path / "elsewhere") as moved:
+        assert ids(moved, "alpha") == [ident]
+        assert ids(moved, "gamma") == ["note:default/plan.md"]
+        (index,) = moved.asking().caught_up()
+        before = index.store.connection.total_changes
+        moved.asking().caught_up()
+        assert index.store.connection.total_changes == before
+        assert all(Path(path).is_relative_to(tmp_path / "elsewhere") for path in index.store._files())
+
+
 def test_notes_and_skills_are_found_and_a_note_only_by_its_agent(memory: Memory, own_home: Path) -> None:
     skill = own_home / "skills" / "debug-flaky" / "SKILL.md"
     note = own_home / "agents" / "researcher" / "strategy.md"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.compose import tokens as counting
-from commonplace.index.tokens import query_terms, terms
+from commonplace.index.tokens import query_terms, term_set, terms
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_any_text_has_terms_without_spaces_and_asking_uses_the_same(text: str) -
     found = terms(text)
 
     assert all(term and not any(char.isspace() for char in term) for term in found)
-    assert set(query_terms(text)) == set(found)
+    assert set(query_terms(text)) == set(found) == term_set(text)
 
 
 def test_an_identifier_counts_about_once_in_a_question() -> None:

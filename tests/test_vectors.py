@@ -28,6 +28,7 @@ from commonplace.index.minilm import MiniLM
 from commonplace.index.vectors import Vectors, missing
 from commonplace.log import rewrite
 from commonplace.memory import Memory
+from commonplace.recall.hits import Query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -474,7 +475,7 @@ def test_the_worker_ends_when_its_home_or_index_is_gone_and_does_not_bring_it_ba
     (worker,) = workers
 
     assert worker.wait(120) == 0
-    assert [len(texts) for texts in odd_service.asked] == [1, 32]
+    assert [len(texts) for texts in odd_service.asked] == [1, asking_module.EMBED_BATCH]
     assert not (own_home / gone).exists()
 
 
@@ -515,6 +516,48 @@ def test_a_worker_imports_nothing_from_the_home(
 
 
 # --- What is kept open or in memory -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unsorted_max", [0, 2, 4096])
+def test_the_vectors_of_a_document_are_found_by_its_key_whenever_they_came(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, unsorted_max: int
+) -> None:
+    monkeypatch.setattr(vectors_module, "UNSORTED_MAX", unsorted_max)
+    (index,) = memory.asking().caught_up()
+    index.vectors.use("random")
+    draw = np.random.default_rng(7)
+    query = draw.standard_normal(384).astype(np.float32)
+    held: dict[int, list[Any]] = {}
+    for _turn in range(20):
+        for key in draw.integers(1, 12, 3).tolist():
+            row = draw.integers(-40, 41, 384, np.int8)
+            held.setdefault(key, []).append(row.astype(np.float32) / 127)
+            index.store.connection.execute("INSERT INTO vector (key, v) VALUES (?, ?)", (key, row.tobytes()))
+        wanted = range(15)
+
+        first = index.vectors.first(wanted)
+        similar = index.vectors.similarity(query, wanted)
+
+        assert {key: row.tolist() for key, row in first.items()} == {
+            key: rows[0].tolist() for key, rows in held.items()
+        }
+        assert similar == pytest.approx(
+            {key: max(float(row @ query) for row in rows) for key, rows in held.items()}, abs=1e-4
+        )
+
+
+def test_what_is_done_on_another_core_answers_as_it_does_on_this_one(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many(memory, 30)
+    memory.asking()._embedder = Letters()
+    memory.asking().embed_all()
+    questions = ["kettle", "rule 7", "nothing of the kind"]
+    beside = [memory.asking().recall(Query(text), 500, count=False) for text in questions]
+
+    monkeypatch.setattr(memory.asking(), "_aside", lambda call: call)
+
+    assert [memory.asking().recall(Query(text), 500, count=False) for text in questions] == beside
 
 
 def test_what_was_removed_is_not_kept_in_memory(memory: Memory) -> None:

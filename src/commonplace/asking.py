@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 # So few new memories are embedded before the answer; more wait for the worker, and answers do not.
 EMBED_NOW_MAX = 8
-EMBED_BATCH = 32
+EMBED_BATCH = 64
 # A service has so long for all an answer wants of it; one that fails is left alone for a while.
 SERVICE_S_MAX = 2.0
 SERVICE_PAUSE = timedelta(minutes=1)
@@ -124,13 +124,16 @@ class Asking:
             indexes = self.caught_up() if as_of is None else self._as_of(self.moment(as_of, end_of_day=True))
             read = self._vector(query.text, indexes, reading)
             uses = self._uses() if as_of is None else _never_used
-            ask: Callable[[], Found] = partial(search, indexes, query, read, uses, self._weights(), self._fusion(query))
+            weighing = (uses, self._weights(), self._fusion(query))
+            ask: Callable[[], Found] = partial(search, indexes, query, read, *weighing, self._aside)
             for index in indexes:
                 ask = partial(index.repaired, ask)  # Whichever turns out to be broken is built again, and asked again.
             found = ask()
             wanted = query_terms(query.text[:QUERY_CHARS_MAX])
             best = max(found.statistics, key=lambda one: one.documents)
-            told = answer(found.hits, wanted, best.idf, tokens_max, NOTHING, choose=self._settings["recall.passages"])
+            told = answer(
+                found.hits, wanted, cache(best.idf), tokens_max, NOTHING, choose=self._settings["recall.passages"]
+            )
             if count and as_of is None:
                 searched = sum(index.store.log_bytes(query.repos, archived=query.archived) for index in indexes)
                 cost = None if query.unasked else Answers(1, not told.hits, told.tokens, searched)
@@ -248,6 +251,10 @@ class Asking:
         embedder = self._embedder
         assert embedder is not None
         return embedder.encode([text[:QUERY_CHARS_MAX]])[0]
+
+    def _aside(self, call: Callable[[], Any]) -> Callable[[], Any]:
+        """Have *call* done on another core, behind the question the model is at."""
+        return self._reader.submit(call).result
 
     def _vector(
         self,

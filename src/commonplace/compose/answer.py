@@ -80,7 +80,7 @@ def answer(
 def _title_alone(hit: Hit, tokens_max: int) -> str:
     """When nothing more fits: what the best memory is called, which `show` leads on from."""
     head = f"1. [{hit.timestamp[:10]}] "
-    title = tokens.cut(_title(hit, document(hit.record).text), tokens_max - tokens.count(head) - 1)
+    title = tokens.cut(_title(hit, hit.said.text), tokens_max - tokens.count(head) - 1)
     return head + title if title else ""
 
 
@@ -96,7 +96,7 @@ def _entry(number: int, hit: Hit, excerpt: Callable[[int], str], tokens_max: int
     if room < 4:
         return ""
     whole = line(hit.record)
-    short = tokens.count(whole) <= room and len(whole) <= SHORT_CHARS_MAX and not _has_code(hit.record)
+    short = tokens.count(whole) <= room and len(whole) <= SHORT_CHARS_MAX and not _has_code(hit.said.text)
     said = whole if short else excerpt(room)
     if not said:
         return ""
@@ -105,9 +105,8 @@ def _entry(number: int, hit: Hit, excerpt: Callable[[int], str], tokens_max: int
     return with_id if tokens.count(with_id) <= tokens_max else entry
 
 
-def _has_code(record: Record) -> bool:
+def _has_code(text: str) -> bool:
     """Whether its line ends mean something: code in fences, indented, or a command of several lines."""
-    text = document(record).text
     return "```" in text or "\n    " in text or "\n\t" in text
 
 
@@ -143,9 +142,9 @@ def _flat(text: str) -> str:
 
 def _excerpt(hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float], tokens_max: int) -> str:
     """The title and the passages that answer: what to do, then how it came about; code as it is written."""
-    found = document(hit.record)
-    title = _title(hit, found.text)
-    ranked = passages(found.text, wanted, idf, title)
+    text = hit.said.text
+    title = _title(hit, text)
+    ranked = passages(text, wanted, idf, title)
     chosen: list[Passage] = []
     left = tokens_max - tokens.count(title) - 2
     for passage in ranked:
@@ -169,7 +168,7 @@ def _excerpt(hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float],
 
 
 def _beginning(hit: Hit, tokens_max: int) -> str:
-    return tokens.cut(document(hit.record).text, tokens_max)
+    return tokens.cut(hit.said.text, tokens_max)
 
 
 def _shown(passage: Passage) -> str:

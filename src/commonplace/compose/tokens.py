@@ -16,7 +16,7 @@ def count(text: str) -> int:
         return math.ceil(by_bytes)
     wide = len(_WIDE.findall(text))
     narrow = len(text) - wide
-    other = sum(1 for char in text if ord(char) > 127) - wide
+    other = len(text) - len(text.encode("ascii", "ignore")) - wide
     return math.ceil(max(by_bytes, (narrow - other) / 4 + other / 2.5 + wide / 1.2))
 
 

@@ -6,6 +6,8 @@ Importing this module is cheap: NumPy and onnxruntime, which are extras, are imp
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "models" / "minilm"
 PIECES_MAX = 256  # What the model was trained with; the rest of a text is cut.
-BATCH_TEXTS_MAX = 8
+BATCH_PIECES_MAX = 256  # A run of so many, padding included, stays in a core's own cache.
 THREADS_MAX = 2
 MODEL = "model.onnx"
 VOCABULARY = "vocab.txt"
@@ -50,7 +52,7 @@ class MiniLM:
     def load(cls, folder: Path | None = None, *, for_one_query: bool = False) -> MiniLM:
         """Open the model in *folder*, or the package's own.
 
-        *for_one_query* has it some 10 ms earlier, on one thread: right for a process that embeds one text and ends.
+        *for_one_query* has it some 10 ms earlier: right for a process that embeds one text and ends.
         """
         folder = folder or FOLDER
         checksums = _checksums_of_complete_files(folder)
@@ -62,16 +64,17 @@ class MiniLM:
         import numpy as np  # noqa: PLC0415  (an extra)
 
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        for places, batch in self._batches(texts):
-            vectors[places] = self._run("embedding", batch)
+        for places, made in self._runs("embedding", self._ids(texts)):
+            vectors[places] = made
         return vectors
 
     def encode_tokens(self, texts: Sequence[str]) -> list[tuple[list[int], Floats]]:
         """For each of *texts*, its piece ids and a vector of length 1 for each piece, for late interaction."""
         found: dict[int, tuple[list[int], Floats]] = {}
-        for places, batch in self._batches(texts):
-            for place, ids, rows in zip(places, batch, self._run("tokens", batch), strict=True):
-                found[place] = (ids, rows[: len(ids)].copy())
+        ids = self._ids(texts)
+        for places, made in self._runs("tokens", ids):
+            for place, rows in zip(places, made, strict=True):
+                found[place] = (ids[place], rows[: len(ids[place])].copy())
         return [found[place] for place in range(len(texts))]
 
     def verify(self) -> None:
@@ -83,13 +86,19 @@ class MiniLM:
             if hashlib.sha256(path.read_bytes()).hexdigest() != checksum:
                 raise _damaged(path)
 
-    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[list[int]]]]:
-        """Places and piece ids, texts of like length together so that little is padded."""
-        ids = [self._pieces.encode(text, PIECES_MAX) for text in texts]
-        order = sorted(range(len(ids)), key=lambda place: len(ids[place]))
-        for start in range(0, len(order), BATCH_TEXTS_MAX):
-            places = order[start : start + BATCH_TEXTS_MAX]
-            yield places, [ids[place] for place in places]
+    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self._pieces.encode(text, PIECES_MAX) for text in texts]
+
+    def _runs(self, output: str, ids: Sequence[list[int]]) -> Iterator[tuple[list[int], Floats]]:
+        """The places of texts of like length, and what the model makes of them."""
+        batches = _batches([len(pieces) for pieces in ids])
+        run = partial(self._run, output)
+        together = [[ids[place] for place in places] for places in batches]
+        if len(batches) == 1:
+            return iter([(batches[0], run(together[0]))])
+        # Two runs side by side, each on one core, do more than one run on both: nobody waits for anybody.
+        with ThreadPoolExecutor(min(THREADS_MAX, os.cpu_count() or 1)) as threads:
+            return zip(batches, threads.map(run, together), strict=True)
 
     def _run(self, output: str, batch: Sequence[Sequence[int]]) -> Floats:
         import numpy as np  # noqa: PLC0415  (an extra)
@@ -101,6 +110,17 @@ class MiniLM:
             mask[row, : len(pieces)] = 1
         [result] = self._session.run([output], {"input_ids": ids, "attention_mask": mask})
         return result
+
+
+def _batches(lengths: Sequence[int]) -> list[list[int]]:
+    """Places by length, so that little is padded, the longest first, so that no thread is left with them at the end."""
+    batches: list[list[int]] = []
+    for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
+        if batches and (len(batches[-1]) + 1) * lengths[batches[-1][0]] <= BATCH_PIECES_MAX:
+            batches[-1].append(place)
+        else:
+            batches.append([place])
+    return batches
 
 
 def _damaged(path: Path) -> EmbedderUnavailable:
@@ -133,14 +153,13 @@ def _session(path: Path, *, for_one_query: bool) -> Session:
     except ImportError as error:
         raise EmbedderUnavailable(f"no embedder: {error}", "install `numpy` and `onnxruntime`") from error
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1 if for_one_query else min(THREADS_MAX, os.cpu_count() or 1)
+    # A question of fifteen pieces is read sooner by one thread than by two that wait for each other at every product.
+    options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     # The arena doubles the memory, and the graph was written as the optimiser would leave it.
     options.enable_cpu_mem_arena = False
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 3
-    # Waiting threads sleep: our own thread catches up meanwhile, and someone else's build is running on this machine.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.add_session_config_entry("session.disable_prepacking", "1" if for_one_query else "0")
     try:
         session: Session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

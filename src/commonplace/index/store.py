@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 # Bump when the tables or the terms change; an old index is thrown away and rebuilt.
-SCHEMA_VERSION = 200 + tokens.VERSION
+SCHEMA_VERSION = 300 + tokens.VERSION
 BUSY_MS_MAX = 30_000
 # How many lines are taken in before other processes get their turn.
 BATCH_LINES = 5_000
@@ -97,6 +97,9 @@ class Store:
     def __init__(self, path: Path | None, *, until: str = "") -> None:
         self.path = path
         self._until = until  # Nothing later is taken in: the home as it stood then.
+        self._home = Path()
+        self._files_seen: dict[str, File] = {}
+        self._files_state: tuple[Path, int, int] | None = None
         self.connection = sqlite3.connect(
             str(path) if path else ":memory:",
             timeout=BUSY_MS_MAX / 1000,
@@ -193,6 +196,7 @@ class Store:
 
     def catch_up(self, home: Path, progress: Callable[[int], None] = lambda _done: None) -> Changes:
         """Read what the files of *home* hold beyond what was read before."""
+        self._home = home
         added = removed = 0
         while True:
             texts = list(_texts(home))
@@ -223,8 +227,16 @@ class Store:
                 return Changes(added, removed)
 
     def _files(self) -> dict[str, File]:
-        rows = self.connection.execute('SELECT path, inode, size, mtime, "end", tail FROM file')
-        return {row[0]: File(*row[1:]) for row in rows}
+        state = (self._home, self._others_wrote(), self.connection.total_changes)
+        if state != self._files_state:
+            rows = self.connection.execute('SELECT path, inode, size, mtime, "end", tail FROM file')
+            self._files_seen = {os.path.join(self._home, path): File(*rest) for path, *rest in rows}  # noqa: PTH118
+            self._files_state = state
+        return self._files_seen
+
+    def _within(self, path: str | Path) -> str:
+        """How the tables name a file: from the home, which may be moved, copied or mounted elsewhere."""
+        return os.path.relpath(path, self._home)
 
     def _catch_up_log(
         self,
@@ -308,7 +320,7 @@ class Store:
             self._note(found, stream, end)
         self._drop(gone.values())
         for missing in {archive, archive.parent.parent / archive.name} - {found for found, _stream in streams}:
-            self.connection.execute("DELETE FROM file WHERE path = ?", (str(missing),))
+            self.connection.execute("DELETE FROM file WHERE path = ?", (self._within(missing),))
         return place, Changes(added, len(gone))
 
     def _take_line(self, log: str, raw: bytes, place: int, *, archived: bool) -> int | None:
@@ -392,11 +404,12 @@ class Store:
         found = os.fstat(stream.fileno())
         stream.seek(max(0, end - TAIL_BYTES))
         tail = stream.read(min(TAIL_BYTES, end))
-        row = (str(path), found.st_ino, size, found.st_mtime_ns, end, tail)
+        row = (self._within(path), found.st_ino, size, found.st_mtime_ns, end, tail)
         self.connection.execute("INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?)", row)
 
     def _take_text(self, path: Path, ident: str, kind: str) -> int:
         """Index a note or a skill: one document a file, replaced when the file changes."""
+        name = self._within(path)
         self._forget_file(str(path), forget_path=False)
         try:
             text = path.read_bytes()[:NOTE_BYTES_MAX].decode("utf-8", "replace")
@@ -414,22 +427,22 @@ class Store:
             "repo": "",
             "title": title,
             "text": text,
-            "path": str(path),
+            "path": name,
         }
         if kind == "note":
             fields["agent_id"] = ident.removeprefix("note:").partition("/")[0]
-        self._insert(str(path), "", encode(fields).encode(), Record(fields), 1, archived=False)
-        row = (str(path), *_stamp(found), found.st_size, b"")
+        self._insert(name, "", encode(fields).encode(), Record(fields), 1, archived=False)
+        row = (name, *_stamp(found), found.st_size, b"")
         self.connection.execute("INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?)", row)
         return 1
 
     def _forget_file(self, name: str, *, forget_path: bool = True) -> int:
         """Drop a file that is gone; a log goes under its repository's name, a text under its path."""
-        log = _log_of(name)
+        log = _log_of(self._within(name))
         keys = [key for (key,) in self.connection.execute("SELECT key FROM doc WHERE log = ?", (log,))]
         self._drop(keys)
         if forget_path:
-            self.connection.execute("DELETE FROM file WHERE path = ?", (name,))
+            self.connection.execute("DELETE FROM file WHERE path = ?", (self._within(name),))
         return len(keys)
 
     # --- Looking things up ----------------------------------------------------------------------------------------
@@ -449,6 +462,14 @@ class Store:
             f" WHERE doc.key > ? AND doc.key <= ? AND doc.kind NOT IN ({marks}) ORDER BY doc.key",
             (after, until, *sorted(UNSEARCHED_KINDS)),
         )
+
+    def has_edges(self) -> bool:
+        """Whether any record is linked to another; most homes have none, and then nobody need ask whose."""
+        return self.connection.execute("SELECT 1 FROM edge LIMIT 1").fetchone() is not None
+
+    def has_references(self) -> bool:
+        """Whether any record speaks of another, as feedback and forgetting do."""
+        return self.connection.execute("SELECT 1 FROM doc WHERE of IS NOT NULL LIMIT 1").fetchone() is not None
 
     def rows(self, keys: Iterable[int]) -> dict[int, Row]:
         """The current lines among *keys*."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import chain
 
 import tantivy
 
@@ -143,10 +144,12 @@ STOP_WORDS = frozenset(
 
 def terms(text: str) -> list[str]:
     """The terms of *text*, in their order, with repeats."""
-    found: list[str] = []
-    for run in _RUN.findall(text):
-        found += _terms_of(run)
-    return found
+    return list(chain.from_iterable(map(_KNOWN.__getitem__, _RUN.findall(text))))
+
+
+def term_set(text: str) -> frozenset[str]:
+    """The terms of *text*, each once."""
+    return frozenset(chain.from_iterable(map(_KNOWN.__getitem__, set(_RUN.findall(text)))))
 
 
 # A name of three parts must not count four times as much as a word (bench/quality.py).
@@ -158,7 +161,7 @@ def query_terms(text: str) -> dict[str, float]:
     """The terms of a question with their weights: an identifier counts about once, as a whole and in parts."""
     weights: dict[str, float] = {}
     for run in _RUN.findall(text):
-        found = _terms_of(run)
+        found = _KNOWN[run]
         for place, term in enumerate(found):
             weight = 1.0 if len(found) == 1 else WHOLE_WEIGHT if place == 0 else PART_WEIGHT
             weights[term] = weights.get(term, 0.0) + weight
@@ -176,18 +179,19 @@ def _stem(word: str) -> str:
     return stemmed[0] if stemmed else word
 
 
-_KNOWN: dict[str, tuple[str, ...]] = {}
+class _Known(dict[str, tuple[str, ...]]):
+    """The terms of each run that came up, made when it is first asked for."""
+
+    def __missing__(self, run: str) -> tuple[str, ...]:
+        made = tuple(_made_terms(run))
+        if len(self) >= _KNOWN_MAX:
+            self.clear()
+        self[run] = made
+        return made
+
+
 _KNOWN_MAX = 200_000
-
-
-def _terms_of(run: str) -> tuple[str, ...]:
-    known = _KNOWN.get(run)
-    if known is None:
-        known = tuple(_made_terms(run))
-        if len(_KNOWN) >= _KNOWN_MAX:
-            _KNOWN.clear()
-        _KNOWN[run] = known
-    return known
+_KNOWN = _Known()
 
 
 def _made_terms(run: str) -> list[str]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from commonplace.index.document import document
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from commonplace.index.document import Document
     from commonplace.records import Rate, Record
 
 
@@ -54,8 +57,14 @@ class Hit:
     marks: tuple[str, ...] = ()
     key: tuple[int, int] = (0, 0)
     uses: int = 0
+    document: Document | None = field(default=None, compare=False, repr=False)
     terms: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
     vector: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def said(self) -> Document:
+        """What the record says, which is read out of it once."""
+        return self.document or document(self.record)
 
     @property
     def id(self) -> str:

@@ -6,9 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from commonplace.index.document import UNSEARCHED_KINDS
-from commonplace.index.tokens import query_terms
+from commonplace.index.tokens import query_terms, term_set
 from commonplace.recall.hits import Query
-from commonplace.recall.search import Fusion, condition, hidden_ids, relevance, wants
+from commonplace.recall.search import Fusion, by_rarity, condition, hidden_ids, relevance, wants
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -89,8 +89,10 @@ def explained(
     found: dict[str, Any] = {"id": ident, "query": query.text, "in_answer": rank is not None, "place": place, "why": {}}
     if hit is not None:
         found["repo"] = hit.repo
-        value = relevance(hit, wanted, statistics[hit.key[0]])
-        best = max(relevance(other, wanted, statistics[other.key[0]]) for other in ranking[:20])
+        weighed = [by_rarity(wanted, one) for one in statistics]
+        values = {one.key: relevance(one, term_set(one.said.text), weighed[one.key[0]]) for one in [hit, *ranking[:20]]}
+        value = values[hit.key]
+        best = max(values[one.key] for one in ranking[:20])
         floor = max(fusion.relevance_min, fusion.relevance_share_min * best)
         found |= {
             "score": hit.score,

@@ -54,17 +54,20 @@ def factors(
     """Every factor that is not 1, by its name."""
     record = row.record
     words = query.text.lower()
-    found = {
-        "recency": recency(record.timestamp, newest, weights),
-        "success": success(rate, weights),
-        "doubt": 0.5 ** min(3, feedback.get("wrong", 0) + feedback.get("stale", 0)),
-        "use": 1 + weights.use * min(1.0, math.log2(1 + uses) / 6),
-        "kind": kind(row.kind, weights),
-        "repo": 1 + weights.repo if query.here and row.repo == query.here else 1.0,
-        "agent": 1 + weights.agent if query.asking and record.agent_id == query.asking else 1.0,
-        "tags": 1 + weights.tags if any(tag.lower() in words for tag in record.tags if len(tag) > 1) else 1.0,
-        "files": 1 + weights.files if query.files and names_any(document(record).text, query.files) else 1.0,
-    }
+    found = {"recency": recency(record.timestamp, newest, weights), "success": success(rate, weights)}
+    if doubts := feedback.get("wrong", 0) + feedback.get("stale", 0):
+        found["doubt"] = 0.5 ** min(3, doubts)
+    if uses:
+        found["use"] = 1 + weights.use * min(1.0, math.log2(1 + uses) / 6)
+    found["kind"] = kind(row.kind, weights)
+    if query.here and row.repo == query.here:
+        found["repo"] = 1 + weights.repo
+    if query.asking and record.agent_id == query.asking:
+        found["agent"] = 1 + weights.agent
+    if any(tag.lower() in words for tag in record.tags if len(tag) > 1):
+        found["tags"] = 1 + weights.tags
+    if query.files and names_any(document(record).text, query.files):
+        found["files"] = 1 + weights.files
     return {name: round(value, 4) for name, value in found.items() if abs(value - 1) > 1e-6}
 
 

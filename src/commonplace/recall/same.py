@@ -27,7 +27,7 @@ def collapsed(hits: Sequence[Hit]) -> list[Hit]:
     sets: list[frozenset[str]] = []
     for hit in hits:
         mine = hit.terms
-        twin = next((index for index, other in enumerate(sets) if _overlap(mine, other) >= TWINS), None)
+        twin = next((index for index, other in enumerate(sets) if _are_twins(mine, other)), None)
         if twin is None:
             kept.append(hit)
             sets.append(mine)
@@ -75,9 +75,18 @@ def _supersedes(newer: Hit, older: Hit) -> bool:
     return float(newer.vector @ older.vector) >= SAME_SUBJECT_COSINE
 
 
+def _are_twins(one: frozenset[str], other: frozenset[str]) -> bool:
+    # The share is at most that of their sizes, which is seen at once.
+    shorter, longer = sorted((len(one), len(other)))
+    return shorter >= TWINS * longer and _overlap(one, other) >= TWINS
+
+
 def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
     """Jaccard's share of common terms."""
-    return len(one & other) / len(one | other) if one and other else 0.0
+    if not one or not other:
+        return 0.0
+    common = len(one & other)
+    return common / (len(one) + len(other) - common)
 
 
 def _proven(hit: Hit) -> float:

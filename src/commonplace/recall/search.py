@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.index.document import document
 from commonplace.index.text import K1, B
-from commonplace.index.tokens import query_terms, terms
+from commonplace.index.tokens import query_terms, term_set, terms
 from commonplace.recall import priors, same
 from commonplace.recall.hits import Hit, Query
 from commonplace.records import OUTCOMES, Lesson, Rate, parse_rate
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
     from commonplace.index.store import Row
     from commonplace.index.text import Statistics
     from commonplace.recall.priors import Weights
+
+    # Takes a call and gives what its answer is had from, like a future's `result`.
+    Aside = Callable[[Callable[[], Any]], Callable[[], Any]]
+    # The question's vector, and in each home the documents near it with their cosines.
+    Seen = tuple[Any, list[dict[int, float]]]
+    # Starts to look for so many and gives what that is had from.
+    Look = Callable[[int], Callable[[], Seen]]
 
 CANDIDATES = 100
 CANDIDATES_MAX = 6400
@@ -68,18 +76,20 @@ def search(
     uses: Callable[[str], int],
     weights: Weights,
     fusion: Fusion,
+    aside: Aside = lambda call: call,
 ) -> Found:
     """Rank what the indexes hold about *query*, most useful first.
 
-    *read* gives the question's vector; it is called late, since a model may still be at it on another core.
+    *read* gives the question's vector. It is called, and vectors are compared, *aside*: by another thread if need be,
+    while this one looks for the words.
     """
     wanted = query_terms(query.text[:QUERY_CHARS_MAX])
     statistics = [index.text.statistics(wanted) for index in indexes]
-    proposals, ranked = _ranked(indexes, query, wanted, statistics, read, uses, weights, fusion)
+    look = partial(_looking, indexes, read, aside) if read is not None else None
+    proposals, ranked = _ranked(indexes, query, wanted, statistics, look, uses, weights, fusion)
     if not query.cutoff:
         return Found(ranked[: query.limit], len(proposals), statistics)
-    close = [replace(hit, terms=_terms(hit)) for hit in ranked[: max(CLOSE, query.limit)]]
-    chosen = _relevant(close, wanted, statistics, fusion)
+    chosen = _relevant(ranked[: max(CLOSE, query.limit)], wanted, statistics, fusion)
     if fusion.fold_same:
         chosen = same.in_force(_with_vectors(indexes, same.collapsed(chosen)[: 2 * query.limit]))
     hits = [_stale_marked(hit, query) for hit in chosen[: query.limit]]
@@ -91,7 +101,7 @@ def _ranked(
     query: Query,
     wanted: Mapping[str, float],
     statistics: Sequence[Statistics],
-    read: Callable[[], Any] | None,
+    look: Look | None,
     uses: Callable[[str], int],
     weights: Weights,
     fusion: Fusion,
@@ -101,7 +111,7 @@ def _ranked(
     enough = max(CLOSE, query.limit) + PAGE // 2
     limit = max(CANDIDATES, 2 * query.limit)
     while True:
-        proposals, more = _proposals(indexes, query, wanted, statistics, read, fusion, limit)
+        proposals, more = _proposals(indexes, query, wanted, statistics, look, fusion, limit)
         hits: list[Hit] = []
         for start in range(0, len(proposals), PAGE):
             hits += _weighed(indexes, proposals[start : start + PAGE], query, uses, newest, weights)
@@ -127,7 +137,7 @@ def _proposals(
     query: Query,
     wanted: Mapping[str, float],
     statistics: Sequence[Statistics],
-    read: Callable[[], Any] | None,
+    look: Look | None,
     fusion: Fusion,
     limit: int,
 ) -> tuple[list[Proposal], bool]:
@@ -138,28 +148,44 @@ def _proposals(
     words: dict[tuple[int, int], float] = {}
     meaning: dict[tuple[int, int], float] = {}
     more = False
+    seen = look(limit) if look is not None else None
     for book, index in enumerate(indexes):
         lexical = index.text.match(wanted, statistics[book], repos=query.repos, kinds=query.kinds, limit=limit)
         words |= {(book, key): score for key, score in lexical}
         more = more or len(lexical) >= limit
-    vector: Any = read() if read is not None else None
-    for book, index in enumerate(indexes) if vector is not None else ():
-        near = index.vectors.nearest(vector, limit)
-        near |= index.vectors.similarity(vector, [key for home, key in words if home == book and key not in near])
-        meaning |= {(book, key): cosine for key, cosine in near.items()}
-        more = more or (query.repos is not None and len(near) >= limit)
+    vector: Any = None
+    nearest: list[dict[int, float]] = []
+    if seen is not None:
+        vector, nearest = seen()
+    for book, near in enumerate(nearest):
+        rest = [key for home, key in words if home == book and key not in near]
+        cosines = near | indexes[book].vectors.similarity(vector, rest)
+        meaning |= {(book, key): cosine for key, cosine in cosines.items()}
+        more = more or (query.repos is not None and len(cosines) >= limit)
     best_words = max(words.values(), default=0.0) or 1.0
     best_meaning = max(meaning.values(), default=0.0) or 1.0
     weight = fusion.dense if vector is not None else 0.0
     found = []
-    for book, key in words.keys() | meaning.keys():
-        lexical_share = words.get((book, key), 0.0) / best_words
-        cosine = meaning.get((book, key))
+    for one in words.keys() | meaning.keys():
+        lexical_score = words.get(one, 0.0)
+        lexical_share = lexical_score / best_words
+        cosine = meaning.get(one)
         dense_share = lexical_share if cosine is None else max(0.0, cosine) / best_meaning
         fused = (1 - weight) * lexical_share + weight * dense_share
-        found.append(Proposal(book, key, words.get((book, key), 0.0), cosine, fused))
+        found.append(Proposal(*one, lexical_score, cosine, fused))
     found.sort(key=lambda one: (-one.fused, one.book, one.key))
     return found, more
+
+
+def _looking(indexes: Sequence[Index], read: Callable[[], Any], aside: Aside, limit: int) -> Callable[[], Seen]:
+    for index in indexes:
+        index.vectors.load()  # Here: the store is asked by one thread at a time.
+    return aside(partial(_nearest, indexes, read, limit))
+
+
+def _nearest(indexes: Sequence[Index], read: Callable[[], Any], limit: int) -> Seen:
+    vector = read()
+    return vector, [index.vectors.nearest_loaded(vector, limit) for index in indexes]
 
 
 def _chosen_by_filter(
@@ -272,7 +298,7 @@ def _forgotten(indexes: Sequence[Index], rows: Mapping[str, tuple[int, Row]]) ->
     found: set[str] = set()
     query = "SELECT of, log, place, timestamp FROM doc WHERE kind = 'forget' AND of IN ({})"
     for book, index in enumerate(indexes):
-        for of, log, place, timestamp in _in_chunks(index, query, rows):
+        for of, log, place, timestamp in _in_chunks(index, query, rows) if index.store.has_references() else ():
             home, row = rows[str(of)]
             in_one_log = home == book and row.log == log
             if int(place) > row.place if in_one_log else str(timestamp) > row.timestamp:
@@ -313,7 +339,8 @@ def _edges(indexes: Sequence[Index], end: str, ids: Collection[str], rel: str) -
         f'SELECT of, rel, "to" FROM edge JOIN head ON head.key = edge.key WHERE "{end}" IN ({{}})'  # noqa: S608
         f" AND rel = '{rel}'"
     )
-    return [(str(of), str(rel), str(to)) for index in indexes for of, rel, to in _in_chunks(index, query, ids)]
+    linked = [index for index in indexes if index.store.has_edges()]
+    return [(str(of), str(rel), str(to)) for index in linked for of, rel, to in _in_chunks(index, query, ids)]
 
 
 def _in_chunks(index: Index, query: str, values: Collection[str]) -> list[tuple[Any, ...]]:
@@ -342,7 +369,8 @@ def _scored(
     why = {"words": round(found.words, 4)}
     if found.meaning is not None:
         why["meaning"] = round(found.meaning, 4)
-    why |= {"fused": round(found.fused, 4), **factors}
+    why["fused"] = round(found.fused, 4)
+    why |= factors
     score = found.fused
     for factor in factors.values():
         score *= factor
@@ -355,15 +383,20 @@ _NO_FEEDBACK = dict.fromkeys(OUTCOMES, 0)
 def _feedback(index: Index, ids: Collection[str]) -> dict[str, dict[str, int]]:
     """How often each of *ids* was said to have worked, failed, been wrong or stale."""
     found: dict[str, dict[str, int]] = {}
+    if not index.store.has_references():
+        return found
     for of, outcome in _in_chunks(index, "SELECT of, outcome FROM doc WHERE outcome IS NOT NULL AND of IN ({})", ids):
         counts = found.setdefault(str(of), dict(_NO_FEEDBACK))
         counts[str(outcome)] = counts.get(str(outcome), 0) + 1
     return found
 
 
+_stated_rate = lru_cache(1024)(parse_rate)  # There are few, and fifty are read for every question.
+
+
 def _rate(row: Row, feedback: Mapping[str, int]) -> Rate | None:
     stated = row.record.success_rate if isinstance(row.record, Lesson) else ""
-    base = parse_rate(stated) if stated else Rate(0, 0)
+    base = _stated_rate(stated) if stated else Rate(0, 0)
     tried = base.tried + feedback["worked"] + feedback["failed"]
     return Rate(base.worked + feedback["worked"], tried) if tried else None
 
@@ -386,29 +419,32 @@ def _relevant(
     hits: Sequence[Hit], wanted: Mapping[str, float], statistics: Sequence[Statistics], fusion: Fusion
 ) -> list[Hit]:
     """Those that answer: enough of the question's weight in words or meaning, and not far behind the best."""
-    judged = [(hit, relevance(hit, wanted, statistics[hit.key[0]])) for hit in hits]
-    best = max((value for _hit, value in judged), default=0.0)
+    weighed = [by_rarity(wanted, one) for one in statistics]
+    judged = []
+    for hit in hits:
+        said = hit.said
+        found = term_set(said.text)
+        judged.append((hit, said, found, relevance(hit, found, weighed[hit.key[0]])))
+    best = max((value for *_rest, value in judged), default=0.0)
     floor = max(fusion.relevance_min, fusion.relevance_share_min * best)
-    return [replace(hit, why={**hit.why, "relevance": round(value, 4)}) for hit, value in judged if value >= floor]
+    return [
+        replace(hit, document=said, terms=found, why={**hit.why, "relevance": round(value, 4)})
+        for hit, said, found, value in judged
+        if value >= floor
+    ]
 
 
-def relevance(hit: Hit, wanted: Mapping[str, float], statistics: Statistics) -> float:
-    """How much of the question a hit covers, from 0 to about 1, whatever else was found."""
-    covered = coverage(hit.terms or _terms(hit), wanted, statistics)
+def by_rarity(wanted: Mapping[str, float], statistics: Statistics) -> dict[str, float]:
+    """The question's terms with their weights; those nobody says weigh most."""
+    return {term: weight * statistics.idf(term) for term, weight in wanted.items()}
+
+
+def relevance(hit: Hit, said: frozenset[str], weighed: Mapping[str, float]) -> float:
+    """How much of the question a hit that says the terms *said* covers, from 0 to about 1, whatever else was found."""
+    whole = sum(weighed.values())
+    covered = sum(weight for term, weight in weighed.items() if term in said) / whole if whole else 0.0
     cosine = hit.why.get("meaning")
     return covered if cosine is None else 0.5 * covered + 0.5 * max(0.0, cosine)
-
-
-def _terms(hit: Hit) -> frozenset[str]:
-    return frozenset(terms(document(hit.record).text))
-
-
-def coverage(said: frozenset[str], wanted: Mapping[str, float], statistics: Statistics) -> float:
-    """The share of the question's terms, weighed by rarity, that the record says. Terms nobody says weigh most."""
-    whole = sum(weight * statistics.idf(term) for term, weight in wanted.items())
-    return (
-        sum(weight * statistics.idf(term) for term, weight in wanted.items() if term in said) / whole if whole else 0.0
-    )
 
 
 def _with_vectors(indexes: Sequence[Index], hits: Sequence[Hit]) -> list[Hit]:
@@ -427,5 +463,5 @@ def _stale_marked(hit: Hit, query: Query) -> Hit:
     """A hit that names files which are gone from the repository it is about says so."""
     if query.root is None or hit.repo != query.here:
         return hit
-    missing = priors.missing_files(document(hit.record).text, query.root)
+    missing = priors.missing_files(hit.said.text, query.root)
     return replace(hit, marks=(*hit.marks, f"stale: {', '.join(missing[:3])} is gone")) if missing else hit
