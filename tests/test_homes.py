@@ -144,6 +144,7 @@ def test_reading_a_home_that_does_not_exist_makes_none(tmp_path: Path) -> None:
         ("line_bytes_max = 3", "under 1024"),
         ("line_bytes_max = 200_000_000", "over 16777216"),
         ("[rotation]\nmove = true", "whole number"),
+        ("[server]\nidle_minutes = nan", "idle_minutes"),
         ("fsync =", "TOML"),
     ],
 )
@@ -178,3 +179,15 @@ def test_the_nearest_homes_settings_win_over_the_users(tmp_path: Path) -> None:
     memory = Memory.open(cwd=root, environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)})
 
     assert (memory.settings["fsync"], memory.settings["line_bytes_max"]) == ("never", 2048)
+
+
+def test_a_repository_cannot_open_a_door_the_user_closed(tmp_path: Path) -> None:
+    root, user = tmp_path / "app", tmp_path / "me"
+    (root / ".commonplace").mkdir(parents=True)
+    user.mkdir()
+    git("init", "-q", cwd=root)
+    (user / "config.toml").write_text("[server]\ntoken_required = true\n")
+    (root / ".commonplace" / "config.toml").write_text("[server]\ntoken_required = false\n")
+
+    with pytest.raises(SettingsInvalid, match="user's home only"):
+        Memory.open(cwd=root, environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)})

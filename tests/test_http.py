@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -16,8 +17,9 @@ import pytest
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from commonplace.errors import ServerTrouble
 from commonplace.memory import Memory
-from commonplace.server import presence
+from commonplace.server import control, presence
 from commonplace.server.tokens import Tokens
 from serving import Served, alive, command, served
 
@@ -27,6 +29,13 @@ if TYPE_CHECKING:
 ERAS = ["auto", "legacy"]
 POSIX_ONLY = pytest.mark.skipif(os.name != "posix", reason="signals")
 LESSON = {"lesson": "run the migrations before the seed script", "type": "error", "repo": "shop"}
+
+
+HELLO = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+}  # fmt: skip
+ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
 @pytest.fixture
@@ -57,6 +66,11 @@ def test_two_hosts_or_two_tokens_are_no_request(server: Served) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plug:
         plug.sendall(raw)
         assert plug.recv(100).startswith(b"HTTP/1.1 400")
+
+
+def test_a_token_that_could_be_none_is_refused_like_any_other(server: Served) -> None:
+    for text in ("\xe9\xff", "x" * 10_000, "cpb_", "="):
+        assert server.ask("GET", "/api/v1/stats", token=text).status == 401
 
 
 def test_a_token_opens_the_door_for_its_agent_and_its_scopes(server: Served) -> None:
@@ -125,24 +139,27 @@ def test_notes_over_http_are_the_tokens_own(server: Served) -> None:
 
 def test_a_session_belongs_to_the_token_that_began_it(server: Served) -> None:
     texts = {name: Tokens(server.home).add(name, ["write"], "2026-01-01T00:00:00Z")[1] for name in ("a", "b")}
-    hello = {
-        "jsonrpc": "2.0", "id": 1, "method": "initialize",
-        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
-    }  # fmt: skip
-    accept = {"Accept": "application/json, text/event-stream"}
-    began = server.ask("POST", "/mcp", hello, texts["a"], **accept)
+    began = server.ask("POST", "/mcp", HELLO, texts["a"], **ACCEPT)
     session = {name.lower(): value for name, value in began.headers.items()}["mcp-session-id"]
     listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 
-    assert server.ask("POST", "/mcp", listing, texts["b"], **accept, Mcp_Session_Id=session).status == 404
-    assert server.ask("POST", "/mcp", listing, texts["a"], **accept, Mcp_Session_Id=session).status == 200
+    assert server.ask("POST", "/mcp", listing, texts["b"], **ACCEPT, Mcp_Session_Id=session).status == 404
+    assert server.ask("POST", "/mcp", listing, texts["a"], **ACCEPT, Mcp_Session_Id=session).status == 200
 
 
 def test_damaged_tokens_let_nobody_in(server: Served) -> None:
-    (server.home / ".state" / "tokens.json").write_text("[{", "utf-8")
-
-    assert server.call("recall", text="anything").status == 503
-    assert server.call("recall", "cpb_any", text="anything").status == 503
+    row = {"id": "t-1", "agent": "a", "scopes": ["read"], "created": "", "sha256": "0" * 64}
+    for damaged in (
+        "[{",
+        "{}",
+        '""',
+        "null",
+        json.dumps([row | {"sha256": 7}]),
+        json.dumps([row | {"sha256": "é" * 64}]),
+    ):
+        (server.home / ".state" / "tokens.json").write_text(damaged, "utf-8")
+        assert server.call("recall", text="anything").status == 503, damaged
+        assert server.call("recall", "cpb_any", text="anything").status == 503, damaged
 
 
 def test_another_host_is_refused_without_a_token_and_serves_with_one(own_home: Path) -> None:
@@ -154,6 +171,13 @@ def test_another_host_is_refused_without_a_token_and_serves_with_one(own_home: P
         assert server.call("recall", text="anything").status == 401
         assert server.call("recall", text, text="anything").status == 200
         assert server.ask("GET", "/health", Host="rebound.example").status == 421
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="no IPv6 here")
+def test_one_that_listens_everywhere_is_found_over_its_own_family(own_home: Path) -> None:
+    command("token", "add", "guest", home=own_home)
+    with served(own_home, "", "--host", "::") as server:
+        assert server.address == f"http://[::1]:{server.port}"
 
 
 # --- Limits ---------------------------------------------------------------------------------------------------------
@@ -176,7 +200,8 @@ def test_bodies_rates_and_types_have_limits(own_home: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "status"),
     [(b"{", 400), (b"[]", 400), (b"\xff\xfe", 400), (b"[" * 100_000, 400), (b'{"text": 7}', 422), (b'{"nothing": 1}', 422),
-     (b'{"text": ""}', 400), (b'{"text": "x", "limit": 10000}', 422)],
+     (b'{"text": ""}', 400), (b'{"text": "x", "limit": 10000}', 422), (b'{"text": "x", "kinds": ["\\ud800"]}', 400),
+     (b'{"text": "x", "limit": NaN}', 400), (b'{"text": "x", "limit": ' + b"9" * 9000 + b"}", 400)],
 )  # fmt: skip
 def test_a_bad_body_is_answered_with_a_sentence(own_home: Path, body: bytes, status: int) -> None:
     with served(own_home) as server:
@@ -188,6 +213,10 @@ def test_a_bad_body_is_answered_with_a_sentence(own_home: Path, body: bytes, sta
 def test_a_home_that_vanishes_is_a_tool_error_and_the_server_lives(server: Served) -> None:
     assert server.call("remember", **LESSON).status == 200
     server.home.rename(server.home.with_name("away"))
+    for tool, given in (("recall", {"text": "migrations"}), ("remember", LESSON), ("memory_list", {})):
+        reply = server.call(tool, **given)
+        assert (reply.status, "it was here and is gone" in reply.json["error"]) == (503, True)
+    assert not server.home.exists()  # Nothing was made behind the user's back.
     server.home.write_text("a file now")
     reply = server.call("remember", **{**LESSON, "lesson": "another"})
     assert reply.status == 503
@@ -207,6 +236,11 @@ def test_a_client_that_hangs_up_half_way_harms_nobody(server: Served) -> None:
         with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plug:
             plug.sendall(part)
     assert server.call("recall", text="anything").status == 200
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plug:
+        plug.sendall(b"POST /api/v1/recall HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n")
+        plug.sendall(b"Content-Length: 500\r\n\r\n{half")
+    command("serve", "--stop", home=server.home)
+    assert "Traceback" not in presence.log_path(server.home).read_text("utf-8")
 
 
 # --- The protocol ---------------------------------------------------------------------------------------------------
@@ -250,11 +284,17 @@ def test_the_api_is_described_by_the_tools_themselves(server: Served) -> None:
     tools = asyncio.run(over_http(server, lambda client: client.list_tools(), "auto")).tools
 
     assert {f"/api/v1/{tool.name}" for tool in tools} <= set(described["paths"])
+    assert "/api/v1/stop" in described["paths"]
+    schemas = described["components"]["schemas"]
+    referred = set(re.findall(r'"\$ref": "([^"]*)"', json.dumps(described)))
+    assert referred == {"#/components/responses/error", *(f"#/components/schemas/{name}" for name in schemas)}
     asked = described["paths"]["/api/v1/recall"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert asked == next(tool.input_schema for tool in tools if tool.name == "recall")
     ident = server.call("remember", **LESSON).json["id"]
     assert server.ask("GET", f"/api/v1/records/{ident}").json["lesson"] == LESSON["lesson"]
-    assert server.ask("GET", "/api/v1/records/nope").status == 404
+    for nothing in ("records/nope", "records/note:default/" + "a" * 5000, "records/skill:" + "a" * 5000, "no/where"):
+        reply = server.ask("GET", f"/api/v1/{nothing}")
+        assert (reply.status, bool(reply.json["error"])) == (404, True), nothing[:20]
 
 
 def test_metrics_count_requests_by_route_and_no_more(server: Served) -> None:
@@ -328,11 +368,78 @@ def test_it_ends_by_itself_when_idle_and_leaves_nothing(own_home: Path) -> None:
 
 
 @POSIX_ONLY
-def test_a_signal_ends_it_cleanly(server: Served) -> None:
-    os.kill(server.pid, signal.SIGTERM)
-    _wait_gone(server.home)
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_ends_it_cleanly(own_home: Path, name: str) -> None:
+    process, _address = in_the_foreground()
+    process.send_signal(getattr(signal, name))
 
-    assert not (server.home / ".state" / "server.json").exists()
+    assert process.wait(60) == 0, "what was written is flushed as at any other end"
+    assert not (own_home / ".state" / "server.json").exists()
+
+
+def test_one_that_is_ending_is_waited_for_before_the_next_is_started(server: Served) -> None:
+    began = server.ask("POST", "/mcp", HELLO, **ACCEPT)
+    session = {name.lower(): value for name, value in began.headers.items()}["mcp-session-id"]
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as stream:
+        # While this is open the server takes its time to end.
+        head = f"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\nMcp-Session-Id: {session}\r\n\r\n"
+        stream.sendall(head.encode())
+        assert stream.recv(15) == b"HTTP/1.1 200 OK"
+        assert server.ask("POST", "/api/v1/stop").status == 200
+        done = command("serve", "--ensure", "--json", "--port", "0", home=server.home)
+
+    assert done.returncode == 0, done.stderr
+    assert Served(server.home, json.loads(done.stdout)["address"], 0).call("recall", text="anything").status == 200
+
+
+def test_a_server_that_holds_the_home_and_is_silent_is_not_doubled(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "SETTLE_S_MAX", 0.0)
+    presence.claim(own_home)  # Held by this process from here on, which answers nobody.
+
+    for act in (lambda: control.ensure(own_home, []), lambda: control.stop(own_home)):
+        with pytest.raises(ServerTrouble, match="does not answer"):
+            act()
+    assert not presence.log_path(own_home).exists(), "no second one was tried"
+    told = command("serve", "--status", home=own_home)
+    assert (told.returncode, told.stdout) == (17, "not answering\n")
+
+
+def test_a_new_server_believes_nothing_an_old_one_left(own_home: Path) -> None:
+    presence.write(own_home, presence.Presence("127.0.0.1", 1, os.getpid(), "key", "0"))
+
+    presence.claim(own_home)
+
+    assert presence.read(own_home) is None, "or `--stop` might signal whoever has that process number now"
+
+
+def test_the_log_of_a_server_has_a_limit(own_home: Path) -> None:
+    log = presence.log_path(own_home)
+    log.parent.mkdir(parents=True)
+    for length, left in ((presence.LOG_BYTES_MAX, presence.LOG_BYTES_MAX), (presence.LOG_BYTES_MAX + 1, 0)):
+        log.write_bytes(b"x" * length)
+        presence.trim_log(own_home)
+        assert log.stat().st_size == left
+
+
+def test_sessions_nobody_ended_make_room_for_new_ones(own_home: Path) -> None:
+    few = "import commonplace.server.http as http; http.SESSIONS_KEPT, http.SESSIONS_MAX = 2, 4\n"
+    process, address = in_the_foreground(few)
+    server = Served(own_home, address, process.pid)
+
+    def begun() -> tuple[int, str]:
+        reply = server.ask("POST", "/mcp", HELLO, **ACCEPT)
+        return reply.status, {name.lower(): value for name, value in reply.headers.items()}.get("mcp-session-id", "")
+
+    first, *others = [begun() for _ in range(5)]
+    assert [status for status, _session in (first, *others)] == [200, 200, 200, 200, 503]
+    while begun()[0] != 200:
+        os.sched_yield()
+    listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    assert server.ask("POST", "/mcp", listing, **ACCEPT, Mcp_Session_Id=first[1]).status == 404
+    process.terminate()
+    process.wait(60)
 
 
 def test_a_port_that_is_taken_is_said_or_another_is_found(own_home: Path) -> None:
@@ -367,6 +474,15 @@ def test_the_files_of_a_server_are_its_owners_alone(server: Served) -> None:
         }
         assert set(modes.values()) == {0o600}, modes
     assert server.ask("GET", "/health", token=server.presence["key"]).json["pid"] == server.pid
+
+
+def in_the_foreground(before: str = "") -> tuple[subprocess.Popen[str], str]:
+    """A server as a child of this process, and where it says it is; *before* is run in it first."""
+    code = f"{before}import sys; from commonplace.cli import main; sys.exit(main(['serve', '--port', '0']))"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    with process.stdout:
+        return process, process.stdout.readline().partition(" ")[0]
 
 
 def _wait_gone(home: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commonplace.compose import tokens
-from commonplace.errors import UsageError
+from commonplace.errors import RecordNotFound, UsageError
 from commonplace.memory import Memory
 from commonplace.recall.priors import Weights, wilson
 from commonplace.records import Rate
@@ -269,6 +269,18 @@ def test_a_skill_is_found_from_any_repository_and_shown_whole(own_home: Path, co
     assert "SKILL.md" not in answer["text"]
     assert "Run the capacitor script" in commonplace("show", "skill:deploy").stdout
     assert commonplace("show", "skill:none").returncode == 4
+
+
+def test_no_id_of_a_skill_or_note_leads_out_of_its_folder(words: Memory, own_home: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    for path in (outside / "SKILL.md", own_home / "SKILL.md", own_home / "agents" / "other" / "a.md"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("a secret")
+
+    for ident in (f"skill:{outside}", "skill:..", "skill:../../outside", "note:other/a.md", f"note:default/{outside}/SKILL.md",
+                  "note:default/../other/a.md", "note:default/..\\other\\a.md", "note:default/" + "a" * 5000, "skill:\0"):  # fmt: skip
+        with pytest.raises(RecordNotFound):
+            words.describe(ident)
 
 
 def test_files_in_hand_lift_what_names_them(words: Memory) -> None:

@@ -70,7 +70,9 @@ SETTINGS: dict[str, Setting] = {
     "server.port": Setting(8377, "its usual port; where that is taken, any free one", minimum=0, maximum=65535),
     "server.hosts": Setting([], "further names it answers to, in the Host header", user_only=True),
     "server.token_required": Setting(
-        False, "whether a token is needed even while there is none; with one, or on another host, it always is"
+        False,
+        "whether a token is needed even while there is none; with one, or on another host, it always is",
+        user_only=True,
     ),
     "server.idle_minutes": Setting(30.0, "after how long without a request it ends by itself", minimum=0),
     "server.body_bytes_max": Setting(4 << 20, "the longest request it takes, in bytes", minimum=1024),
@@ -160,6 +162,8 @@ def _check(path: Path, name: str, setting: Setting, value: object) -> None:
     wanted = (int, float) if type(setting.default) is float else (type(setting.default),)
     if type(value) not in wanted:
         raise SettingsInvalid(path, f"`{name}` must be {_a(setting.default)}, not {value!r}")
+    if value != value:  # noqa: PLR0124 (only "not a number" differs from itself; it would pass every bound below)
+        raise SettingsInvalid(path, f"`{name}` must be a number, not {value!r}")
     if isinstance(value, list) and not all(isinstance(item, str) and item.strip() for item in value):
         raise SettingsInvalid(path, f"`{name}` must be a list of texts, not {value!r}")
     if setting.minimum is not None and value < setting.minimum:  # type: ignore[operator]

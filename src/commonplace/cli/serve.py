@@ -56,6 +56,9 @@ def _status(home: Path, *, as_json: bool) -> None:
         left = presence.read(home)
         if left is not None and not presence.alive(home):
             presence.remove(home, left.key)  # Left by one that was killed.
+        if presence.alive(home):
+            _tell({"running": False}, "not answering", as_json=as_json)
+            raise ServerTrouble("the server of this home does not answer", "it may be starting or ending: ask again")
         _tell({"running": False}, "not running", as_json=as_json)
         raise ServerTrouble("no server is running for this home", "`commonplace serve --ensure` starts one")
     _tell({"running": True, **_told(there)}, f"{there.address}, process {there.pid}", as_json=as_json)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from anyio import to_thread
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from pydantic import ValidationError
+from pydantic_core import from_json
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from mcp.server.mcpserver import MCPServer
     from starlette.requests import Request
+    from starlette.types import Receive, Scope, Send
 
     from commonplace.server.tools import Opened
 
@@ -96,8 +98,9 @@ def routes(server: MCPServer[Any], memory: Opened, stop: Callable[[], None]) -> 
 async def openapi(server: MCPServer[Any]) -> dict[str, Any]:
     """The API, described: made from the tools, so it cannot say anything else than they do."""
     paths: dict[str, Any] = {}
+    shared: dict[str, Any] = {}
     for tool in await server.list_tools():
-        given, answer = (dict(schema or {}) for schema in (tool.input_schema, tool.output_schema))
+        given, answer = (_with_shared(schema or {}, shared) for schema in (tool.input_schema, tool.output_schema))
         paths[f"{BASE}/{tool.name}"] = {
             "post": {
                 "operationId": tool.name,
@@ -106,7 +109,7 @@ async def openapi(server: MCPServer[Any]) -> dict[str, Any]:
                 "requestBody": {"required": True, "content": {"application/json": {"schema": given}}},
                 "responses": {
                     "200": _answer("The result.", answer),
-                    "default": {"$ref": "#/components/responses/error"},
+                    "default": REFUSED,
                 },
             }
         }
@@ -120,6 +123,13 @@ async def openapi(server: MCPServer[Any]) -> dict[str, Any]:
                 "responses": {"200": _answer(about, {"type": "object"}), "default": REFUSED},
             }
         }
+    paths[f"{BASE}/stop"] = {
+        "post": {
+            "operationId": "stop",
+            "summary": "End the server; needs the scope admin.",
+            "responses": {"200": _answer("It ends.", {"type": "object"}), "default": REFUSED},
+        }
+    }
     error = {
         "type": "object",
         "required": ["error"],
@@ -136,10 +146,18 @@ async def openapi(server: MCPServer[Any]) -> dict[str, Any]:
         "paths": paths,
         "security": [{}, {"bearer": []}],
         "components": {
+            "schemas": shared,
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
             "responses": {"error": _answer("What is wrong, and what to do.", error)},
         },
     }
+
+
+def _with_shared(schema: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+    """*schema*, its definitions moved to *shared*: a reference in it counts from the top of the whole description."""
+    whole = json.loads(json.dumps(schema).replace('"#/$defs/', '"#/components/schemas/'))
+    shared |= whole.pop("$defs", {})
+    return dict(whole)
 
 
 def _answer(about: str, schema: dict[str, Any]) -> dict[str, Any]:
@@ -151,9 +169,10 @@ async def _body(request: Request) -> dict[str, Any]:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Unread(415, "the content-type must be application/json")
     try:
-        given = json.loads(await request.body() or b"{}")
-    except (ValueError, RecursionError):
-        raise Unread(400, "the body is not JSON") from None
+        # As the SDK reads: half a character (a lone surrogate) is no text, and could not be told back in an answer.
+        given = from_json(await request.body() or b"{}", allow_inf_nan=False)
+    except ValueError as error:
+        raise Unread(400, f"the body is not JSON: {error}") from None
     if not isinstance(given, dict):
         raise Unread(400, "the body must be a JSON object with the arguments")
     return given
@@ -165,6 +184,12 @@ class Unread(Exception):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:
+    """The answer where there is no route."""
+    answer = JSONResponse({"error": "there is nothing at this address", "hint": f"see {BASE}/openapi.json"}, 404)
+    await answer(scope, receive, send)
 
 
 def _told(handle: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:

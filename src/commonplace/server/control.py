@@ -8,15 +8,16 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Any
 
-from commonplace.errors import ServerTrouble
+from commonplace.errors import ServerTrouble, unusable
 from commonplace.log.append import held
 from commonplace.server import presence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from commonplace.server.presence import Presence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 ANSWER_S_MAX = 5.0
 START_S_MAX = 60.0
 STOP_S_MAX = 10.0
+SETTLE_S_MAX = 20.0
 POLL_S = 0.02
 LOG_LINES_SHOWN_MAX = 5
 
@@ -42,7 +44,8 @@ def ensure(home: Path, arguments: Sequence[str]) -> tuple[Presence, bool]:
     if there is not None:
         return there, False
     with held(home / ".state" / "server.starting"):
-        there = running(home)  # Whoever held it before us may have started it.
+        # Whoever held it before us may have started it; and one that is about to end is let go first.
+        there = _settled(home, running)
         if there is not None:
             return there, False
         return _started(home, arguments), True
@@ -50,7 +53,7 @@ def ensure(home: Path, arguments: Sequence[str]) -> tuple[Presence, bool]:
 
 def stop(home: Path) -> Presence | None:
     """End the server of *home* and wait until it is gone; which one it was."""
-    there = presence.read(home)
+    there = _settled(home, presence.read)  # One that starts is not missed.
     if there is None or not presence.alive(home):
         if there is not None:
             presence.remove(home, there.key)  # Left by one that was killed.
@@ -61,6 +64,18 @@ def stop(home: Path) -> Presence | None:
         if not _gone(home, STOP_S_MAX):
             raise ServerTrouble(f"the server (process {there.pid}) does not stop", "end that process by hand")
     presence.remove(home, there.key)
+    return there
+
+
+def _settled(home: Path, look: Callable[[Path], Presence | None]) -> Presence | None:
+    """What *look* finds, once it finds something or no process serves *home*: one may be starting or ending."""
+    deadline = time.monotonic() + SETTLE_S_MAX
+    while (there := look(home)) is None and presence.alive(home):
+        if time.monotonic() > deadline:
+            raise ServerTrouble(
+                "a server holds this home and does not answer", f"whoever holds `{presence.lock_path(home)}` is it"
+            )
+        time.sleep(POLL_S)
     return there
 
 
@@ -79,8 +94,12 @@ def asked(there: Presence, method: str, path: str) -> dict[str, Any]:
 
 
 def _started(home: Path, arguments: Sequence[str]) -> Presence:
-    log = home / ".state" / "server.log"
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    log = presence.log_path(home)
+    try:
+        # Appending, so that the server can begin it anew.
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+    except OSError as error:
+        raise unusable(log, error) from error
     try:
         # Without `-P`, a file in the working folder could pass for a module.
         process = subprocess.Popen(  # noqa: S603 (our own command)
@@ -93,6 +112,7 @@ def _started(home: Path, arguments: Sequence[str]) -> Presence:
         )
     finally:
         os.close(descriptor)
+    last = list[str]()
     deadline = time.monotonic() + START_S_MAX
     while time.monotonic() < deadline:
         there = running(home)
@@ -104,8 +124,11 @@ def _started(home: Path, arguments: Sequence[str]) -> Presence:
         time.sleep(POLL_S)
     else:
         process.kill()
-    last = log.read_text("utf-8", "replace").strip().splitlines()[-LOG_LINES_SHOWN_MAX:]
-    raise ServerTrouble("the server did not start" + (f": {' '.join(last)}" if last else ""), f"its log is `{log}`")
+    with suppress(OSError):
+        last = log.read_text("utf-8", "replace").strip().splitlines()[-LOG_LINES_SHOWN_MAX:]
+    # A full disk takes no log; then the exit code is all there is to know.
+    why = " ".join(last) or f"exit code {process.returncode}, see docs/CLI.md"
+    raise ServerTrouble(f"the server did not start: {why}", f"its log is `{log}`")
 
 
 def _detached() -> dict[str, Any]:

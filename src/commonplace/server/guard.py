@@ -6,7 +6,9 @@ both are checked first, on everything, whatever the token.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import time
 from contextvars import ContextVar
 from ipaddress import ip_address
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
+from starlette.requests import ClientDisconnect
 
 from commonplace.errors import CommonplaceError
 from commonplace.server.tokens import SCOPES
@@ -26,9 +29,16 @@ if TYPE_CHECKING:
     from commonplace.server.tokens import Token
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-# Watching is not using: what asks how the server is does not keep it alive.
+# Watching is not using: what asks how the server is does not keep it alive. Nor does who is refused.
 WATCHED = ("/health", "/metrics")
+# Answered at once whatever else is going on: whoever asks them wants to know whether it lives, or to end it.
+UNCOUNTED = ("/health", "/api/v1/stop")
 CALLERS_MAX = 10_000
+STREAMS_MAX = 500
+# How long a client may take to say what it wants, and stop reading what it is told.
+PATIENCE_S = 15.0
+
+LOG = logging.getLogger(__name__)
 
 
 class Caller(NamedTuple):
@@ -43,12 +53,14 @@ CALLER: ContextVar[Caller] = ContextVar("caller")
 
 
 class Limits(NamedTuple):
-    """What one server takes on; each has a setting."""
+    """What one server takes on."""
 
     body_bytes_max: int
     hook_bytes_max: int
     rate_max: int
     concurrency_max: int
+    streams_max: int = STREAMS_MAX
+    patience_s: float = PATIENCE_S
 
 
 class Refused(Exception):
@@ -102,9 +114,12 @@ class Guard:
             await self._guarded(scope, receive, answered)
         except Refused as refused:
             await answered.refuse(refused)
+        except ClientDisconnect:
+            pass  # It hung up before it had said all; there is nobody to answer.
+        except Exception:  # The outer edge: a mistake of ours costs one answer, and the log has what is known of it.
+            LOG.exception("%s %s failed", scope["method"], scope["raw_path"][:200].decode("latin-1"))
+            await answered.refuse(Refused(500, "a fault of ours; the server's log says more"))
         finally:
-            if scope["path"] not in WATCHED:
-                self.last_used = self._clock()
             self._observe(scope["method"], scope["path"], answered.status, self._clock() - started)
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Answered) -> None:
@@ -117,14 +132,19 @@ class Guard:
         limit = self._limits.hook_bytes_max if is_hook else self._limits.body_bytes_max
         if _length(headers) > limit:
             raise Refused(413, f"the body is over {limit:,} bytes")
-        is_stream = scope["path"] == "/mcp" and scope["method"] == "GET"
-        if not is_stream and self.in_flight >= self._limits.concurrency_max:
+        is_stream = _is_stream(scope, headers)
+        counted, most = (
+            (self.streams, self._limits.streams_max) if is_stream else (self.in_flight, self._limits.concurrency_max)
+        )
+        if counted >= most and scope["path"] not in UNCOUNTED:
             raise Refused(503, "too many requests at once; try again", (b"retry-after", b"1"))
         counting = CALLER.set(caller)
         self._count(1, is_stream=is_stream)
         try:
-            await self._app(scope, _bounded(receive, limit), send)
+            await self._app(scope, _bounded(receive, limit, self._limits.patience_s), send)
         finally:
+            if scope["path"] not in WATCHED:
+                self.last_used = self._clock()
             self._count(-1, is_stream=is_stream)
             CALLER.reset(counting)
 
@@ -217,13 +237,20 @@ class Answered:
         await self({"type": "http.response.body", "body": body})
 
 
-def _bounded(receive: Receive, limit: int) -> Receive:
-    """*receive*, for bodies that do not say their length, or lie."""
-    taken = 0
+def _bounded(receive: Receive, limit: int, patience_s: float) -> Receive:
+    """*receive*, for bodies that do not say their length, or lie, or never end."""
+    taken, whole = 0, False
+    deadline = asyncio.get_running_loop().time() + patience_s
 
     async def bounded() -> Message:
-        nonlocal taken
-        message = await receive()
+        nonlocal taken, whole
+        try:
+            # Behind the body comes only the news that the client is gone, which may take as long as the answer.
+            async with asyncio.timeout_at(None if whole else deadline):
+                message = await receive()
+        except TimeoutError:
+            raise Refused(408, f"the body took over {patience_s:.0f} s", (b"connection", b"close")) from None
+        whole = not message.get("more_body", False)
         taken += len(message.get("body", b""))
         if taken > limit:
             raise Refused(413, f"the body is over {limit:,} bytes")
@@ -247,6 +274,12 @@ def _host_name(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0].lower()
     return host.rpartition(":")[0].lower() if host.count(":") == 1 else host.lower()
+
+
+def _is_stream(scope: Scope, headers: dict[bytes, bytes]) -> bool:
+    """Whether the answer stays open to carry news: such clients wait, and hold no slot of those who work."""
+    listens = headers.get(b"mcp-method") == b"subscriptions/listen"
+    return scope["path"] == "/mcp" and (scope["method"] == "GET" or listens)
 
 
 def _length(headers: dict[bytes, bytes]) -> int:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import secrets
+import signal
 import socket
 import time
 from contextlib import asynccontextmanager, suppress
@@ -26,6 +28,7 @@ from commonplace.errors import CommonplaceError, ScopeMissing, ServerTrouble
 from commonplace.repository import Repository, find
 from commonplace.server import api, metrics, presence
 from commonplace.server.build import chosen, made
+from commonplace.server.connection import KEEP_ALIVE_S, Connection, make_room
 from commonplace.server.guard import LOOPBACK_NAMES, Guard, Limits, current
 from commonplace.server.tokens import SCOPES, Token, Tokens
 from commonplace.sessions import drain_waiting
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
 
 BACKLOG = 256
 SESSIONS_MAX = 1000
+# Over this many, those used longest ago are let go: most clients never say goodbye.
+SESSIONS_KEPT = 800
 SESSION_IDLE_S = 900
 WATCH_S = 1.0
 WARM_UP_S_MAX = 5.0
@@ -46,6 +51,10 @@ WARM_UP_S_MAX = 5.0
 ORPHAN_S = 60.0
 GRACE_S = 2
 HOOK_BYTES_MAX = 24 << 20
+# How to reach from here what listens everywhere. Not every system lets both families in at `::`.
+FROM_HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+# Besides Ctrl-C: what ends a service, and what a terminal sends when it is closed. What was written is then flushed.
+ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def serve(
@@ -80,17 +89,20 @@ class Serving:
         self._own = Token("local", memory.agent_id, SCOPES, "", "")
         self._key = secrets.token_hex(32)
         self._presence = presence.Presence(
-            host="127.0.0.1" if host in {"0.0.0.0", "::"} else host,  # noqa: S104 (the names of "everywhere")
+            host=FROM_HERE.get(host, host),
             port=listening.getsockname()[1],
             pid=os.getpid(),
             key=self._key,
             version=commonplace.__version__,
         )
+        self._trouble: CommonplaceError | None = None
         self._server = made(self._opened, chosen(toolsets, memory))
         self._guard = self._guarded(tokens, host)
         self._uvicorn = uvicorn.Server(
             uvicorn.Config(
                 self._guard,
+                http=Connection,
+                timeout_keep_alive=KEEP_ALIVE_S,
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -102,10 +114,21 @@ class Serving:
         )
 
     def run(self, said: Callable[[str], None]) -> None:
-        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-        said(self._presence.address)
-        os.chdir(self._home.anchor)  # It may outlive the folder it was started in.
-        self._uvicorn.run(sockets=[self._listening])
+        # Anew, over what the SDK has set up: its coloured boxes make two hundred lines of a traceback.
+        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
+        Connection.connections_max = make_room()
+        for number in ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # As under `nohup`.
+                signal.signal(number, lambda *_what: self._stop())
+        try:
+            said(self._presence.address)
+            os.chdir(self._home.anchor)  # It may outlive the folder it was started in.
+            self._uvicorn.run(sockets=[self._listening])
+        finally:
+            presence.remove(self._home, self._key)
+            self._memory.asking().stop_worker()
+        if self._trouble is not None:
+            raise self._trouble
 
     # --- The application --------------------------------------------------------------------------------------------
 
@@ -131,10 +154,10 @@ class Serving:
         loopback = is_loopback(host)
         tokenless = loopback and not settings["server.token_required"]
         return Guard(
-            Router([*protocol.routes, *extra, *routes], lifespan=self._lifespan),
+            Router([*protocol.routes, *extra, *routes], default=api.nowhere, lifespan=self._lifespan),
             names=LOOPBACK_NAMES | {host.lower(), *settings["server.hosts"]},
             any_address=not loopback,
-            find=lambda text: self._own if secrets.compare_digest(text, self._key) else tokens.find(text),
+            find=lambda text: self._own if self._is_own(text) else tokens.find(text),
             is_open=lambda: tokenless and not tokens.all(),
             agent=self._memory.agent_id,
             limits=limits,
@@ -145,15 +168,17 @@ class Serving:
     async def _lifespan(self, _app: object) -> AsyncIterator[None]:
         async with self._server.session_manager.run():
             await self._warm_up()
-            presence.write(self._home, self._presence)
+            try:
+                presence.write(self._home, self._presence)
+            except CommonplaceError as error:
+                self._trouble = error  # Told when the loop has ended: in here it would be a traceback.
+                self._stop()
             watching = asyncio.create_task(self._watch())
             await to_thread.run_sync(drain_waiting, self._memory)  # What hooks saw while nobody was there.
             try:
                 yield
             finally:
                 watching.cancel()
-                presence.remove(self._home, self._key)
-                self._memory.asking().stop_worker()
 
     async def _warm_up(self) -> None:
         """Open the index and take in what is new, so that the first question is answered as quickly as the next.
@@ -174,11 +199,24 @@ class Serving:
         """End when idle: no request for a while, none under way, no client holding a stream."""
         while not self._uvicorn.should_exit:
             await asyncio.sleep(WATCH_S)
+            presence.trim_log(self._home)
+            self._let_sessions_go()
             known = presence.read(self._home)
             limit = self._idle_s if known and known.key == self._key else min(ORPHAN_S, self._idle_s)
             busy = self._guard.in_flight or self._guard.streams
             if not busy and time.monotonic() - self._guard.last_used > limit:
                 self._stop()
+
+    def _let_sessions_go(self) -> None:
+        sessions = self._server.session_manager._server_instances.values()  # noqa: SLF001 (no public way)
+        # The SDK ends a session through this scope when it has been idle for long; while it is in use there is no end.
+        scopes = [session.idle_scope for session in sessions if session.idle_scope is not None]
+        idle = sorted((scope for scope in scopes if scope.deadline < math.inf), key=lambda scope: scope.deadline)
+        for scope in idle[: max(0, len(sessions) - SESSIONS_KEPT)]:
+            scope.cancel()
+
+    def _is_own(self, text: str) -> bool:
+        return secrets.compare_digest(text.encode(), self._key.encode())
 
     def _stop(self) -> None:
         self._uvicorn.should_exit = True
@@ -187,6 +225,7 @@ class Serving:
         caller = current()
         if scope not in caller.scopes:
             raise ScopeMissing(scope)
+        self._memory.check_homes()
         return self._memory.beside(agent_id=caller.agent)
 
     def _operations(self) -> frozenset[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.errors import CommonplaceError, ServerTrouble
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 CLAIMS_MAX = 10
 CLAIM_WAIT_S = 0.03
+LOG_BYTES_MAX = 1 << 20
 
 
 class Presence(NamedTuple):
@@ -40,6 +42,17 @@ def lock_path(home: Path) -> Path:
     return home / ".state" / "server.lock"
 
 
+def log_path(home: Path) -> Path:
+    return home / ".state" / "server.log"
+
+
+def trim_log(home: Path) -> None:
+    """Begin the log of a detached server anew when it is long: clients can make it say things."""
+    with suppress(OSError):
+        if log_path(home).stat().st_size > LOG_BYTES_MAX:
+            os.truncate(log_path(home), 0)
+
+
 def write(home: Path, presence: Presence) -> None:
     rewrite.replace(home / ".state" / "server.json", [json.dumps(presence._asdict()).encode()])
 
@@ -56,6 +69,11 @@ def remove(home: Path, key: str) -> None:
     """Remove the file, unless it is another server's by now."""
     there = read(home)
     if there is not None and there.key == key:
+        _remove(home)
+
+
+def _remove(home: Path) -> None:
+    with suppress(OSError):
         (home / ".state" / "server.json").unlink(missing_ok=True)
 
 
@@ -64,6 +82,7 @@ def claim(home: Path) -> None:
     for _attempt in range(CLAIMS_MAX):
         descriptor = open_for_append(lock_path(home))
         if lock.try_acquire(descriptor):
+            _remove(home)  # What a killed one left; its process number may be somebody else's by now.
             return
         os.close(descriptor)
         time.sleep(CLAIM_WAIT_S)  # Somebody may be looking whether it is held, which holds it for a moment.

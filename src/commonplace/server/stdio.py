@@ -6,18 +6,26 @@ needs them, so that a client that only says hello does not wait.
 
 from __future__ import annotations
 
+import os
+import sys
+
 from commonplace.memory import Memory
 from commonplace.server.build import chosen, made
 from commonplace.sessions import drain_waiting
 
 
 def serve(home: str | None, agent: str | None, toolsets: str | None) -> None:
-    """Serve until the client closes stdin."""
+    """Serve until the client closes stdin, or no longer reads."""
     with Memory.open(home, agent_id=agent) as memory:
 
         def opened(_scope: str = "read") -> Memory:
             # The client is the user's own agent: it may do what the user may, and sees what its hooks just saw.
+            memory.check_homes()
             drain_waiting(memory)
             return memory
 
-        made(opened, chosen(toolsets, memory)).run("stdio")
+        try:
+            made(opened, chosen(toolsets, memory)).run("stdio")
+        except* BrokenPipeError:
+            # It hung up in the middle of a call. Python would complain once more when it closes the stream.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

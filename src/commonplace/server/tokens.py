@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.errors import TokenNotFound, UsageError, unusable
 from commonplace.log import rewrite
@@ -98,7 +98,9 @@ class Tokens:
     def _read(self) -> list[Token]:
         try:
             rows = json.loads(self._path.read_bytes())
-            return [Token(**{**row, "scopes": tuple(row["scopes"])}) for row in rows]
+            if not isinstance(rows, list):
+                raise TypeError
+            return [_from_row(row) for row in rows]
         except OSError as error:
             raise unusable(self._path, error) from error
         except (ValueError, TypeError, KeyError):
@@ -110,6 +112,17 @@ class Tokens:
     def _put(self, tokens: list[Token]) -> None:
         rows = [token._asdict() for token in tokens]
         rewrite.replace(self._path, [json.dumps(rows, indent=1).encode()])
+
+
+def _from_row(row: dict[str, Any]) -> Token:
+    token = Token(**{**row, "scopes": tuple(row["scopes"])})
+    if not all(isinstance(text, str) for text in (*token[:2], *token.scopes)) or not _is_digest(token.sha256):
+        raise TypeError
+    return token
+
+
+def _is_digest(value: object) -> bool:
+    return isinstance(value, str) and value.isascii() and len(value) == len(_digest(""))
 
 
 def _digest(text: str) -> str:

@@ -129,6 +129,7 @@ def _relevant(
             tokens_max=PROMPT_TOKENS_MAX - ENVELOPE_TOKENS,
             relevance_min=by_words,
             without=known.shown(),
+            unasked=True,
         )
         wanted = ((hit, relevance_min if "meaning" in hit.why else by_words) for hit in found.hits)
         return [hit for hit, least in wanted if hit.why["relevance"] >= least]

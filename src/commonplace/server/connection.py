@@ -1,0 +1,75 @@
+"""Connections: how many, and how long one may neither ask nor read. uvicorn would wait for both forever."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from commonplace.server.guard import PATIENCE_S
+
+if TYPE_CHECKING:
+    import asyncio
+
+CONNECTIONS_MAX = 1000
+# Beside its connections the server opens the files of its home.
+DESCRIPTORS_MAX = 4096
+KEEP_ALIVE_S = 30  # Longer than clients keep a connection, so that it is not closed under their next request.
+
+
+class Connection(H11Protocol):
+    """A connection that is closed when the head of a request does not come in time, or nobody takes the answer."""
+
+    patience_s = PATIENCE_S
+    connections_max = CONNECTIONS_MAX
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > self.connections_max:
+            transport.close()
+        else:
+            self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._end_waiting()  # From here on the guard sees to it.
+        elif self._waiting is None:
+            self._wait()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._end_waiting()
+        self._wait()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._end_waiting()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_waiting()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._waiting = self.loop.call_later(self.patience_s, self.transport.abort)
+
+    def _end_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+
+def make_room() -> int:
+    """Let this process open as many files as it may need; how many connections it can then take."""
+    if sys.platform == "win32":
+        return CONNECTIONS_MAX  # There, sockets are not counted with the files.
+    import resource  # noqa: PLC0415 (POSIX only)
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = DESCRIPTORS_MAX if hard == resource.RLIM_INFINITY else min(DESCRIPTORS_MAX, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    return CONNECTIONS_MAX if soft == resource.RLIM_INFINITY else min(CONNECTIONS_MAX, soft // 2)
