@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import os
 import platform
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -28,8 +29,7 @@ SCRIPTS = {
 
 def main() -> int:
     chosen = sys.argv[2].split(",") if sys.argv[1:2] == ["--only"] else list(SCRIPTS)
-    old = REPORT.read_text("utf-8").split("\n## ") if REPORT.exists() else []
-    sections = {title: f"## {part}" for part in old[1:] for title in [part.split("\n", 1)[0]]}
+    sections = sections_of(REPORT.read_text("utf-8")) if REPORT.exists() else {}
     worst = 0
     for name in chosen:
         done = subprocess.run([sys.executable, str(FOLDER / f"{name}.py")], capture_output=True, text=True, check=False)
@@ -40,6 +40,13 @@ def main() -> int:
     REPORT.write_text("\n".join([head(), *parts]), encoding="utf-8")
     print(f"wrote {REPORT.relative_to(FOLDER.parent)}")
     return worst
+
+
+def sections_of(text: str) -> dict[str, str]:
+    """The sections by their titles; a benchmark's own output may hold headings too."""
+    titles = "|".join(re.escape(title) for title in SCRIPTS.values())
+    parts = re.split(rf"^(?=## (?:{titles})$)", text, flags=re.MULTILINE)
+    return {part.partition("\n")[0].removeprefix("## "): part for part in parts[1:]}
 
 
 def head() -> str:

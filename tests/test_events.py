@@ -145,6 +145,7 @@ def test_the_same_event_in_two_dialects_has_one_key(tmp_path: Path) -> None:
         ("zsh: command not found: bd", "codex", True),
         ("bd: command not found", "codex", True),
         ("all 12 tests passed", "codex", False),
+        ("error: in a log that somebody reads", "codex", True),
         ({"llmContent": "Output: x\nError: (none)\nExit Code: 0"}, "gemini", False),
         ({"llmContent": "x", "error": {"message": "File not found", "type": "not_found"}}, "gemini", True),
         ({"resultType": "denied", "textResultForLlm": "no"}, "copilot", False),

@@ -263,12 +263,11 @@ def test_where_the_lock_is_a_file_beside_it_the_log_is_closed_whenever_it_is_rep
     assert ids(path) == ["a", "b", "c"]
 
 
-def test_a_lock_that_is_never_given_up_is_an_error_not_a_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock.acquire, "__defaults__", (0.05,))
+def test_a_lock_that_is_never_given_up_is_an_error_not_a_hang(tmp_path: Path) -> None:
     path = tmp_path / "app.jsonl"
 
     with held(path), pytest.raises(LogBusy, match="another process"):
-        appender(path).append(line("a"))
+        Appender(path, fsync="never", wait_s_max=0.05).append(line("a"))
 
 
 @pytest.mark.parametrize("policy", ["never", "batch", "always"])

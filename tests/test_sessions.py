@@ -47,7 +47,7 @@ class Agent:
         fields = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": f"t-{self.calls}", **fields}
         if error:
             return self.tell("PostToolUseFailure", error=f"Exit code 1\n{error}", **fields)
-        return self.tell("PostToolUse", tool_response={"stdout": "ok", "stderr": ""}, **fields)
+        return self.tell("PostToolUse", **{"tool_response": {"stdout": "ok", "stderr": ""}, **fields})
 
     def edit(self, name: str) -> str:
         self.calls += 1
@@ -128,6 +128,18 @@ def test_our_own_commands_and_failed_ones_say_nothing(agent: Agent, memory: Memo
     agent.tell("PostToolUse", tool_name="mcp__commonplace__remember", tool_input={"lesson": "LEARNED: x y"})
 
     assert kinds(memory, "lesson") == []
+
+
+def test_a_lesson_about_errors_is_not_taken_for_one(memory: Memory, tmp_path: Path) -> None:
+    agent = Agent(memory, tmp_path, dialect="codex")
+    said = "LEARNED: Error: means the lock is held"
+    agent.run(f'echo "{said}"', tool_response=said)
+    agent.run("git commit -m 'LEARNED: fatal: is harmless here'", tool_response="fatal: it says so itself")
+
+    assert [lesson["lesson"] for lesson in kinds(memory, "lesson")] == [
+        "Error: means the lock is held",
+        "fatal: is harmless here",
+    ]
 
 
 def test_prefixes_are_a_setting_and_exempt_agents_too(configured: Callable[[str], Memory], tmp_path: Path) -> None:

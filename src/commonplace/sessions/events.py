@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from commonplace import repository
 from commonplace.capture import shell
 from commonplace.capture.redact import redact, suspicious
+from commonplace.sessions.intents import intents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class Event(NamedTuple):
     files: Sequence[str] = ()
     output: str = ""
     error: str = ""
+    guessed: bool = False  # That it failed is not told but read out of what it printed.
     interrupted: bool = False
     prompt: str = ""
 
@@ -191,7 +193,7 @@ def of(fields: Mapping[str, Any]) -> Event | None:
     return event if texts and files and timely else None
 
 
-_NOT_TEXT = frozenset(["at", "files", "worktree", "interrupted"])
+_NOT_TEXT = frozenset(["at", "files", "worktree", "guessed", "interrupted"])
 
 
 # --- Names and places ---------------------------------------------------------------------------------------------
@@ -256,7 +258,9 @@ def _with_tool(event: Event, payload: Mapping[str, Any]) -> Event:
     error = clean(_error(payload, parsed, output))
     interrupted = bool(_value(payload, "is_interrupt", "isInterrupt") or (parsed or {}).get("interrupted"))
     denied = str((parsed or {}).get("resultType") or (parsed or {}).get("result_type") or "").lower() == "denied"
-    failed = event.kind == "failure" or bool(error) or _failed(parsed, output, event.agent)
+    told = event.kind == "failure" or bool(error) or _told_failed(parsed, output)
+    guessed = told is None and event.agent in _NO_CODE and _reads_failed(command, output)
+    failed = bool(told) or guessed
     if tool.lower() in DISPATCHING:
         sent = (_text(given or {}, name) for name in ("subagent_type", "agent_type", "description", "prompt"))
         event = event._replace(prompt=cut("\n".join(part for part in sent if part), PROMPT_CHARS_MAX))
@@ -267,6 +271,7 @@ def _with_tool(event: Event, payload: Mapping[str, Any]) -> Event:
         files=_files(given if given is not None else payload, command, event),
         output=cut(output, OUTPUT_CHARS_MAX),
         error=cut(error or output, ERROR_CHARS_MAX) if failed else "",
+        guessed=guessed,
         interrupted=interrupted or denied,
     )
 
@@ -326,8 +331,8 @@ _FAILS = (
 _NO_CODE = frozenset(["codex", "cursor"])
 
 
-def _failed(parsed: Mapping[str, Any] | None, output: str, agent: str) -> bool:
-    """Whether the tool failed, by what its answer says: a flag, an exit code, else how it reads."""
+def _told_failed(parsed: Mapping[str, Any] | None, output: str) -> bool | None:
+    """Whether the tool failed, if its answer tells: a flag or an exit code."""
     told = parsed or {}
     if told.get("is_error") is True or told.get("isError") is True or told.get("success") is False:
         return True
@@ -342,7 +347,12 @@ def _failed(parsed: Mapping[str, Any] | None, output: str, agent: str) -> bool:
         code = int(said.group(1)[:9])
     if code is not None:
         return code != 0
-    return agent in _NO_CODE and not kind and bool(re.search(_FAILS, output[-2 * _CODE_WITHIN :]))
+    return False if kind else None
+
+
+def _reads_failed(command: str, output: str) -> bool:
+    """Whether what a program printed reads like a failure; one that only looks around prints other's errors."""
+    return bool(re.search(_FAILS, output[-2 * _CODE_WITHIN :])) and bool(intents(command))
 
 
 def _error(payload: Mapping[str, Any], parsed: Mapping[str, Any] | None, output: str) -> str:

@@ -122,7 +122,7 @@ def take(memory: Memory, known: State, event: Event) -> None:
         return
     ours = events.is_ours(event)
     try:
-        if event.command and not ours and not event.failed:
+        if event.command and not ours and (event.guessed or not event.failed):
             _log(memory, lessons(event, settings["hooks.prefixes"]))
     except CommonplaceError:
         known.fields["seen"] = before
