@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: demo test check venv bench lock format clean help
+.PHONY: demo test check venv bench lock format plugins agents clean help
 
 help: ## Say what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
@@ -38,5 +38,11 @@ bench: venv ## Measure everything and write docs/BENCHMARKS.md (about a quarter 
 lock: venv ## Resolve the dependencies anew into requirements.lock
 	uv pip compile --universal --quiet --python-version 3.11 --group dev pyproject.toml -o requirements.lock --no-emit-index-url --custom-compile-command "make lock"
 
+plugins: venv ## Write plugins/ anew from the table that `commonplace setup` uses
+	$(BIN)/python tools/build_plugins.py
+
+agents: ## Install the agents' own programs with npm into .tools (about 1 GB), for the tests that validate with them
+	npm install --no-audit --no-fund --prefix .tools @anthropic-ai/claude-code @google/gemini-cli @openai/codex @github/copilot opencode-ai
+
 clean: ## Remove everything that was made
-	rm -rf $(VENV) dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .tools dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 
 import pytest
 import typer.main
 
+import commonplace
 from commonplace.cli.app import app
 from commonplace.records import EVENT_TYPES, KINDS, OUTCOMES, RELATIONS
 from commonplace.settings import SETTINGS
@@ -61,3 +63,28 @@ def test_links_between_the_docs_lead_somewhere(path: object) -> None:
     assert isinstance(path, Path)
     for target in re.findall(r"\]\(([^)#]+)\)", path.read_text("utf-8")):
         assert target.startswith("https://") or (path.parent / target).exists(), target
+
+
+def test_the_registry_is_told_what_the_package_is() -> None:
+    told = json.loads((ROOT / "server.json").read_text("utf-8"))
+    (package,) = told["packages"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+    assert told["version"] == package["version"] == commonplace.__version__
+    assert package["identifier"] == project["name"]
+    assert len(told["description"]) <= 100
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", told["name"])
+    # The registry looks for this in the README of the released package.
+    assert f"mcp-name: {told['name']} -->" in (ROOT / project["readme"]).read_text("utf-8")
+
+
+def test_what_the_registry_starts_is_the_server() -> None:
+    (package,) = json.loads((ROOT / "server.json").read_text("utf-8"))["packages"]
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
+    arguments = [argument["value"] for argument in package["packageArguments"]]
+    environment = (ROOT / "docs" / "SETTINGS.md").read_text("utf-8")
+
+    assert package["identifier"] in scripts  # `uvx NAME` runs the script of that name.
+    assert arguments == ["mcp"]
+    assert "mcp" in COMMANDS
+    assert all(f"`{variable['name']}`" in environment for variable in package["environmentVariables"])

@@ -7,10 +7,10 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "commonplace"
 FLOW = ["errors", "records", "settings", "repository", "homes", "capture", "log", "index", "recall", "compose"]
-FLOW += ["usage", "asking", "notes", "memory", "sessions"]
+FLOW += ["usage", "asking", "notes", "memory", "sessions", "exchange", "setup"]
 # Surfaces know the memory, the records and the errors; where something is, they may ask too.
-SURFACES = {"cli", "hooks", "server"}
-OPEN_TO_SURFACES = {"memory", "records", "errors", "homes", "repository", "sessions"}
+SURFACES = {"cli", "hooks", "integrations", "server"}
+OPEN_TO_SURFACES = {"memory", "records", "errors", "homes", "repository", "sessions", "exchange", "setup"}
 
 
 def layer_of(path: Path) -> str:

@@ -213,6 +213,10 @@ def test_a_bad_body_is_answered_with_a_sentence(own_home: Path, body: bytes, sta
 def test_a_home_that_vanishes_is_a_tool_error_and_the_server_lives(server: Served) -> None:
     assert server.call("remember", **LESSON).status == 200
     server.home.rename(server.home.with_name("away"))
+    for tool, given in (("recall", {"text": "migrations"}), ("remember", LESSON), ("memory_list", {})):
+        reply = server.call(tool, **given)
+        assert (reply.status, "it was here and is gone" in reply.json["error"]) == (503, True)
+    assert not server.home.exists()  # Nothing was made behind the user's back.
     server.home.write_text("a file now")
     reply = server.call("remember", **{**LESSON, "lesson": "another"})
     assert reply.status == 503

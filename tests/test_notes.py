@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from mcp.client import Client
 
-from commonplace.errors import CommonplaceError, NoteChanged, NoteNotFound, NoteRefused
+from commonplace.errors import NoteChanged, NoteExists, NoteNotFound, NoteRefused
 from commonplace.memory import Memory
-from commonplace.notes import NOTE_BYTES_MAX, Notes
+from commonplace.notes import DEPTH_MAX, NOTE_BYTES_MAX, NOTES_MAX, Notes
+from commonplace.server.build import made
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ATTACKS = [
     "", " ", ".", "..", "../x.md", "a/../x.md", "a/../../x.md", "/etc/passwd", "//x.md", "/x.md", "./x.md", "a//b.md",
@@ -33,7 +39,17 @@ def test_no_path_leads_out_of_the_folder(own_home: Path, tmp_path: Path, path: s
     notes.write("CONTEXT.md", "mine")
     before = sorted(str(found) for found in tmp_path.rglob("*"))
 
-    for call in (lambda: notes.write(path, "x"), lambda: notes.read(path), lambda: notes.insert(path, 0, "x")):
+    calls: list[Callable[[], Any]] = [
+        lambda: notes.write(path, "x"),
+        lambda: notes.read(path),
+        lambda: notes.insert(path, 0, "x"),
+        lambda: notes.replace(path, "mine", "x"),
+        lambda: notes.delete(path),
+        lambda: notes.rename(path, "y.md"),
+        lambda: notes.rename("CONTEXT.md", path),
+    ]
+    calls += [lambda: notes.list(path), lambda: notes.entries(path)] if path else []  # An empty one is the folder.
+    for call in calls:
         with pytest.raises((NoteRefused, NoteNotFound)):
             call()
 
@@ -129,6 +145,15 @@ def test_what_is_too_large_or_no_text_is_refused_and_costs_nothing(own_home: Pat
         notes.read("binary.md")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="Windows has other permissions")
+def test_every_folder_and_file_is_its_owners_alone(own_home: Path) -> None:
+    Notes(own_home, "researcher").write("deep/er/c.md", "mine")
+
+    modes = {found.name: found.stat().st_mode & 0o777 for found in (own_home, *own_home.rglob("*"))}
+    assert {mode for name, mode in modes.items() if "." in name and name != ".state"} == {0o600}
+    assert {modes[name] for name in ("home", ".state", "agents", "researcher", "deep", "er")} == {0o700}
+
+
 def test_secrets_do_not_reach_a_note(own_home: Path) -> None:
     secret = "ghp_" + "Ab12" * 9
 
@@ -139,73 +164,168 @@ def test_secrets_do_not_reach_a_note(own_home: Path) -> None:
     assert "diary" not in (own_home / "agents" / "researcher" / "a.md").read_text()
 
 
-NAMES = st.sampled_from(["a.md", "b.md", "deep/c.md"])
+# --- Against a plain model ----------------------------------------------------------------------------------------
+
+Step = tuple[str, str, str, str]
+PATHS = ["a.md", "b.md", "deep", "deep/c.md", "deep/er", "deep/er/d.md"]
+NAMES = st.sampled_from(PATHS)
 WORDS = st.text("xyz\n", max_size=6)
-STEPS = st.lists(
-    st.one_of(
-        st.tuples(st.just("write"), NAMES, WORDS, WORDS),
-        st.tuples(st.just("replace"), NAMES, WORDS, WORDS),
-        st.tuples(st.just("insert"), NAMES, st.integers(-1, 5).map(str), WORDS),
-        st.tuples(st.just("read"), NAMES, WORDS, WORDS),
-        st.tuples(st.just("list"), NAMES, WORDS, WORDS),
-    ),
-    max_size=12,
-)
+FIVE = [
+    st.tuples(st.just("write"), NAMES, WORDS, WORDS),
+    st.tuples(st.just("replace"), NAMES, WORDS, WORDS),
+    st.tuples(st.just("insert"), NAMES, st.integers(-1, 5).map(str), WORDS),
+    st.tuples(st.just("read"), NAMES, WORDS, WORDS),
+    st.tuples(st.just("list"), st.sampled_from(["", *PATHS]), WORDS, WORDS),
+]
+MORE = [
+    st.tuples(st.just("delete"), NAMES, WORDS, WORDS),
+    st.tuples(st.just("rename"), NAMES, NAMES, WORDS),
+]
 
 
-def model_step(files: dict[str, str], step: tuple[str, str, str, str]) -> Any:
-    """What the five tools should do, on a plain dictionary. `None` stands for a refusal."""
-    action, path, one, other = step
-    if action == "write":
-        files[path] = one
-    elif action == "list":
-        return sorted(files)
-    elif path not in files:
-        return None
-    elif action == "read":
-        return files[path]
-    elif action == "replace":
-        count = sum(files[path].startswith(one, at) for at in range(len(files[path]))) if one else 0
-        if count != 1:
+class Model:
+    """What the operations should do, on a plain dictionary of files and a set of folders."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, str] = {}
+        self.folders: set[str] = set()
+
+    def step(self, step: Step) -> Any:
+        """The answer, or `None` for a refusal."""
+        action, path, one, other = step
+        return getattr(self, action)(path, one, other)
+
+    def write(self, path: str, text: str, _other: str = "") -> str | None:
+        if path in self.folders or self._through_a_file(path):
             return None
-        files[path] = files[path].replace(one, other, 1)
-    else:
-        parts = files[path].split("\n")
+        self.folders |= set(above(path))
+        self.files[path] = text
+        return sha256(text.encode()).hexdigest()
+
+    def read(self, path: str, *_: str) -> str | None:
+        return self.files.get(path)
+
+    def replace(self, path: str, old: str, new: str) -> str | None:
+        text = self.files.get(path, "")
+        count = sum(text.startswith(old, at) for at in range(len(text))) if old else 0
+        return self.write(path, text.replace(old, new, 1)) if count == 1 else None
+
+    def insert(self, path: str, line: str, text: str) -> str | None:
+        if path not in self.files:
+            return None
+        parts = self.files[path].split("\n")
         lines = [part + "\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
-        at = int(one)
-        if not 0 <= at <= len(lines):
+        if not 0 <= int(line) <= len(lines):
             return None
-        before = "".join(lines[:at])
+        before, after = "".join(lines[: int(line)]), "".join(lines[int(line) :])
         before += "\n" if before and not before.endswith("\n") else ""
-        after = "".join(lines[at:])
-        files[path] = before + other + ("\n" if after and not other.endswith("\n") else "") + after
-    return sha256(files[path].encode()).hexdigest()
+        return self.write(path, before + text + ("\n" if after and not text.endswith("\n") else "") + after)
+
+    def list(self, path: str, *_: str) -> Any:
+        if path and path not in self.folders:
+            return None
+        return sorted(name for name in self.files if not path or name.startswith(f"{path}/"))
+
+    def delete(self, path: str, *_: str) -> str | None:
+        if path not in self.files and path not in self.folders:
+            return None
+        self.files = {name: text for name, text in self.files.items() if not within(name, path)}
+        self.folders = {name for name in self.folders if not within(name, path)}
+        return "done"
+
+    def rename(self, path: str, new: str, *_: str) -> str | None:
+        there = {*self.files, *self.folders}
+        if path not in there or new in there or within(new, path) or self._through_a_file(new):
+            return None
+        self.folders |= set(above(new))
+        self.files = {moved(name, path, new): text for name, text in self.files.items()}
+        self.folders = {moved(name, path, new) for name in self.folders}
+        return "done"
+
+    def _through_a_file(self, path: str) -> bool:
+        return any(folder in self.files for folder in above(path))
 
 
-def real_step(notes: Notes, step: tuple[str, str, str, str]) -> Any:
+def above(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def within(name: str, path: str) -> bool:
+    return name == path or name.startswith(f"{path}/")
+
+
+def moved(name: str, path: str, new: str) -> str:
+    return new + name.removeprefix(path) if within(name, path) else name
+
+
+def real_step(notes: Notes, step: Step) -> Any:
     action, path, one, other = step
+    calls: dict[str, Callable[[], Any]] = {
+        "write": lambda: notes.write(path, one).note.sha256,
+        "replace": lambda: notes.replace(path, one, other).note.sha256,
+        "insert": lambda: notes.insert(path, int(one), other).note.sha256,
+        "read": lambda: notes.read(path),
+        "list": lambda: [note.path for note in notes.list(path)],
+        "delete": lambda: notes.delete(path),
+        "rename": lambda: notes.rename(path, one),
+    }
     try:
-        if action == "write":
-            return notes.write(path, one).note.sha256
-        if action == "replace":
-            return notes.replace(path, one, other).note.sha256
-        if action == "insert":
-            return notes.insert(path, int(one), other).note.sha256
-        return notes.read(path) if action == "read" else sorted(note.path for note in notes.list())
-    except CommonplaceError:
+        answer = calls[action]()
+    except (NoteRefused, NoteNotFound, NoteExists):
         return None
+    return "done" if answer is None else answer
 
 
-@given(STEPS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.one_of(*FIVE, *MORE), max_size=14))
+@example([("write", "deep/c.md", "x", ""), ("rename", "deep", "deep/er", "")])
+@example([("write", "deep/c.md", "x", ""), ("rename", "deep/c.md", "deep", "")])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_sequence_of_edits_does_what_it_would_to_a_dictionary(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, str, str]]
+    tmp_path_factory: pytest.TempPathFactory, steps: list[Step]
 ) -> None:
     notes = Notes(tmp_path_factory.mktemp("any") / "home", "researcher")
-    files: dict[str, str] = {}
+    model = Model()
 
     for step in steps:
-        assert real_step(notes, step) == model_step(files, step), step
+        assert real_step(notes, step) == model.step(step), step
+    listed = {entry.path: entry.is_folder for entry in notes.entries(depth=9)}
+    assert listed == {**dict.fromkeys(model.files, False), **dict.fromkeys(model.folders, True)}
+
+
+async def tool_step(client: Client, step: Step) -> Any:
+    action, path, one, other = step
+    more: dict[str, dict[str, Any]] = {
+        "write": {"content": one},
+        "replace": {"old": one, "new": other},
+        "insert": {"line": int(one) if action == "insert" else 0, "text": other},
+    }
+    said = await client.call_tool(f"memory_{action}", {"path": path, **more.get(action, {})})
+    if said.is_error:
+        return None
+    answer = said.structured_content or {}
+    if action == "list":
+        return [note["path"] for note in answer["notes"]]
+    return answer["text" if action == "read" else "sha256"]
+
+
+@given(st.lists(st.one_of(*FIVE), min_size=1, max_size=12))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_sequence_of_the_five_tools_does_the_same(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[Step]
+) -> None:
+    home, model = tmp_path_factory.mktemp("tools") / "home", Model()
+
+    async def talk(memory: Memory) -> list[Any]:
+        async with Client(made(lambda _scope="read": memory, ["notes"])) as client:
+            return [await tool_step(client, step) for step in steps]
+
+    with Memory.open(home, agent_id="me") as memory:
+        answers = asyncio.run(talk(memory))
+    assert answers == [model.step(step) for step in steps]
+
+
+# --- Racing -------------------------------------------------------------------------------------------------------
 
 
 def test_two_processes_that_edit_one_note_lose_nothing(own_home: Path) -> None:
@@ -223,6 +343,118 @@ for number in range(30):
 
     assert [process.wait(timeout=60) for process in running] == [0, 0]
     assert "[" not in notes.read("a.md")
+
+
+def test_two_agents_that_race_over_notes_of_one_name_keep_their_own(own_home: Path) -> None:
+    code = """
+import sys
+from pathlib import Path
+from commonplace.notes import Notes
+notes = Notes(Path(sys.argv[1]), sys.argv[2])
+notes.write("a.md", "count 0")
+for number in range(40):
+    notes.replace("a.md", f"count {number}", f"count {number + 1}")
+"""
+    running = [subprocess.Popen([sys.executable, "-c", code, str(own_home), who]) for who in ("one", "two")]
+
+    assert [process.wait(timeout=60) for process in running] == [0, 0]
+    assert [Notes(own_home, who).read("a.md") for who in ("one", "two")] == ["count 40", "count 40"]
+
+
+def test_of_two_that_insist_on_one_hash_the_second_is_told(own_home: Path) -> None:
+    """What two processes do that read, think and write back: each increment counts, none is lost."""
+    Notes(own_home, "me").write("a.md", "0")
+    code = """
+import sys
+from hashlib import sha256
+from pathlib import Path
+from commonplace.errors import NoteChanged
+from commonplace.notes import Notes
+notes = Notes(Path(sys.argv[1]), "me")
+done = 0
+while done < 25:
+    text = notes.read("a.md")
+    try:
+        notes.write("a.md", str(int(text) + 1), if_sha256=sha256(text.encode()).hexdigest())
+    except NoteChanged:
+        continue
+    done += 1
+"""
+    running = [subprocess.Popen([sys.executable, "-c", code, str(own_home)]) for _ in range(2)]
+
+    assert [process.wait(timeout=60) for process in running] == [0, 0]
+    assert Notes(own_home, "me").read("a.md") == "50"
+
+
+def test_of_two_that_rename_to_one_name_one_is_told(own_home: Path) -> None:
+    code = """
+import sys
+from pathlib import Path
+from commonplace.errors import NoteExists
+from commonplace.notes import Notes
+notes, me = Notes(Path(sys.argv[1]), "me"), sys.argv[2]
+for number in range(30):
+    notes.write(f"{me}.md", me)
+    try:
+        notes.rename(f"{me}.md", f"taken/{number}.md")
+        print(number)
+    except NoteExists:
+        pass
+"""
+    running = [
+        subprocess.Popen([sys.executable, "-c", code, str(own_home), who], stdout=subprocess.PIPE) for who in "ab"
+    ]
+    said = [process.communicate(timeout=60)[0].split() for process in running]
+
+    assert sorted(int(number) for numbers in said for number in numbers) == list(range(30))
+    notes = Notes(own_home, "me")
+    owners = {note.path: notes.read(note.path) for note in notes.list("taken")}
+    assert {f"taken/{int(number)}.md" for number in said[0]} == {path for path, who in owners.items() if who == "a"}
+
+
+# --- Limits and names ---------------------------------------------------------------------------------------------
+
+
+def test_one_note_too_many_is_refused(own_home: Path) -> None:
+    notes = Notes(own_home, "me")
+    notes.write("0.md", "x")
+    for number in range(1, NOTES_MAX):
+        (notes.folder / f"{number}.md").write_text("x")
+
+    with pytest.raises(NoteRefused, match=f"the {NOTES_MAX} notes"):
+        notes.write("more.md", "x")
+    notes.write("0.md", "what is there may still change")
+
+
+def test_a_name_in_another_composition_is_the_same_note(own_home: Path) -> None:
+    notes = Notes(own_home, "me")
+    notes.write("caf\u00e9.md", "one")
+    notes.write("cafe\u0301.md", "two")
+
+    assert [note.path for note in notes.list()] == ["caf\u00e9.md"]
+    assert notes.read("caf\u00e9.md") == "two"
+
+
+def test_a_folder_is_not_moved_so_deep_that_its_notes_are_out_of_reach(own_home: Path) -> None:
+    notes = Notes(own_home, "me")
+    deep = "/".join("abcdefgh"[: DEPTH_MAX - 1])
+    notes.write(f"{deep}/x.md", "x")
+
+    with pytest.raises(NoteRefused, match="deep"):
+        notes.rename("a", "y/a")
+    notes.rename("a", "z")
+    assert notes.read(f"z{deep[1:]}/x.md") == "x"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need rights on Windows")
+def test_a_folder_that_is_a_link_to_another_agents_is_not_ones_own(own_home: Path) -> None:
+    Notes(own_home, "researcher").write("plan.md", "theirs")
+    (own_home / "agents" / "analyst").symlink_to(own_home / "agents" / "researcher")
+    notes = Notes(own_home, "analyst")
+
+    for call in (notes.list, notes.entries, lambda: notes.read("plan.md"), lambda: notes.write("plan.md", "x")):
+        with pytest.raises(NoteRefused, match="another agent's"):
+            call()
 
 
 def test_the_preamble_has_the_order_of_the_seed(tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.compose.answer import answer, line
-from commonplace.compose.tokens import cut
+from commonplace.compose.tokens import BYTES_PER_TOKEN, cut
 from commonplace.errors import CommonplaceError, EmbedderUnavailable, UsageError
 from commonplace.index import embedder as embedders
 from commonplace.index import vectors as vector_counts
@@ -25,18 +25,19 @@ from commonplace.index.index import Index
 from commonplace.index.tokens import query_terms
 from commonplace.log import rewrite
 from commonplace.recall.hits import Hit, Query
-from commonplace.recall.overview import counted, explained, latest
+from commonplace.recall.overview import counted, explained, latest, selected
 from commonplace.recall.priors import Weights
 from commonplace.recall.search import QUERY_CHARS_MAX, Found, Fusion, search
 from commonplace.records import to_utc
 from commonplace.settings import SETTINGS
-from commonplace.usage import Usage
+from commonplace.usage import Answers, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from commonplace.index.embedder import Embedder
     from commonplace.index.index import Status
+    from commonplace.records import Record
     from commonplace.settings import Settings
 
 # So few new memories are embedded before the answer; more wait for the worker, and answers do not.
@@ -51,6 +52,11 @@ LOWEST_PRIORITY = 19
 LIMIT_MAX = 1000
 LINE_TOKENS_MAX = 60
 NOTHING = "No relevant memories."
+# Both sides are counted, and where the count is an estimate it speaks against us: bytes beyond ASCII are worth more.
+SAVINGS = (
+    "saved = the logs that each recall searched, whole as they were at that moment (4 bytes a token), "
+    "less the text it delivered; every recall that was asked for counts, also one that found nothing"
+)
 _AGO = re.compile(r"(\d+)\s*([hdwmy])", re.IGNORECASE)
 _AGO_DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 
@@ -124,7 +130,9 @@ class Asking:
             best = max(found.statistics, key=lambda one: one.documents)
             told = answer(found.hits, wanted, best.idf, tokens_max, NOTHING, choose=self._settings["recall.passages"])
             if count and as_of is None:
-                self._count(told.hits)
+                searched = sum(index.store.log_bytes(query.repos, archived=query.archived) for index in indexes)
+                cost = None if query.unasked else Answers(1, not told.hits, told.tokens, searched)
+                self._count(told.hits, cost)
                 self._wake_worker()
         hits = told.hits if query.cutoff else [*told.hits, *found.hits[len(told.hits) :]]
         return Recall(hits, told.text, told.tokens, found.considered, self._notes(indexes, by_words=read is None))
@@ -140,6 +148,11 @@ class Asking:
                     found.append(Hit(row.record, row.repo, 0.0, {}, key=(book, row.key), text=text))
         found.sort(key=lambda hit: hit.timestamp, reverse=True)
         return found[:count]
+
+    def select(self, query: Query, ids: Collection[str] | None = None) -> list[Record]:
+        """What the filters of *query* let through of the nearest home, in the order of the lines; no ranking."""
+        with self._lock:
+            return [row.record for row in selected(self.caught_up(), 0, query, ids)]
 
     def stats(self, repos: Collection[str] | None) -> dict[str, Any]:
         """Counts over the homes."""
@@ -197,12 +210,31 @@ class Asking:
         counts = [usage.counts() for usage in self._usage]
         return lambda ident: sum(count.get(ident, 0) for count in counts)
 
-    def _count(self, hits: Collection[Hit]) -> None:
+    def _count(self, hits: Collection[Hit], answer: Answers | None) -> None:
         now = to_utc(self._clock())
+        nearest = next((book for book, index in enumerate(self.indexes) if index.home.is_dir()), None)
         for book, usage in enumerate(self._usage):
             ids = [hit.id for hit in hits if hit.key[0] == book]
-            if ids:
-                usage.add(ids, now)
+            if ids or (answer and book == nearest):
+                usage.add(ids, now, answer if book == nearest else None)
+
+    def savings(self) -> dict[str, Any]:
+        """What recalls cost so far, against reading the logs they searched; the figures of `stats --savings`."""
+        with self._lock:
+            logs = sum(index.store.log_bytes() for index in self.caught_up())
+            answers = reduce(Answers.plus, (usage.answers() for usage in self._usage))
+        instead = answers.log_bytes // BYTES_PER_TOKEN
+        return {
+            "recalls": answers.recalls,
+            "empty": answers.empty,
+            "since": answers.since,
+            "tokens_delivered": answers.tokens,
+            "tokens_logs": instead,
+            "tokens_saved": instead - answers.tokens,
+            "share_saved": round(1 - answers.tokens / instead, 4) if instead else None,
+            "tokens_logs_now": logs // BYTES_PER_TOKEN,
+            "definition": SAVINGS,
+        }
 
     # --- Meaning --------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import errno
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 
@@ -150,8 +150,11 @@ class NoteRefused(CommonplaceError):
 
     exit_code = 14
 
-    def __init__(self, path: str, reason: str) -> None:
+    def __init__(self, path: str, reason: str, lines: Sequence[int] | None = None) -> None:
         super().__init__(f"`{path}` {reason}")
+        self.reason = reason
+        # Where the text to replace was found, if that is the trouble: nowhere, or in several lines.
+        self.lines = lines
 
 
 class NoteNotFound(CommonplaceError):
@@ -190,6 +193,26 @@ class TokenNotFound(CommonplaceError):
         self.hint = "`commonplace token list` shows every id"
 
 
+class FormatUnknown(CommonplaceError):
+    """Nothing at a path is of a format that can be imported."""
+
+    exit_code = 21
+
+    def __init__(self, path: Path, formats: Iterable[str]) -> None:
+        super().__init__(f"nothing in `{path}` is of a format that is known")
+        self.hint = f"say what it is with `--from` ({', '.join(formats)}); `--from jsonl` takes any lines with a text"
+
+
+class FolderRefused(CommonplaceError):
+    """A folder that an export may not or cannot write to."""
+
+    exit_code = 22
+
+    def __init__(self, path: Path, reason: str, hint: str = "") -> None:
+        super().__init__(f"`{path}` cannot take the export: {reason}")
+        self.hint = hint or "name another folder with `--to`"
+
+
 class ScopeMissing(CommonplaceError):
     """A token that may not do what was asked of it."""
 
@@ -206,3 +229,44 @@ class CandidateNotFound(CommonplaceError):
     def __init__(self, prefix: str) -> None:
         super().__init__(f"no candidate in the inbox has an id that starts with `{prefix}`")
         self.hint = "`commonplace inbox list` shows what waits"
+
+
+class SetupIncomplete(CommonplaceError):
+    """Some settings files were left alone; the others were done."""
+
+    exit_code = 19
+
+    def __init__(self, left: Sequence[tuple[Path, str]], of: int) -> None:
+        self.left = left
+        count = f"{len(left)} of {of} files were" if of > 1 else "the file was"
+        super().__init__(f"{count} left alone: " + "; ".join(f"`{path}`: {reason}" for path, reason in left))
+        self.hint = "put that right and run the same command again; what was done stays as it is"
+
+
+class NoAgentFound(CommonplaceError):
+    exit_code = 20
+
+    def __init__(self, known: Sequence[str]) -> None:
+        super().__init__("no agent was found here")
+        self.hint = f"name one: `commonplace setup {known[0]}` (there are {', '.join(known)})"
+
+
+class NoteExists(CommonplaceError):
+    """A name that is taken already."""
+
+    exit_code = 26
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"there is a note or folder `{path}` already")
+        self.hint = "choose another path, or delete what is there first"
+
+
+class ExtraMissing(CommonplaceError, ImportError):
+    """A package that only an extra brings. An `ImportError` as well, for programs that do without."""
+
+    exit_code = 27
+
+    def __init__(self, extra: str, package: str) -> None:
+        super().__init__(
+            f"this needs the package `{package}`, which comes with the extra `{extra}`: install `commonplace[{extra}]`"
+        )

@@ -47,7 +47,7 @@ def find(given: str | Path | None, cwd: Path, repository: Repository, environmen
     if given is not None:
         return [Home(Path(given).expanduser().absolute(), of_user=True, why="it was named")]
     user = of_user(environment)
-    nearest = _nearest(cwd, repository, user.path, _user_folder(environment))
+    nearest = _nearest(cwd, repository, user.path, user_folder(environment))
     return [nearest, user] if nearest else [user]
 
 
@@ -75,7 +75,7 @@ def of_user(environment: Mapping[str, str]) -> Home:
     named = environment.get("COMMONPLACE_HOME")
     if named:
         return Home(Path(named).expanduser().absolute(), of_user=True, why="COMMONPLACE_HOME names it")
-    return Home(_user_folder(environment) / FOLDER, of_user=True, why="it is the user's")
+    return Home(user_folder(environment) / FOLDER, of_user=True, why="it is the user's")
 
 
 def _nearest(cwd: Path, repository: Repository, user: Path, own: Path) -> Home | None:
@@ -123,6 +123,6 @@ def make(path: Path) -> list[Path]:
     return made
 
 
-def _user_folder(environment: Mapping[str, str]) -> Path:
+def user_folder(environment: Mapping[str, str]) -> Path:
     named = environment.get("HOME") or environment.get("USERPROFILE")
     return Path(named) if named else Path.home()

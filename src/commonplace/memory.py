@@ -19,6 +19,7 @@ from commonplace import homes, repository, settings
 from commonplace.capture.redact import redact, suspicious
 from commonplace.errors import (
     DiskFull,
+    HomeUnusable,
     IdAmbiguous,
     NoteNotFound,
     NoteRefused,
@@ -98,6 +99,8 @@ class Memory:
         self._asked: Asking | None = None
         self._making = threading.Lock()
         self._source: Memory | None = None
+        self._seen: set[Path] = set()
+        self.check_homes()
 
     @classmethod
     def open(
@@ -145,6 +148,19 @@ class Memory:
     ) -> None:
         self.close()
 
+    def check_homes(self) -> None:
+        """Raise `HomeUnusable` if a home that was there is gone.
+
+        A home is made by the first write, so one that is missing knows nothing yet. One that has gone missing under a
+        server (a disk was taken out, a folder moved) must not pass for that, nor be made anew behind the user's back.
+        """
+        for home in self.homes:
+            if home.path.is_dir():
+                self._seen.add(home.path)
+            elif home.path in self._seen:
+                hint = "ask for it to be put back, then try again; `commonplace init` would make a new one"
+                raise HomeUnusable(home.path, "it was here and is gone", hint)
+
     @property
     def home(self) -> homes.Home:
         """The nearest home: the one that is written to."""
@@ -189,6 +205,14 @@ class Memory:
                 taken = self._write_batch(batch, taken)
                 batch, now = [], self._clock()
         return Bulk(self._write_batch(batch, taken), refused, redacted)
+
+    def prepared(self, given: Mapping[str, Any]) -> Entry:
+        """The line *given* makes, checked and redacted, for `store`; nothing is written yet."""
+        return self._prepare(given)
+
+    def store(self, entries: list[Entry]) -> None:
+        """Write what was `prepared`."""
+        self._write(entries)
 
     def feedback(self, ident: str, outcome: str) -> Record:
         """Say how a use of the record went: worked, failed, wrong or stale."""
@@ -309,12 +333,13 @@ class Memory:
         archived: bool = False,
         relevance_min: float = 0.0,
         without: Iterable[str] = (),
+        unasked: bool = False,
     ) -> Recall:
         """What is known about *query*: the few memories that help, best first, in at most *tokens_max* tokens.
 
         With no *repo* every repository is searched, this one preferred. *as_of* answers as the memory stood then.
         Without *cutoff* the plain ranking comes back, up to *limit*, for measuring. *relevance_min* raises what the
-        setting asks for, and the ids in *without* are passed over.
+        setting asks for, and the ids in *without* are passed over. What is looked up *unasked* saves nobody a reading.
         """
         question = self._question(
             query,
@@ -330,6 +355,7 @@ class Memory:
             archived=archived,
             relevance_min=relevance_min,
             without=without,
+            unasked=unasked,
         )
         return self.asking().recall(question, tokens_max, as_of)
 
@@ -339,9 +365,24 @@ class Memory:
             raise UsageError(f"the number of records is {count}, under 1")
         return self.asking().recent(count, self._question("", **narrowing))
 
+    def ranked(self, query: str, **narrowing: Any) -> list[Hit]:  # noqa: ANN401
+        """The plain ranking for *query*, narrowed as `recall` is: for programs that choose and count for themselves."""
+        return self.asking().recall(self._question(query, cutoff=False, **narrowing), 0, count=False).hits
+
+    def select(self, ids: Collection[str] | None = None, **narrowing: Any) -> list[Record]:  # noqa: ANN401
+        """The current records of the nearest home that the filters of `recall` let through, in the order of the lines.
+
+        With *ids*, only those of them. Looked up in the index, so it costs what it gives and not what the log holds.
+        """
+        return self.asking().select(self._question("", **narrowing), ids)
+
     def stats(self, repo: Collection[str] | None = None) -> dict[str, Any]:
         """How many records there are, by repository, kind and type."""
         return self.asking().stats(repo)
+
+    def savings(self) -> dict[str, Any]:
+        """How many tokens recalls delivered so far, against reading the logs they searched."""
+        return self.asking().savings()
 
     def why(self, query: str, ident: str, **narrowing: Any) -> dict[str, Any]:  # noqa: ANN401
         """Why the record is, or is not, in the answer to *query*, narrowed as `recall` is."""
@@ -377,6 +418,7 @@ class Memory:
         archived: bool = False,
         relevance_min: float = 0.0,
         without: Iterable[str] = (),
+        unasked: bool = False,
     ) -> Query:
         from commonplace.recall.hits import Query
 
@@ -394,6 +436,7 @@ class Memory:
             cutoff=cutoff,
             relevance_min=relevance_min,
             without=frozenset(without),
+            unasked=unasked,
             here=self.repository.name,
             asking=self.agent_id,
             root=self.repository.root,

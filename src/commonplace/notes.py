@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
 from commonplace.capture.redact import redact_text
-from commonplace.errors import NoteChanged, NoteNotFound, NoteRefused, unusable
+from commonplace.errors import NoteChanged, NoteExists, NoteNotFound, NoteRefused, unusable
 from commonplace.log import rewrite
-from commonplace.log.append import held
+from commonplace.log.append import held, make_folder
 from commonplace.records import checked_repo
 
 if TYPE_CHECKING:
@@ -39,10 +41,19 @@ class Note(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What became of a write: the note as it is now, and the kinds of secrets that were taken out."""
+    """What became of a write: the note as it is now, the kinds of secrets that were taken out, where it changed."""
 
     note: Note
     redacted: list[str]
+    line: int = 1
+
+
+class Entry(NamedTuple):
+    """A line of a folder's listing: a note with its size, or a folder with the size of all that is in it."""
+
+    path: str
+    bytes: int
+    is_folder: bool
 
 
 class Notes:
@@ -75,20 +86,21 @@ class Notes:
 
     def replace(self, path: str, old: str, new: str, if_sha256: str | None = None) -> Written:
         """Put *new* in the place of *old*, which must occur exactly once."""
+        self._found(path)
         with held(self._lock):
             text = self._text(path, self._found(path))
             places = _lines_of_matches(text, old)
             if not old or not places:
-                raise NoteRefused(path, "does not hold the text to replace; it must match to the letter")
+                raise NoteRefused(path, "does not hold the text to replace; it must match to the letter", ())
             if len(places) > 1:
                 shown = ", ".join(map(str, places[:MATCHES_SHOWN_MAX]))
-                raise NoteRefused(
-                    path, f"holds the text to replace {len(places)} times, in lines {shown}; give more of it"
-                )
-            return self._put(path, text.replace(old, new, 1), if_sha256)
+                said = f"holds the text to replace {len(places)} times, in lines {shown}; give more of it"
+                raise NoteRefused(path, said, places)
+            return self._put(path, text.replace(old, new, 1), if_sha256)._replace(line=places[0])
 
     def insert(self, path: str, line: int, text: str, if_sha256: str | None = None) -> Written:
         """Put *text* behind the line with that number; 0 is the top."""
+        self._found(path)
         with held(self._lock):
             lines = _lines(self._text(path, self._found(path)))
             if not 0 <= line <= len(lines):
@@ -96,14 +108,57 @@ class Notes:
             if line and not lines[line - 1].endswith("\n"):
                 lines[line - 1] += "\n"
             whole = text if text.endswith("\n") or line == len(lines) else text + "\n"
-            return self._put(path, "".join([*lines[:line], whole, *lines[line:]]), if_sha256)
+            return self._put(path, "".join([*lines[:line], whole, *lines[line:]]), if_sha256)._replace(line=line + 1)
+
+    def delete(self, path: str) -> None:
+        """Remove a note, or a folder with all that is in it."""
+        self._there(path)
+        with held(self._lock):
+            target = self._there(path)
+            try:
+                if target.is_dir():
+                    shutil.rmtree(target)  # A link in it goes; what it leads to stays.
+                else:
+                    target.unlink()
+            except OSError as error:
+                raise unusable(target, error) from error
+
+    def rename(self, path: str, new_path: str) -> None:
+        """Give a note or a folder another path, in this or another folder, where nothing is yet."""
+        self._there(path)
+        with held(self._lock):
+            source, target = self._there(path), self._checked(new_path)
+            if target.exists():
+                raise NoteExists(new_path)
+            if target.is_relative_to(source):
+                raise NoteRefused(new_path, f"lies within `{path}` itself")
+            below = max((len(found.relative_to(source).parts) for found in source.rglob("*")), default=0)
+            if len(target.relative_to(self.folder).parts) + below > DEPTH_MAX:
+                raise NoteRefused(new_path, f"would be more than {DEPTH_MAX} folders deep with all that is in it")
+            try:
+                make_folder(target.parent)
+                source.rename(target)
+            except OSError as error:
+                raise unusable(target, error) from error
+
+    def entries(self, path: str = "", depth: int = 1) -> list[Entry]:
+        """The notes and folders in the folder, or in a folder of it, at most *depth* levels down, in order."""
+        start = self._folder(path)
+        seen = [found for found in sorted(start.rglob("*")) if len(found.relative_to(start).parts) <= depth]
+        listed: list[Entry] = []
+        for found in filter(self._is_shown, seen):
+            with suppress(FileNotFoundError):  # Another process of this agent's may have removed it.
+                size = sum(one.stat().st_size for one in ([found] if found.is_file() else self._files(found)))
+                listed.append(Entry(found.relative_to(self.folder).as_posix(), size, found.is_dir()))
+        return listed
 
     def list(self, path: str = "") -> list[Note]:
         """The notes in the folder, or in a folder of it, in order."""
-        start = self._checked(path) if path.strip("/") else self.folder
-        if path.strip("/") and not start.is_dir():
-            raise NoteNotFound(path)
-        return [self._note(found) for found in self._files(start)]
+        listed: list[Note] = []
+        for found in self._files(self._folder(path)):
+            with suppress(FileNotFoundError):
+                listed.append(self._note(found))
+        return listed
 
     def context(self) -> str:
         """`CONTEXT.md`, or nothing: what the agent should know from the start."""
@@ -120,6 +175,8 @@ class Notes:
 
     def _put(self, path: str, content: str, if_sha256: str | None) -> Written:
         target = self._checked(path)
+        if target.is_dir():
+            raise NoteRefused(path, "is a folder")
         now = sha256(target.read_bytes()).hexdigest() if target.is_file() else ""
         if if_sha256 is not None and if_sha256.lower() != now:
             raise NoteChanged(path)
@@ -136,6 +193,23 @@ class Notes:
             raise NoteRefused(path, f"would be one more than the {NOTES_MAX} notes an agent may have")
         rewrite.replace(target, [raw])
         return Written(self._note(target), redacted)
+
+    def _there(self, path: str) -> Path:
+        """The note or folder at *path*."""
+        target = self._checked(path)
+        if not target.exists():
+            raise NoteNotFound(path)
+        return target
+
+    def _folder(self, path: str) -> Path:
+        """The folder at *path*; the agent's own, which need not be there yet, if it is empty."""
+        if not path.strip("/"):
+            self._check_own(path)
+            return self.folder
+        target = self._checked(path.rstrip("/"))
+        if not target.is_dir():
+            raise NoteNotFound(path)
+        return target
 
     def _found(self, path: str) -> Path:
         target = self._checked(path)
@@ -158,7 +232,8 @@ class Notes:
         if not isinstance(path, str) or not path.strip():
             raise NoteRefused(str(path), "is empty: give a path such as CONTEXT.md")
         if "\\" in path or path.startswith(("/", "~")) or ":" in path or _ENCODED.search(path):
-            raise NoteRefused(path, "is not a plain relative path, with `/` between folders")
+            raise NoteRefused(path, "is no plain relative path: names, with `/` between folders")
+        self._check_own(path)
         parts = normalize("NFC", path).split("/")
         if len(parts) > DEPTH_MAX:
             raise NoteRefused(path, f"is more than {DEPTH_MAX} folders deep")
@@ -166,15 +241,22 @@ class Notes:
         for part in parts:
             _check_name(path, part)
             target = self._stepped(path, target, part)
-        if target.is_dir() and target != self.folder and path.endswith(".md"):
-            raise NoteRefused(path, "is a folder")
         return target
+
+    def _check_own(self, path: str) -> None:
+        """Raise `NoteRefused` if the agent's folder is another's by a link, or by a name that differs in case alone."""
+        if self.folder.is_symlink() or (
+            self.folder.is_dir() and self.folder.name not in os.listdir(self.folder.parent)
+        ):
+            raise NoteRefused(path, f"cannot be reached: the folder of `{self.folder.name}` is another agent's")
 
     def _stepped(self, path: str, folder: Path, name: str) -> Path:
         """One step down: never through a link, never to a file whose name differs in case alone."""
         target = folder / name
-        if target.is_symlink() or folder.is_symlink():
+        if target.is_symlink():
             raise NoteRefused(path, "leads through a symbolic link")
+        if folder.is_file():
+            raise NoteRefused(path, f"leads through `{folder.name}`, which is a note and no folder")
         if not target.exists() and folder.is_dir():
             twin = next((other for other in os.listdir(folder) if other.casefold() == name.casefold()), None)
             if twin is not None and twin != name:
@@ -185,9 +267,12 @@ class Notes:
 
     def _files(self, folder: Path) -> Iterator[Path]:
         for found in sorted(folder.rglob("*")):
-            hidden = any(part.startswith(".") for part in found.relative_to(self.folder).parts)
-            if found.is_file() and not found.is_symlink() and not hidden:
+            if found.is_file() and self._is_shown(found):
                 yield found
+
+    def _is_shown(self, found: Path) -> bool:
+        hidden = any(part.startswith(".") for part in found.relative_to(self.folder).parts)
+        return not hidden and not found.is_symlink() and (found.is_file() or found.is_dir())
 
     def _note(self, target: Path) -> Note:
         raw = target.read_bytes()

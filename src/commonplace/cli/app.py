@@ -11,14 +11,18 @@ import typer
 
 import commonplace
 from commonplace import homes, repository
-from commonplace.cli import render
+from commonplace.cli import exchanged, render
 from commonplace.cli.inbox import app as inbox_app
 from commonplace.cli.log import log as write_log
 from commonplace.cli.opened import opened
+from commonplace.cli.recall import print_stats, repos_asked
 from commonplace.cli.recall import recall as ask
-from commonplace.cli.recall import repos_asked
-from commonplace.errors import FindingsLeft
+from commonplace.cli.setup import Asked, wiring
+from commonplace.cli.setup import ask as agreed
+from commonplace.cli.setup import setup as set_up
+from commonplace.errors import FindingsLeft, LinesRefused, UsageError
 from commonplace.records import EVENT_TYPES, KINDS, OUTCOMES
+from commonplace.setup.agents import AGENTS
 
 app = typer.Typer(
     name="commonplace",
@@ -160,6 +164,24 @@ def recall(  # noqa: PLR0913 (what may narrow a question)
     options |= {name: ",".join(values) for name, values in lists.items() if values}
     switches = {"all_repos": all_repos, "stats": stats, "all": archived, "explain": explain, "no_cutoff": no_cutoff}
     ask({**options, **{name: True for name, on in switches.items() if on}, "json": as_json})
+
+
+@app.command()
+def stats(
+    *,
+    repo: Annotated[str | None, typer.Option("--repo", help="Only this log [default: all].")] = None,
+    savings: Annotated[bool, typer.Option("--savings", help="Tokens saved against reading the logs instead.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Count what there is; with --savings, what recalls cost against reading the logs."""
+    with opened(home) as memory:
+        if not savings:
+            print_stats(memory.stats([repo] if repo else None), as_json=as_json)
+        elif repo:
+            raise UsageError("`--savings` counts over all logs", "leave `--repo` out")
+        else:
+            render.savings(memory.savings(), as_json=as_json)
 
 
 @app.command()
@@ -351,6 +373,27 @@ def preamble(*, agent: Agent = None, home: Home = None, as_json: Json = False) -
 
 
 @app.command()
+def setup(
+    *,
+    agents: Annotated[list[str] | None, typer.Argument(metavar="[AGENT]...", help=f"Of {', '.join(AGENTS)}.")] = None,
+    project: Annotated[bool, typer.Option("--project", help="In this repository's files.")] = False,
+    user: Annotated[bool, typer.Option("--user", help="In your own, for every repository. The default.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and stop.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Take everything out again.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Wire agents to the memory: hooks, MCP server and a few words, everything else left byte for byte."""
+    if project and user:
+        raise UsageError("`--project` and `--user` contradict each other", "give one; the default is `--user`")
+    set_up(
+        Asked(agents or [], project, dry_run, undo),
+        lambda told, changes: render.setup(told, changes, as_json=as_json),
+        (lambda _: True) if yes else agreed,
+    )
+
+
+@app.command()
 def mcp(
     *,
     agent: Agent = None,
@@ -442,19 +485,57 @@ def where(*, home: Home = None, as_json: Json = False) -> None:
         render.where(memory.homes, memory.repository, as_json=as_json)
 
 
+@app.command("import")
+def import_(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A file or a folder, of one format or several.")],
+    *,
+    format_name: Annotated[
+        str | None, typer.Option("--from", metavar="FORMAT", help="What it is [default: each file is recognised].")
+    ] = None,
+    repo: Annotated[
+        str | None, typer.Option("--repo", help="The log for all of it [default: its own, else this repository's].")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be taken; write nothing.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Bring what another system remembers. Twice adds nothing."""
+    from commonplace.exchange.importing import bring  # noqa: PLC0415 (loads every format)
+
+    with opened(home) as memory:
+        report = bring(memory, path, format_name=format_name, repo=repo, dry_run=dry_run)
+    exchanged.imported(report, as_json=as_json)
+    if report.unread_count and not dry_run:
+        raise LinesRefused(report.unread_count, report.records + report.unchanged)
+
+
 @app.command()
 def export(
     *,
     repo: Annotated[str | None, typer.Option("--repo", help="Only this log.")] = None,
     kind: Annotated[str | None, typer.Option("--kind", help="Only records of this kind.")] = None,
+    layout: Annotated[
+        str | None, typer.Option("--layout", help="One of agent-knowledge, loki, beads, harness: files for it.")
+    ] = None,
+    to: Annotated[Path | None, typer.Option("--to", metavar="FOLDER", help="Where the layout is written.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write into a folder with other things, over what is there.")
+    ] = False,
     home: Home = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list instead of lines.")] = False,
 ) -> None:
-    """Print the current view as JSON lines: latest versions, archive included, nothing forgotten."""
+    """Print the current view as JSON lines, or write it in the layout of another system."""
     if kind is not None and kind not in KINDS:
         raise typer.BadParameter(f"`{kind}` is not one of {', '.join(KINDS)}", param_hint="'--kind'")
+    if (layout is None) != (to is None):
+        raise UsageError("`--layout` and `--to` belong together", "e.g. `--layout beads --to ../other-project`")
     with opened(home) as memory:
-        render.export(memory.exported(repo, kind), as_json=as_json)
+        if layout is not None and to is not None:
+            from commonplace.exchange.exporting import lay_out  # noqa: PLC0415 (loads every format)
+
+            exchanged.laid_out(lay_out(memory, layout, to, repo=repo, kind=kind, force=force), as_json=as_json)
+        else:
+            render.export(memory.exported(repo, kind), as_json=as_json)
         render.damages(memory.damages, memory.home.path)
 
 
@@ -480,10 +561,11 @@ def doctor(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Check this home: damages by file and line, permissions, leftovers, kinds nobody knows."""
+    """Check this home: damages, permissions, leftovers, kinds nobody knows; and say which agents are wired."""
     with opened(home) as memory:
         findings = memory.mend() if fix else memory.check()
-        render.findings(findings, memory.home.path, memory.settings.unknown, fixed=fix, as_json=as_json)
+        unknown = memory.settings.unknown
+        render.findings(findings, memory.home.path, unknown, wiring(memory), fixed=fix, as_json=as_json)
     fixable = sum(1 for finding in findings if finding.fix)
     if fixable and not fix:
         raise FindingsLeft(f"{fixable} findings can be mended", "`commonplace doctor --fix` does what is said above")

@@ -27,7 +27,7 @@ def recall(options: Mapping[str, str | bool]) -> int:
     with opened(str(home) if home else None) as memory:
         memory.asking(one_shot=True)
         if options.get("stats"):
-            _print_stats(memory.stats(repos_asked(memory, options)), as_json=bool(options.get("json")))
+            print_stats(memory.stats(repos_asked(memory, options)), as_json=bool(options.get("json")))
         elif options.get("recent"):
             _print_recent(memory, options)
         else:
@@ -111,7 +111,8 @@ def _print_recent(memory: Memory, options: Mapping[str, str | bool]) -> None:
         _hint(memory, options)
 
 
-def _print_stats(stats: dict[str, Any], *, as_json: bool) -> None:
+def print_stats(stats: dict[str, Any], *, as_json: bool) -> None:
+    """Counts, as text or JSON."""
     if as_json:
         print(json.dumps(stats, ensure_ascii=False))
         return

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from commonplace.notes import Note, Written
     from commonplace.records import Record
     from commonplace.repository import Repository
+    from commonplace.setup.plan import Change
 
 _SUMMARY_CHARS_MAX = 100
 # The fields that say what a record is about, in the order they are looked for.
@@ -109,6 +110,22 @@ def why(explained: dict[str, Any], here: Sequence[str], *, as_json: bool) -> Non
             print(f"  {name:16} {explained[name]}")
     for name, value in explained["why"].items():
         print(f"  {name:16} {value:g}")
+
+
+def savings(found: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        as_json_line(found)
+        return
+    count = found["recalls"]
+    since = f" since {found['since'][:10]}, {found['empty']:,} of them found nothing" if count else ""
+    print(f"recalls           {count:,}{since}")
+    for label, name in (("delivered", "tokens_delivered"), ("the logs instead", "tokens_logs")):
+        each = f" ({found[name] / count:,.0f} a recall)" if count else ""
+        print(f"{label:16}  {found[name]:,} tokens{each}")
+    share = f" ({found['share_saved']:.1%})" if found["share_saved"] is not None else ""
+    print(f"saved             {found['tokens_saved']:,} tokens{share}")
+    print(f"all logs now      {found['tokens_logs_now']:,} tokens")
+    note(found["definition"])
 
 
 def index_status(found: Sequence[Status], embedder: str, *, as_json: bool) -> None:
@@ -257,6 +274,7 @@ def findings(
     found: Sequence[Finding],
     home: Path,
     unknown_settings: Sequence[tuple[Path, str]],
+    agents: Sequence[dict[str, Any]],
     *,
     fixed: bool,
     as_json: bool,
@@ -266,7 +284,7 @@ def findings(
     ]
     if as_json:
         rows = [{**finding._asdict(), "path": _within(finding.path, home)} for finding in found]
-        as_json_line({"home": str(home), "findings": [*rows, *settings], "fixed": fixed})
+        as_json_line({"home": str(home), "findings": [*rows, *settings], "agents": agents, "fixed": fixed})
         return
     for finding in found:
         place = f"{_within(finding.path, home)}{f':{finding.line}' if finding.line else ''}"
@@ -276,6 +294,69 @@ def findings(
         print(f"{setting['what']}  {setting['path']}  `{setting['reason']}` means nothing here")
     if not found and not settings:
         print(f"All is well in `{home}`")
+    for row in agents:
+        print(f"agent  {row['agent']}  {_wired(row)}")
+
+
+def _wired(row: dict[str, Any]) -> str:
+    if not row["parts"]:
+        return f"is here and not wired  [`commonplace setup {row['agent']}`]"
+    flag = " --project" if row["scope"] == "project" else ""
+    again = f"  [out of date: `commonplace setup {row['agent']}{flag}`]" if row["outdated"] else ""
+    ran = f"its hook last ran {row['hook_last_ran']}" if row["hook_last_ran"] else "its hook has not run yet"
+    ran = f"; {ran}" if "hooks" in row["parts"] else ""
+    return f"wired for the {row['scope']}: {', '.join(row['parts'])}{ran}{again}"
+
+
+def setup(told: dict[str, Any], changes: Sequence[Change], *, as_json: bool) -> None:
+    """What setting up would change, as a diff; and afterwards, what it did. JSON comes once, at the end."""
+    if as_json:
+        if told["done"] is not None:
+            as_json_line({**told, "files": [_file(change) for change in changes]})
+    elif told["done"] is None:
+        _setup_planned(told, changes)
+    elif told["done"]:
+        for change in changes:
+            if change.action != "unchanged" and not change.left_alone:
+                print(f"{_DONE[change.action]} {change.path} ({', '.join(change.what)})")
+        note("Start the agents anew to have it take effect" + ("" if told["undo"] else "; `--undo` takes it out again"))
+
+
+_DONE = {"make": "Made", "change": "Changed", "remove": "Removed"}
+
+
+def _setup_planned(told: dict[str, Any], changes: Sequence[Change]) -> None:
+    for name, why in told["agents"].items():
+        note(f"{name}: {why}")
+    if told["temporary"] and not told["undo"]:
+        note("This installation is temporary; `uv tool install commonplace` makes one that agents can rely on")
+    for change in changes:
+        _diff(change.diff())
+        if change.remark:
+            note(f"{change.path}: {change.remark}")
+    if all(change.action == "unchanged" for change in changes):
+        print("Nothing of ours is there" if told["undo"] else "Everything is in place already")
+
+
+def _diff(lines: Sequence[str]) -> None:
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    console = Console(highlight=False, soft_wrap=True)
+    for line in lines:
+        if console.is_terminal and not console.no_color:
+            console.print(Text(plain(line), style=styles.get(line[:1], "")))
+        else:
+            print(plain(line))
+
+
+def _file(change: Change) -> dict[str, Any]:
+    return {
+        "path": str(change.path),
+        "agents": change.agents,
+        "what": change.what,
+        "action": change.action,
+        "reason": change.left_alone or change.remark,
+        "diff": "\n".join(change.diff()),
+    }
 
 
 def rotations(done: Sequence[Rotation], *, as_json: bool) -> None:

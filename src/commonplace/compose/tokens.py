@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 
+BYTES_PER_TOKEN = 4
 _WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U0001f000-\U0003ffff]")
 
 
 def count(text: str) -> int:
     """About how many tokens a model reads in *text*: four bytes each; a CJK character or emoji nearly one."""
-    by_bytes = len(text.encode("utf-8", "replace")) / 4
+    by_bytes = len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN
     if text.isascii():
         return math.ceil(by_bytes)
     wide = len(_WIDE.findall(text))

@@ -21,7 +21,7 @@ from commonplace.log import read
 from commonplace.records import KINDS, Record, decode, encode, from_line, to_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from typing import BinaryIO
 
 # Bump when the tables or the terms change; an old index is thrown away and rebuilt.
@@ -476,6 +476,16 @@ class Store:
         ).fetchall()
         rows = self.rows(key for (key,) in keys)
         return [rows[key] for (key,) in keys if key in rows]
+
+    def log_bytes(self, logs: Collection[str] | None = None, *, archived: bool = False) -> int:
+        """How many bytes the logs of these names hold, or all; with *archived*, their archives too."""
+        found = self.connection.execute("SELECT path, size FROM file WHERE path LIKE '%.jsonl'").fetchall()
+        names = [(*os.path.split(path), size) for path, size in found]
+        return sum(
+            size
+            for folder, name, size in names
+            if (logs is None or name.removesuffix(".jsonl") in logs) and (archived or not folder.endswith("archive"))
+        )
 
     def column(self, query: str, arguments: Iterable[object] = ()) -> list[tuple[object, ...]]:
         return self.connection.execute(query, tuple(arguments)).fetchall()

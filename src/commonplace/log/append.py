@@ -141,11 +141,18 @@ def open_for_append(path: Path) -> int:
         try:
             descriptor = os.open(path, flags, 0o600)
         except FileNotFoundError:
-            os.makedirs(path.parent, mode=0o700, exist_ok=True)
+            make_folder(path.parent)
             descriptor = os.open(path, flags, 0o600)
     except OSError as error:
         raise unusable(path, error) from error
     return plain_file(descriptor, path)
+
+
+def make_folder(path: Path) -> None:
+    """Make the folder and what is missing above it, each for its owner only (`makedirs` sees to the last alone)."""
+    missing = [folder for folder in (path, *path.parents) if not folder.is_dir()]
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def plain_file(descriptor: int, path: Path | str) -> int:

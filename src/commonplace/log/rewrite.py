@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 
 from commonplace.errors import unusable
 from commonplace.log import lock, read
-from commonplace.log.append import Appender, held, open_for_append, sync
+from commonplace.log.append import Appender, held, make_folder, open_for_append, sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ def replace(path: Path, chunks: Iterable[bytes]) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY_SUFFIX}")
     try:
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(path.parent)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
         with os.fdopen(os.open(temporary, flags, mode), "wb") as stream:
             for chunk in chunks:
                 stream.write(chunk)
             stream.flush()
             sync(stream.fileno())
-        _swap(temporary, path)
+        swap(temporary, path)
         _sync_folder(path.parent)
     except OSError as error:
         with suppress(OSError):
@@ -113,7 +113,7 @@ def _process_lives(temporary: Path) -> bool:
     return True
 
 
-def _swap(temporary: Path, path: Path) -> None:
+def swap(temporary: Path, path: Path) -> None:
     for attempt in range(_REPLACE_TRIES_MAX):
         try:
             os.replace(temporary, path)

@@ -30,6 +30,7 @@ class Query:
     # Who asks unasked may want to be surer than the setting says, and nothing it was given before.
     relevance_min: float = 0.0
     without: frozenset[str] = frozenset()
+    unasked: bool = False
     # Not what narrows but what is near: the repository and the agent that ask.
     here: str = ""
     asking: str = ""

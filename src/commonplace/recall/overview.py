@@ -32,6 +32,18 @@ def latest(indexes: Sequence[Index], book: int, count: int, query: Query) -> lis
         asked *= 4  # So many of them were forgotten.
 
 
+def selected(indexes: Sequence[Index], book: int, query: Query, ids: Collection[str] | None = None) -> list[Row]:
+    """The visible records of one home that *query* lets through, or those of *ids*, in the order of their lines."""
+    where, arguments = condition(query)
+    if ids is not None:
+        where, arguments = f"{where} AND doc.id IN ({','.join('?' * len(ids))})", (*arguments, *ids)
+    select = f"SELECT doc.key FROM doc JOIN head ON head.key = doc.key WHERE {where} ORDER BY place"  # noqa: S608
+    keys = [int(str(key)) for (key,) in indexes[book].store.column(select, arguments)]
+    rows = indexes[book].store.rows(keys)
+    hidden = hidden_ids(indexes, {row.id: (book, row) for row in rows.values()})
+    return [rows[key] for key in keys if key in rows and rows[key].id not in hidden]
+
+
 def counted(indexes: Sequence[Index], repos: Collection[str] | None) -> dict[str, Any]:
     """How many current records there are: by repository, by kind, lessons by type."""
     found: dict[str, Counter[str]] = {"repos": Counter(), "kinds": Counter(), "types": Counter()}

@@ -225,6 +225,7 @@ class Serving:
         caller = current()
         if scope not in caller.scopes:
             raise ScopeMissing(scope)
+        self._memory.check_homes()
         return self._memory.beside(agent_id=caller.agent)
 
     def _operations(self) -> frozenset[str]:

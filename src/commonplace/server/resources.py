@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+
+from commonplace.server.tools import told
+
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
@@ -17,17 +21,20 @@ def register(server: MCPServer[Any], memory: Opened) -> None:
     @server.resource("memory://records/{id}", mime_type="application/json", title="A memory")
     def record(id: str) -> str:  # noqa: A002 (the name in the address)
         """One memory whole, as JSON."""
-        return json.dumps(memory().describe(id), ensure_ascii=False)
+        with told(ResourceNotFoundError):
+            return json.dumps(memory().describe(id), ensure_ascii=False)
 
     @server.resource("memory://context", mime_type="text/markdown", title="Your CONTEXT.md")
     def context() -> str:
         """The CONTEXT.md of the agent that asks; empty if it has none."""
-        return memory().notes().context()
+        with told(ResourceError):
+            return memory().notes().context()
 
     @server.resource("memory://stats", mime_type="application/json", title="Counts")
     def stats() -> str:
         """How many memories there are, by repository, kind and type."""
-        return json.dumps(memory().stats(), ensure_ascii=False)
+        with told(ResourceError):
+            return json.dumps(memory().stats(), ensure_ascii=False)
 
     @server.prompt("recall-before-task", title="Recall before a task")
     def recall_before_task(task: str) -> str:

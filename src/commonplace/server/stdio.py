@@ -6,12 +6,24 @@ needs them, so that a client that only says hello does not wait.
 
 from __future__ import annotations
 
+import os
+import sys
+
 from commonplace.memory import Memory
 from commonplace.server.build import chosen, made
 
 
 def serve(home: str | None, agent: str | None, toolsets: str | None) -> None:
-    """Serve until the client closes stdin."""
+    """Serve until the client closes stdin, or no longer reads."""
     with Memory.open(home, agent_id=agent) as memory:
-        # The client is the user's own agent: it may do what the user may.
-        made(lambda _scope="read": memory, chosen(toolsets, memory)).run("stdio")
+
+        def opened(_scope: str = "read") -> Memory:
+            # The client is the user's own agent: it may do what the user may.
+            memory.check_homes()
+            return memory
+
+        try:
+            made(opened, chosen(toolsets, memory)).run("stdio")
+        except* BrokenPipeError:
+            # It hung up in the middle of a call. Python would complain once more when it closes the stream.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import MCPServerError, ToolError
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
@@ -203,10 +203,13 @@ def written(done: Any) -> CallToolResult:  # noqa: ANN401 (a `Written`, whose mo
 
 
 class told:  # noqa: N801 (reads as a word: `with told():`)
-    """Turns what a caller can put right into an error the model reads."""
+    """Turns what a caller can put right into an error the model reads, of the *kind* the protocol has for it."""
+
+    def __init__(self, kind: type[MCPServerError] = ToolError) -> None:
+        self.kind = kind
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, CommonplaceError):
-            raise ToolError(f"{error}{f'. {error.hint}' if error.hint else ''}") from error
+            raise self.kind(f"{error}{f'. {error.hint}' if error.hint else ''}") from error

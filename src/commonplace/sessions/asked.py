@@ -115,6 +115,7 @@ def _relevant(
             limit=HITS_MAX,
             tokens_max=PROMPT_TOKENS_MAX - ENVELOPE_TOKENS,
             without=shown,
+            unasked=True,
         )
         return [hit for hit in found.hits if hit.why.get("relevance", 1.0) >= relevance_min]
     return []

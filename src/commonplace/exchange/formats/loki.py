@@ -1,0 +1,281 @@
+"""Seed 001's memory: `.loki/memory/` with episodes, patterns, facts, links, skills, ledgers, handoffs and learnings."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from commonplace.exchange import files, shape
+from commonplace.exchange.extra import dressed, is_ours, undressed
+from commonplace.exchange.items import Head, Item, Passed, SkillText, Source, Taken, Unread
+from commonplace.records import KINDS, Node
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+SUFFIXES = (".json", ".md")
+MARK = ".loki/memory"
+NODES = tuple(kind for kind, cls in KINDS.items() if cls is Node)
+KINDS_HELD = ("episode", "pattern", "anti_pattern", *NODES, "link", "ledger", "handoff", "lesson")
+INDEX = "episodic/index.json"
+_FOLDERS = ("episodic", "semantic", "skills", "ledgers", "handoffs", "learnings")
+_NAME_CHARS_MAX = 80
+
+
+def recognises(path: Path, _head: Head) -> bool:
+    if path.suffix not in SUFFIXES or _folder(path) is None:
+        return False
+    parts = path.parts
+    return ".loki" in parts or any(parts[at] == "memory" and parts[at + 1] in _FOLDERS for at in range(len(parts) - 2))
+
+
+def _folder(path: Path) -> str | None:
+    return next((part for part in reversed(path.parts[:-1]) if part in _FOLDERS), None)
+
+
+def read(source: Source) -> Iterator[Item]:
+    folder = _folder(source.path)
+    try:
+        if source.path.suffix == ".md":
+            text = files.text(source.path)
+            yield SkillText(source.path.stem, text) if folder == "skills" else Passed(0, "is no part of the layout")
+            return
+        value = files.json_value(source.path)
+    except files.NotText as error:
+        yield Unread(0, str(error))
+        return
+    if source.path.parts[-2:] == ("episodic", "index.json"):
+        yield Passed(0, "is an index of the files beside it")
+        return
+    kind = _kind(folder, source.path.stem)
+    if kind is None:
+        yield Passed(0, "is no part of the layout")
+        return
+    for number, entry in enumerate(_entries(value), 1):
+        yield _item(kind, entry, number, source)
+
+
+def _kind(folder: str | None, stem: str) -> str | None:
+    if folder == "semantic":
+        return {"patterns": "pattern", "anti-patterns": "anti_pattern", "facts": "fact", "links": "link"}.get(stem)
+    return {"episodic": "episode", "ledgers": "ledger", "handoffs": "handoff", "learnings": "lesson"}.get(folder or "")
+
+
+def _entries(value: object) -> list[Any]:
+    """The entries of a file: a list, an object that holds one, an object of objects, or one entry alone."""
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, dict):
+        return [value]
+    lists = [inner for name, inner in value.items() if isinstance(inner, list) and name in _LISTS]
+    if len(lists) == 1:
+        return lists[0]
+    if value and all(isinstance(inner, dict) for inner in value.values()):
+        return [{"id": name, **inner} for name, inner in value.items()]
+    return [value]
+
+
+_LISTS = ("patterns", "anti_patterns", "antiPatterns", "facts", "links", "learnings", "entries", "items", "lessons")
+
+
+def _item(kind: str, entry: object, number: int, source: Source) -> Item:
+    """What an entry says; *number* is its place in the file, for want of a line."""
+    if isinstance(entry, str):
+        entry = {_MAIN[kind]: entry} if kind in _MAIN else entry
+    if not isinstance(entry, dict):
+        return Unread(0, f"entry {number} is no object")
+    fields = undressed(entry, plain_of(kind))
+    if is_ours(entry):
+        return Taken(fields)
+    if kind in _NAMED and not fields.get(_NAMED[kind]):
+        fields[_NAMED[kind]] = source.path.stem
+    missing = [name for name in _NEEDED[kind] if not str(fields.get(name) or "").strip()]
+    return Unread(0, f"entry {number} has no `{missing[0]}`") if missing else Taken(fields)
+
+
+# What the name of a file says, where the entry does not.
+_NAMED = {"episode": "task_id", "ledger": "agent_id"}
+_MAIN = {"pattern": "pattern", "anti_pattern": "what_fails", "fact": "label", "lesson": "lesson"}
+_NEEDED: dict[str, tuple[str, ...]] = {
+    "episode": ("task_id",),
+    "pattern": ("pattern",),
+    "anti_pattern": ("what_fails",),
+    "fact": ("label",),
+    "link": ("of", "to", "rel"),
+    "ledger": ("agent_id",),
+    "handoff": ("from_agent", "to_agent"),
+    "lesson": ("lesson",),
+}
+
+
+# --- An entry as a record -----------------------------------------------------------------------------------------
+
+
+def _episode(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": "episode", **_with_agent(entry)}
+
+
+def _with_agent(entry: Mapping[str, Any]) -> dict[str, Any]:
+    agent = entry.get("agent")
+    if "agent_id" in entry or not isinstance(agent, str):
+        return {"agent_id": "", **entry}
+    return {"agent_id": agent, **{name: value for name, value in entry.items() if name != "agent"}}
+
+
+def _pattern(entry: Mapping[str, Any]) -> dict[str, Any]:
+    fields = {"kind": "pattern", "agent_id": "", **entry}
+    if not fields.get("pattern"):
+        name, said = shape.text_in(entry, ("description", "content", "text", "name"))
+        fields |= {"pattern": said}
+        fields.pop(name, None)
+    # The seed's patterns say when they were last used, not when they were made.
+    fields.setdefault("timestamp", shape.time_in(entry) or shape.moment(entry.get("last_used")))
+    return fields
+
+
+def _anti_pattern(entry: Mapping[str, Any]) -> dict[str, Any]:
+    fields = {"kind": "anti_pattern", "agent_id": "", **entry}
+    if not fields.get("what_fails"):
+        name, said = shape.text_in(entry, ("pattern", "incorrect_approach", "description", "error", "name"))
+        fields |= {"what_fails": said}
+        fields.pop(name, None)
+    return fields
+
+
+def _fact(entry: Mapping[str, Any]) -> dict[str, Any]:
+    fields = {"kind": "fact", "agent_id": "", **entry}
+    if not fields.get("label"):
+        name, said = shape.text_in(entry, ("fact", "title", "name", "statement", "content", "text", "description"))
+        fields |= {"label": said}
+        fields.pop(name, None)
+    return fields
+
+
+def _link(entry: Mapping[str, Any]) -> dict[str, Any]:
+    fields = {"kind": "link", "agent_id": "", **entry}
+    of = fields.pop("from", None) or fields.get("of") or fields.get("source")
+    to = fields.get("to") or fields.get("target")
+    said = fields.pop("relation", None) or fields.get("rel")
+    return {**fields, "of": of, **shape.link(str(to or ""), said)}
+
+
+def _handoff(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": "handoff", "agent_id": entry.get("from_agent") or "", **entry}
+
+
+def _ledger(entry: Mapping[str, Any]) -> dict[str, Any]:
+    at = shape.time_in(entry) or shape.moment(entry.get("last_checkpoint"))
+    return {"kind": "ledger", **({"timestamp": at} if at else {}), **_with_agent(entry)}
+
+
+def _lesson(entry: Mapping[str, Any]) -> dict[str, Any]:
+    if entry.get("lesson") and entry.get("event_type"):
+        return {"kind": "lesson", "agent_id": "", **entry}
+    return shape.lesson(entry, "les") or {}
+
+
+def plain_of(kind: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """How an entry of that kind is read: the seed calls a link's `rel` its `relation`."""
+
+    def plain(entry: Mapping[str, Any]) -> dict[str, Any]:
+        links = entry.get("links")
+        if isinstance(links, list):
+            entry = {**entry, "links": [_renamed(edge, "relation", "rel") for edge in links]}
+        return _PLAIN[kind](entry)
+
+    return plain
+
+
+def _renamed(edge: object, old: str, new: str) -> object:
+    if not isinstance(edge, dict) or new in edge:
+        return edge
+    return {new if name == old else name: value for name, value in edge.items()}
+
+
+_PLAIN: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "episode": _episode,
+    "pattern": _pattern,
+    "anti_pattern": _anti_pattern,
+    "fact": _fact,
+    "link": _link,
+    "ledger": _ledger,
+    "handoff": _handoff,
+    "lesson": _lesson,
+}
+
+
+# --- A record as an entry -----------------------------------------------------------------------------------------
+
+# The seed's fields of each kind, in its order; a record's other fields ride along.
+_SHOWN: dict[str, tuple[str, ...]] = {
+    "episode": ("id", "task_id", "timestamp", "duration_seconds", "agent", "context", "action_log", "outcome",
+                "errors_encountered", "artifacts_produced", "git_commit"),
+    "pattern": ("id", "pattern", "category", "conditions", "correct_approach", "incorrect_approach", "confidence",
+                "source_episodes", "usage_count", "last_used", "links"),
+    "anti_pattern": ("id", "what_fails", "why", "prevention", "source", "links"),
+    "fact": ("id", "type", "label", "payload", "children", "stats", "tags", "links"),
+    "link": ("id", "from", "to", "relation"),
+    "ledger": ("agent_id", "last_checkpoint", "tasks_completed", "current_task", "state", "context"),
+    "handoff": ("id", "from_agent", "to_agent", "timestamp", "context"),
+    "lesson": ("id", "timestamp", "agent_id", "event_type", "context", "command", "lesson", "success_rate", "tags"),
+}  # fmt: skip
+_FROM = {"agent": "agent_id", "from": "of", "relation": "rel"}
+
+
+def write(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The file of each record, below the layout's folder, and its entry."""
+    names: set[str] = set()
+    for fields in records:
+        kind = "fact" if fields["kind"] in NODES else str(fields["kind"])
+        said = ((name, fields.get(_FROM.get(name, name))) for name in _SHOWN[kind])
+        entry = {name: value for name, value in said if value is not None}
+        if isinstance(entry.get("links"), list):
+            entry["links"] = [_renamed(edge, "rel", "relation") for edge in entry["links"]]
+        yield _file(kind, fields, names), dressed(fields, entry, plain_of(kind))
+
+
+def _file(kind: str, fields: Mapping[str, Any], names: set[str]) -> str:
+    day = str(fields["timestamp"])[:10]
+    if kind in _SHARED:
+        return _SHARED[kind].format(day=day)
+    own = {"episode": f"episodic/{day}/", "ledger": "ledgers/", "handoff": "handoffs/"}[kind]
+    called = {"episode": fields.get("task_id"), "ledger": fields.get("agent_id"), "handoff": fields["id"]}[kind]
+    name = f"{own}{_safe(str(called or fields['id']))}"
+    if name.casefold() in names:
+        name = f"{own}{shape.ident(_safe(str(called)), fields['id'])}"
+    names.add(name.casefold())
+    return f"{name}.json"
+
+
+_SHARED = {
+    "pattern": "semantic/patterns.json",
+    "anti_pattern": "semantic/anti-patterns.json",
+    "fact": "semantic/facts.json",
+    "link": "semantic/links.json",
+    "lesson": "learnings/{day}.json",
+}
+
+
+def _safe(name: str) -> str:
+    """*name* as a file of any system can be called."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:_NAME_CHARS_MAX].rstrip(".-")
+    return plain if plain and plain.split(".")[0].lower() not in _DEVICES else shape.ident("entry", name)
+
+
+_DEVICES = frozenset(["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))])
+
+
+def shared(name: str) -> bool:
+    """Whether a file holds a list of entries rather than one."""
+    return name.startswith(("semantic/", "learnings/"))
+
+
+def index(placed: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """The temporal index of the episodes, oldest first."""
+    rows = [
+        {"id": fields["id"], "task_id": fields["task_id"], "timestamp": fields["timestamp"], "file": name}
+        for name, fields in placed
+        if fields["kind"] == "episode"
+    ]
+    return sorted(rows, key=lambda row: (row["timestamp"], row["id"]))
