@@ -22,7 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from latency import lesson
+from texts import memory as lesson
 
 from commonplace import Memory
 
