@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -130,6 +131,40 @@ def test_an_update_that_would_be_lost_is_refused(own_home: Path) -> None:
     with pytest.raises(NoteChanged):
         notes.write("a.md", "three", if_sha256="")
     assert notes.read("a.md") == "two"
+
+
+def test_the_start_of_a_hash_suffices_to_insist_on_it_and_a_few_letters_do_not(own_home: Path) -> None:
+    notes = Notes(own_home, "researcher")
+    notes.write("a.md", "one\ntwo\n")
+    read = notes.reading("a.md", (2, 2))
+
+    assert (read.text, read.note) == ("two\n", notes.list()[0])
+    for too_little in (read.note.sha256[:11], read.note.sha256[-12:]):
+        with pytest.raises(NoteChanged):
+            notes.write("a.md", "three", if_sha256=too_little)
+    notes.write("a.md", "three", if_sha256=read.note.hash_start)
+    with pytest.raises(NoteChanged):
+        notes.write("a.md", "four", if_sha256=read.note.hash_start)
+
+
+def test_what_was_put_there_by_hand_and_no_agent_could_take_in_is_refused(own_home: Path) -> None:
+    notes = Notes(own_home, "researcher")
+    notes.write("a.md", "one")
+    (notes.folder / "huge.md").write_bytes(b"x" * (NOTE_BYTES_MAX + 1))
+
+    for call in (lambda: notes.read("huge.md"), lambda: notes.replace("huge.md", "x", "y")):
+        with pytest.raises(NoteRefused, match="262,145 bytes"):
+            call()
+    notes.write("huge.md", "small again")
+    assert notes.read("huge.md") == "small again"
+
+
+def test_a_note_is_no_folder_to_list(own_home: Path) -> None:
+    notes = Notes(own_home, "researcher")
+    notes.write("a.md", "one")
+
+    with pytest.raises(NoteRefused, match="no folder"):
+        notes.list("a.md")
 
 
 def test_what_is_too_large_or_no_text_is_refused_and_costs_nothing(own_home: Path) -> None:
@@ -481,3 +516,7 @@ def test_the_commands_edit_notes(commonplace: Any, own_home: Path) -> None:
     assert commonplace("notes", "read", "x.md", "--agent", "me").returncode == 15
     assert commonplace("notes", "write", "CONTEXT.md", "x", "--if-sha256", "0", "--agent", "me").returncode == 16
     assert "zero" in commonplace("preamble", "--agent", "me").stdout
+    read = json.loads(commonplace("notes", "read", "CONTEXT.md", "--agent", "me", "--json").stdout)
+    assert read["text"] == "zero\none\n2\n"
+    again = commonplace("notes", "write", "CONTEXT.md", "x", "--if-sha256", read["sha256"][:12], "--agent", "me")
+    assert again.returncode == 0

@@ -157,6 +157,24 @@ def test_notes_are_exact_private_and_can_be_switched_off(own_home: Path) -> None
     assert not [name for name in names if name.startswith("memory_")]
 
 
+def test_a_model_is_told_the_hash_it_may_insist_on(server: Any) -> None:
+    async def talk(client: Client) -> list[Any]:
+        wrote = await client.call_tool("memory_write", {"path": "a.md", "content": "one"})
+        told = text_of(wrote).rpartition("sha256 ")[2]
+        listed = text_of(await client.call_tool("memory_list", {}))
+        read = await client.call_tool("memory_read", {"path": "a.md"})
+        again = {"path": "a.md", "content": "two", "if_sha256": told}
+        first, second = [await client.call_tool("memory_write", again) for _ in range(2)]
+        return [told in listed, read.structured_content["sha256"].startswith(told), text_of(read), first, second]
+
+    listed, read, text, first, second = ask(server, talk)
+
+    assert (listed, read, text) == (True, True, "one")
+    assert not first.is_error
+    assert second.is_error
+    assert "has changed" in text_of(second)
+
+
 def test_resources_and_prompts_answer(server: Any, own_home: Path) -> None:
     async def talk(client: Client) -> list[Any]:
         await client.call_tool("memory_write", {"path": "CONTEXT.md", "content": "I know this."})

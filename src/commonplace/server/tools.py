@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
     from commonplace.memory import Memory
+    from commonplace.notes import Written
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -30,7 +31,11 @@ EDITS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_
 Id = Annotated[str, Field(description="The id of a memory, or any unique prefix of it.")]
 NotePath = Annotated[str, Field(description="Relative to your own folder, e.g. CONTEXT.md or plans/release.md.")]
 Sha = Annotated[
-    str | None, Field(description="Only if the note still has this hash; an empty text: only if it is new.")
+    str | None,
+    Field(
+        description="Only if the note still has this hash, as `memory_list` and each write tell it; "
+        "an empty text: only if there is no such note yet."
+    ),
 ]
 
 
@@ -164,8 +169,8 @@ def notes(server: MCPServer[Any], memory: Opened) -> None:
         if view_range is not None and len(view_range) != 2:  # noqa: PLR2004
             raise ToolError("`view_range` takes two numbers: the first and the last line")
         with told():
-            text = memory().notes().read(path, (view_range[0], view_range[1]) if view_range else None)
-        return said(text, models.NoteTextModel(path=path, text=text))
+            found = memory().notes().reading(path, (view_range[0], view_range[1]) if view_range else None)
+        return said(found.text, models.NoteTextModel(path=path, text=found.text, sha256=found.note.sha256))
 
     @tool(server, CHANGES, "Write a note")
     def memory_write(
@@ -207,10 +212,10 @@ def notes(server: MCPServer[Any], memory: Opened) -> None:
     def memory_list(
         path: Annotated[str | None, Field(description="Only this folder.")] = None,
     ) -> Annotated[CallToolResult, models.NotesModel]:
-        """List your own notes with their sizes. Use it at the start of a task to see what you wrote down before."""
+        """List your own notes: bytes, hash, path. Use it at the start of a task to see what you wrote down before."""
         with told():
             found = memory().notes().list(path or "")
-        text = "\n".join(f"{note.bytes:>8}  {note.path}" for note in found) or "No notes yet."
+        text = "\n".join(f"{note.bytes:>8}  {note.hash_start}  {note.path}" for note in found) or "No notes yet."
         return said(text, models.NotesModel(notes=[models.NoteModel(**note._asdict()) for note in found]))
 
 
@@ -234,10 +239,10 @@ def said(text: str, model: BaseModel) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=model.model_dump())
 
 
-def written(done: Any) -> CallToolResult:  # noqa: ANN401 (a `Written`, whose module is loaded with the first note)
+def written(done: Written) -> CallToolResult:
     note = f" (redacted: {', '.join(done.redacted)})" if done.redacted else ""
     model = models.NoteModel(**done.note._asdict(), redacted=done.redacted)
-    return said(f"Wrote {done.note.path}, {done.note.bytes} bytes{note}", model)
+    return said(f"Wrote {done.note.path}, {done.note.bytes} bytes, sha256 {done.note.hash_start}{note}", model)
 
 
 class told:  # noqa: N801 (reads as a word: `with told():`)
