@@ -506,6 +506,20 @@ def test_the_preamble_has_the_order_of_the_seed(tmp_path: Path) -> None:
     assert order == sorted(order)
 
 
+def test_counts_tell_nothing_of_notes(own_home: Path) -> None:
+    Notes(own_home, "researcher").write("CONTEXT.md", "a kettle")
+    skill = own_home / "skills" / "brew" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: brew\ndescription: how to brew\n---\nBoil.\n")
+
+    with Memory.open(own_home, agent_id="analyst") as memory:
+        memory.log(event_type="error", lesson="the kettle boils over", repo="shop")
+        found = memory.stats()
+
+    assert (found["records"], found["repos"]) == (2, {"shop": 1})
+    assert found["kinds"] == {"lesson": 1, "skill": 1}
+
+
 def test_the_commands_edit_notes(commonplace: Any, own_home: Path) -> None:
     assert commonplace("notes", "write", "CONTEXT.md", "-", "--agent", "me", stdin="one\ntwo\n").returncode == 0
     assert commonplace("notes", "replace", "CONTEXT.md", "two", "2", "--agent", "me").returncode == 0
