@@ -520,6 +520,17 @@ def test_counts_tell_nothing_of_notes(own_home: Path) -> None:
     assert found["kinds"] == {"lesson": 1, "skill": 1}
 
 
+def test_a_title_is_not_cut_out_of_a_word(own_home: Path) -> None:
+    with Memory.open(own_home, agent_id="me") as memory:
+        memory.settings._values["embedder.kind"] = "none"
+        memory.notes().write("k.md", "kettle boils over")
+        memory.notes().write("pump.md", "pump: prime it first")
+        said = memory.recall("kettle pump", kinds=["note"], cutoff=False).text
+
+    assert "k: kettle boils over" in said
+    assert "pump: prime it first" in said
+
+
 def test_the_commands_edit_notes(commonplace: Any, own_home: Path) -> None:
     assert commonplace("notes", "write", "CONTEXT.md", "-", "--agent", "me", stdin="one\ntwo\n").returncode == 0
     assert commonplace("notes", "replace", "CONTEXT.md", "two", "2", "--agent", "me").returncode == 0
