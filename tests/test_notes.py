@@ -506,6 +506,24 @@ def test_the_preamble_has_the_order_of_the_seed(tmp_path: Path) -> None:
     assert order == sorted(order)
 
 
+def test_what_is_read_at_the_start_comes_from_the_nearest_home_that_has_it(tmp_path: Path) -> None:
+    project, user = tmp_path / "p" / ".commonplace", tmp_path / "user"
+    project.mkdir(parents=True)
+    Notes(user, "me").write("IDENTITY.md", "I am the researcher.")
+    Notes(user, "me").write("CONTEXT.md", "everywhere: be brief")
+    Notes(user, "other").write("CONTEXT.md", "not mine")
+    environment = {"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}
+
+    with Memory.open(cwd=project.parent, environment=environment, agent_id="me") as memory:
+        assert memory.read_at_start() == "everywhere: be brief"
+        memory.notes().write("CONTEXT.md", "here: run make")
+        said = memory.preamble()
+
+    assert "I am the researcher." in said
+    assert "here: run make" in said
+    assert "everywhere" not in said
+
+
 def test_counts_tell_nothing_of_notes(own_home: Path) -> None:
     Notes(own_home, "researcher").write("CONTEXT.md", "a kettle")
     skill = own_home / "skills" / "brew" / "SKILL.md"

@@ -30,7 +30,6 @@ NAME_BYTES_MAX = 120
 MATCHES_SHOWN_MAX = 20
 # So much of a hash is told to a model, and suffices to insist on it: no two versions of a note will share it.
 HASH_CHARS_MIN = 12
-CONTEXT = "CONTEXT.md"
 _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
@@ -181,10 +180,6 @@ class Notes:
             with suppress(FileNotFoundError):
                 listed.append(self._note(found))
         return listed
-
-    def context(self) -> str:
-        """`CONTEXT.md`, or nothing: what the agent should know from the start."""
-        return self.optional(CONTEXT)
 
     def optional(self, path: str) -> str:
         """A note's text, or nothing if there is none."""
