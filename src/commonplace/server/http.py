@@ -45,7 +45,7 @@ SESSIONS_MAX = 1000
 # Over this many, those used longest ago are let go: most clients never say goodbye.
 SESSIONS_KEPT = 800
 SESSION_IDLE_S = 900
-WATCH_S = 1.0
+WATCH_S_MAX = 5.0
 WARM_UP_S_MAX = 5.0
 # A home that was removed may come back; a server nobody can find again is not waited for that long.
 ORPHAN_S = 60.0
@@ -198,7 +198,8 @@ class Serving:
     async def _watch(self) -> None:
         """End when idle: no request for a while, none under way, no client holding a stream."""
         while not self._uvicorn.should_exit:
-            await asyncio.sleep(WATCH_S)
+            # Seldom: whoever has it running all day should not find it among what runs.
+            await asyncio.sleep(min(WATCH_S_MAX, max(self._idle_s / 4, 0.1)))
             presence.trim_log(self._home)
             self._let_sessions_go()
             known = presence.read(self._home)
