@@ -176,7 +176,7 @@ def _label(record: Record) -> str:
 def _entry(record: Record, chars_max: int) -> str:
     said = _said(record)
     if len(said) > chars_max:
-        said = said[:chars_max].rsplit(" ", 1)[0] + " …"
+        said = _shortened(said, chars_max, " ") + " …"
     source = record.meta.get("source") or record.agent_id or "unknown"
     return f"[{_label(record)}] {said} ({source}) · {record.timestamp[:10]}"
 
@@ -216,4 +216,11 @@ def _flat(value: Any) -> str:  # noqa: ANN401
 def _cut(said: str, chars_max: int) -> str:
     if len(said) <= chars_max:
         return said
-    return said[:chars_max].rsplit("\n" if "\n" in said[:chars_max] else " ", 1)[0].rstrip() + "\n…"
+    return _shortened(said, chars_max, "\n") + "\n…"
+
+
+def _shortened(said: str, chars_max: int, end: str) -> str:
+    """The beginning of *said* up to an *end*, or to a blank; but not half of it is given up for that."""
+    kept = said[:chars_max]
+    at = next((at for mark in (end, " ") if (at := kept.rfind(mark)) > chars_max // 2), chars_max)
+    return kept[:at].rstrip()
