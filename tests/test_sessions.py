@@ -401,6 +401,19 @@ def test_a_prompt_gets_knowledge_and_not_how_sessions_went(knowing: Agent, memor
     assert "survives" in other.tell("UserPromptSubmit", prompt=f"{prompt} now")
 
 
+def test_a_prompt_of_everyday_words_gets_no_long_memory_that_has_them_too(agent: Agent, memory: Memory) -> None:
+    memory.log(
+        event_type="learned",
+        repo="project",
+        lesson="Pods of the tax exporter restart when the last volume has a different size; edit the claim, try the new"
+        " storage class, and revert the drain of the node. This approach needs an admin.",
+    )
+    memory.asking().embed_all()
+
+    assert agent.tell("UserPromptSubmit", prompt="no, revert that last edit and try a different approach") == ""
+    assert "storage class" in agent.tell("UserPromptSubmit", prompt="pods of the tax exporter restart, why is that")
+
+
 def test_what_nobody_heard_was_not_shown(knowing: Agent) -> None:
     prompt = "the stripe webhook signature verification fails in staging, please fix"
     raw = knowing.raw("UserPromptSubmit", prompt=prompt)

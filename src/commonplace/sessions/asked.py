@@ -42,6 +42,9 @@ _EVERYDAY = (
 )
 # By words alone relevance is the share of the prompt they cover, which is less than what words and meaning agree on.
 WORDS_SHARE = 0.75
+# Everyday words of a prompt stand in any long memory. Of 40 prompts that had nothing to do with 2,357 memories,
+# 16 were given some, with this bound 5; of 146 that had, 127 were given the right one, and 123 with it.
+MEANING_MIN = 0.35
 # What nobody asked for is knowledge: how a session went, a task or a handoff is told to those who ask.
 UNASKED = (*starting.KNOWLEDGE, "concept", "snippet", "tool")
 _PLAIN_BRANCHES = frozenset(["main", "master", "develop", "trunk", "head", ""])
@@ -139,9 +142,14 @@ def _relevant(
             without=above,
             unasked=True,
         )
-        wanted = ((hit, relevance_min if "meaning" in hit.why else by_words) for hit in found.hits)
-        return [hit for hit, least in wanted if hit.why["relevance"] >= least]
+        return [hit for hit in found.hits if _matters(hit, relevance_min)]
     return []
+
+
+def _matters(hit: Hit, relevance_min: float) -> bool:
+    if "meaning" not in hit.why:
+        return True  # Not embedded yet, or never: its words were asked for enough of the prompt already.
+    return hit.why["relevance"] >= relevance_min and hit.why["meaning"] >= min(MEANING_MIN, relevance_min)
 
 
 def _listed(title: str, hits: list[Hit]) -> str:
