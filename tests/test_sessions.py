@@ -249,7 +249,17 @@ def test_files_alone_say_the_same(agent: Agent, memory: Memory) -> None:
     memory.log(kind="handoff", from_agent="eng-001", to_agent="claude-code", context={"todo": "tests"}, repo="project")
     for number in range(9):
         agent.run(LEARNED.format(f"the fact number {number} is worth keeping"))
-    memory.forget(next(iter(memory.records(kind="lesson"))).id)
+    first, second, third, fourth, *_rest = memory.records(kind="lesson")
+    memory.forget(first.id)
+    memory.log(kind="link", of=third.id, to=second.id, rel="supersedes", repo="project")
+    memory.log(
+        event_type="learned",
+        lesson="newer than the fact number 3",
+        links=[{"to": fourth.id, "rel": "supersedes"}],
+        repo="project",
+    )
+    memory.log(id="les-doubted", event_type="learned", lesson="a rule nobody keeps", repo="project")
+    memory.feedback("les-doubted", "stale")
     by_index = agent.tell("SessionStart", source="startup")
 
     raw = Agent(memory, agent.cwd, session="s-3").raw("SessionStart", source="startup")
@@ -258,7 +268,8 @@ def test_files_alone_say_the_same(agent: Agent, memory: Memory) -> None:
     said = answered_from_files(memory, event)
 
     assert json.loads(said)["hookSpecificOutput"]["additionalContext"] == by_index
-    assert "(8 entries)" in by_index
+    assert "(7 entries)" in by_index
+    assert "nobody keeps" not in by_index
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -91,7 +91,7 @@ def _begun(line: str, prefixes: Sequence[str]) -> tuple[str, str]:
     places = ((line.find(prefix), prefix) for prefix in prefixes)
     for at, prefix in sorted(place for place in places if place[0] >= 0):
         if at == 0 or line[at - 1] in _LEAD:
-            return prefix, line[at + len(prefix) :].lstrip("* ")
+            return prefix, line[at + len(prefix) :].lstrip("*: ")
     return "", ""
 
 

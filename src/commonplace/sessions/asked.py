@@ -78,7 +78,7 @@ def for_start(memory: Memory, event: Event, known: State) -> starting.Known:
     """What there is to say at a start: the same as the files say, by way of the index, and what matters here."""
     repos = starting.repos(event)
     hits = memory.recent(RECENT_LOOKED_AT, repo=repos, kinds=starting.KNOWLEDGE)
-    unique = starting.deduplicated(hit.record for hit in reversed(hits))
+    unique = starting.deduplicated(hit.record for hit in reversed(hits) if "doubt" not in hit.why)
     count = len(unique) if len(hits) < RECENT_LOOKED_AT else _counted(memory, repos)
     recent = unique[: starting.RECENT_MAX]
     handoffs = [hit.record for hit in memory.recent(HITS_MAX, repo=repos, kinds=["handoff"])]

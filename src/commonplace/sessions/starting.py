@@ -14,7 +14,7 @@ from commonplace.compose import tokens
 from commonplace.errors import CommonplaceError
 from commonplace.log import read
 from commonplace.log.view import View
-from commonplace.records import Handoff, Lesson, from_line, slug, to_utc
+from commonplace.records import Handoff, Lesson, LinkRecord, from_line, is_doubted, slug, to_utc
 from commonplace.sessions.replies import printed
 
 TYPE_CHECKING = False
@@ -67,8 +67,7 @@ def text(event: Event, known: Known) -> str:
 def from_files(memory: Memory, event: Event) -> Known:
     """What the files alone say, without an index: for a hook that found no server."""
     views = [_tail_view(home.log_folder, event) for home in memory.homes]
-    entries = [record for view, _whole in views for record in view.records() if record.kind in KNOWLEDGE]
-    unique = deduplicated(entries)
+    unique = deduplicated(_current(view for view, _whole in views))
     whole = all(complete for _view, complete in views)
     handoffs = [record for view, _whole in views for record in view.records() if _is_open(record, view, event)]
     return Known(
@@ -77,6 +76,20 @@ def from_files(memory: Memory, event: Event) -> Known:
         context=context_of(memory, event),
         handoff=max(handoffs, key=lambda record: record.timestamp, default=None),
     )
+
+
+def _current(views: Iterable[View]) -> list[Record]:
+    """The knowledge in *views* that nothing supersedes and nobody is_doubted."""
+    there = [(view, record) for view in views for record in view.records()]
+    edges = [(record.id, edge.rel, edge.to) for _view, record in there for edge in record.edges]
+    edges += [(record.of, record.rel, record.to) for _view, record in there if isinstance(record, LinkRecord)]
+    superseded = {to for _of, rel, to in edges if rel == "supersedes"}
+    superseded |= {of for of, rel, _to in edges if rel == "superseded_by"}
+    return [
+        record
+        for view, record in there
+        if record.kind in KNOWLEDGE and record.id not in superseded and not is_doubted(view.feedback(record.id))
+    ]
 
 
 def context_of(memory: Memory, event: Event) -> str:
