@@ -551,6 +551,7 @@ def test_a_session_that_ended_without_a_word_is_closed_by_a_later_start(agent: A
         ("timeout 60 make all", "make clean", False),
         ("bash -lc 'make all'", "make all V=1", True),
         ("python a.py", "python3.12 -u a.py --verbose", True),
+        ("python a.py", "uv run --with pyyaml python a.py", True),
         ("python a.py", "python b.py", False),
         ("python -c 'import x'", "python -c 'import y'", False),
         ("bash run.sh", "bash -x run.sh", True),

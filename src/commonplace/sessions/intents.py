@@ -43,6 +43,8 @@ _RUNNERS = (
     ("xvfb-run",),
     ("doas",),
 )
+# Options of theirs with a word of their own.
+_VALUED = frozenset(["--with", "--from", "--python", "--extra", "--group", "--package", "--project", "--directory"])
 _PACKAGERS = frozenset(["npm", "pnpm", "yarn", "bun"])
 _INSTALLS = frozenset(["install", "ci", "i", "add"])
 # Programs of one word: what follows is what they work on, not what they do.
@@ -87,7 +89,7 @@ def _unwrapped(words: list[str]) -> list[str]:
         if runner is not None:
             words = words[len(runner) :]
             while words and (words[0].startswith("-") or words[0][:1].isdigit()):
-                words = words[1:]
+                words = words[2 if words[0] in _VALUED else 1 :]
         elif len(words) > 2 and _name(words[0]).startswith("python") and words[1] == "-m":  # noqa: PLR2004
             words = words[2:]
         else:
