@@ -78,6 +78,8 @@ def test_a_folder_is_shown_two_levels_deep_with_sizes(tool: MemoryTool, own_home
         "3B\t/memories/plans/deep/",
         "3B\t/memories/plans/deep/c.md",
     ]
+    named = say(tool, "view", path="/memories/node_modules").splitlines()[1:]
+    assert named == ["9B\t/memories/node_modules", "9B\t/memories/node_modules/x.md"]
 
 
 def test_a_file_is_shown_with_line_numbers(tool: MemoryTool) -> None:

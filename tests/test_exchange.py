@@ -261,7 +261,7 @@ def test_seed_004_files_become_notes_of_that_agent(memory: Memory) -> None:
     report = bring(memory, DATA / "harness")
 
     assert report.notes == 2
-    assert memory.notes("baker").context() == "# What I know\n\nThe oven lies.\n"
+    assert memory.notes("baker").read("CONTEXT.md") == "# What I know\n\nThe oven lies.\n"
     assert memory.notes("baker").read("plans/sunday.txt") == "Bread, twice.\n"
 
 
@@ -356,7 +356,7 @@ def test_a_note_or_skill_that_is_there_and_differs_stays(memory: Memory) -> None
     bring(memory, DATA / "loki")
     report = bring(memory, DATA / "harness")
 
-    assert memory.notes("baker").context() == "mine"
+    assert memory.notes("baker").read("CONTEXT.md") == "mine"
     assert skill.read_text() == "mine"
     assert any("stays" in reason for _path, _line, reason in report.passed)
 

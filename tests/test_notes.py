@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -130,6 +131,40 @@ def test_an_update_that_would_be_lost_is_refused(own_home: Path) -> None:
     with pytest.raises(NoteChanged):
         notes.write("a.md", "three", if_sha256="")
     assert notes.read("a.md") == "two"
+
+
+def test_the_start_of_a_hash_suffices_to_insist_on_it_and_a_few_letters_do_not(own_home: Path) -> None:
+    notes = Notes(own_home, "researcher")
+    notes.write("a.md", "one\ntwo\n")
+    read = notes.reading("a.md", (2, 2))
+
+    assert (read.text, read.note) == ("two\n", notes.list()[0])
+    for too_little in (read.note.sha256[:11], read.note.sha256[-12:]):
+        with pytest.raises(NoteChanged):
+            notes.write("a.md", "three", if_sha256=too_little)
+    notes.write("a.md", "three", if_sha256=read.note.hash_start)
+    with pytest.raises(NoteChanged):
+        notes.write("a.md", "four", if_sha256=read.note.hash_start)
+
+
+def test_what_was_put_there_by_hand_and_no_agent_could_take_in_is_refused(own_home: Path) -> None:
+    notes = Notes(own_home, "researcher")
+    notes.write("a.md", "one")
+    (notes.folder / "huge.md").write_bytes(b"x" * (NOTE_BYTES_MAX + 1))
+
+    for call in (lambda: notes.read("huge.md"), lambda: notes.replace("huge.md", "x", "y")):
+        with pytest.raises(NoteRefused, match="262,145 bytes"):
+            call()
+    notes.write("huge.md", "small again")
+    assert notes.read("huge.md") == "small again"
+
+
+def test_a_note_is_no_folder_to_list(own_home: Path) -> None:
+    notes = Notes(own_home, "researcher")
+    notes.write("a.md", "one")
+
+    with pytest.raises(NoteRefused, match="no folder"):
+        notes.list("a.md")
 
 
 def test_what_is_too_large_or_no_text_is_refused_and_costs_nothing(own_home: Path) -> None:
@@ -471,6 +506,49 @@ def test_the_preamble_has_the_order_of_the_seed(tmp_path: Path) -> None:
     assert order == sorted(order)
 
 
+def test_what_is_read_at_the_start_comes_from_the_nearest_home_that_has_it(tmp_path: Path) -> None:
+    project, user = tmp_path / "p" / ".commonplace", tmp_path / "user"
+    project.mkdir(parents=True)
+    Notes(user, "me").write("IDENTITY.md", "I am the researcher.")
+    Notes(user, "me").write("CONTEXT.md", "everywhere: be brief")
+    Notes(user, "other").write("CONTEXT.md", "not mine")
+    environment = {"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}
+
+    with Memory.open(cwd=project.parent, environment=environment, agent_id="me") as memory:
+        assert memory.read_at_start() == "everywhere: be brief"
+        memory.notes().write("CONTEXT.md", "here: run make")
+        said = memory.preamble()
+
+    assert "I am the researcher." in said
+    assert "here: run make" in said
+    assert "everywhere" not in said
+
+
+def test_counts_tell_nothing_of_notes(own_home: Path) -> None:
+    Notes(own_home, "researcher").write("CONTEXT.md", "a kettle")
+    skill = own_home / "skills" / "brew" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: brew\ndescription: how to brew\n---\nBoil.\n")
+
+    with Memory.open(own_home, agent_id="analyst") as memory:
+        memory.log(event_type="error", lesson="the kettle boils over", repo="shop")
+        found = memory.stats()
+
+    assert (found["records"], found["repos"]) == (2, {"shop": 1})
+    assert found["kinds"] == {"lesson": 1, "skill": 1}
+
+
+def test_a_title_is_not_cut_out_of_a_word(own_home: Path) -> None:
+    with Memory.open(own_home, agent_id="me") as memory:
+        memory.settings._values["embedder.kind"] = "none"
+        memory.notes().write("k.md", "kettle boils over")
+        memory.notes().write("pump.md", "pump: prime it first")
+        said = memory.recall("kettle pump", kinds=["note"], cutoff=False).text
+
+    assert "k: kettle boils over" in said
+    assert "pump: prime it first" in said
+
+
 def test_the_commands_edit_notes(commonplace: Any, own_home: Path) -> None:
     assert commonplace("notes", "write", "CONTEXT.md", "-", "--agent", "me", stdin="one\ntwo\n").returncode == 0
     assert commonplace("notes", "replace", "CONTEXT.md", "two", "2", "--agent", "me").returncode == 0
@@ -481,3 +559,7 @@ def test_the_commands_edit_notes(commonplace: Any, own_home: Path) -> None:
     assert commonplace("notes", "read", "x.md", "--agent", "me").returncode == 15
     assert commonplace("notes", "write", "CONTEXT.md", "x", "--if-sha256", "0", "--agent", "me").returncode == 16
     assert "zero" in commonplace("preamble", "--agent", "me").stdout
+    read = json.loads(commonplace("notes", "read", "CONTEXT.md", "--agent", "me", "--json").stdout)
+    assert read["text"] == "zero\none\n2\n"
+    again = commonplace("notes", "write", "CONTEXT.md", "x", "--if-sha256", read["sha256"][:12], "--agent", "me")
+    assert again.returncode == 0

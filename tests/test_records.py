@@ -172,7 +172,25 @@ def test_what_a_record_may_not_hold_is_refused_by_the_name_of_its_field(fields: 
 
 
 @pytest.mark.parametrize(
-    "repo", ["..", "../x", "a/b", "a\\b", "", " ", ".hidden", "nul", "COM1.txt", "a:b", "x.", "-x", "a\nb"]
+    "repo",
+    [
+        "..",
+        "../x",
+        "a/b",
+        "a\\b",
+        "",
+        " ",
+        ".hidden",
+        "nul",
+        "COM1.txt",
+        "com¹",
+        "LPT³.md",
+        "CONIN$",
+        "a:b",
+        "x.",
+        "-x",
+        "a\nb",
+    ],
 )
 def test_a_name_that_could_leave_the_folder_is_refused(repo: str) -> None:
     with pytest.raises(ValueError):

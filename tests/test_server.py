@@ -14,7 +14,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from commonplace.errors import UsageError
 from commonplace.memory import Memory
-from commonplace.server.build import INSTRUCTIONS, chosen, made
+from commonplace.server.build import chosen, made
 from commonplace.server.tools import TOOLSETS
 from conftest import ROOT
 
@@ -64,11 +64,11 @@ def test_every_tool_has_a_sentence_annotations_a_schema_and_a_place_in_the_docs(
         given = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
         assert None not in given, tool.name
         assert 40 < len(tool.description) <= 2048
+        assert "  " not in tool.description, "indentation is paid for by every agent"
         assert tool.output_schema
         assert tool.name.replace("_", "").isalnum()
         assert f"`{tool.name}(" in docs
     assert [tool.name for tool in tools] == [tool.name for tool in ask(server, lambda c: c.list_tools(), mode).tools]
-    assert len(INSTRUCTIONS) <= 2048
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -157,6 +157,24 @@ def test_notes_are_exact_private_and_can_be_switched_off(own_home: Path) -> None
     assert not [name for name in names if name.startswith("memory_")]
 
 
+def test_a_model_is_told_the_hash_it_may_insist_on(server: Any) -> None:
+    async def talk(client: Client) -> list[Any]:
+        wrote = await client.call_tool("memory_write", {"path": "a.md", "content": "one"})
+        told = text_of(wrote).rpartition("sha256 ")[2]
+        listed = text_of(await client.call_tool("memory_list", {}))
+        read = await client.call_tool("memory_read", {"path": "a.md"})
+        again = {"path": "a.md", "content": "two", "if_sha256": told}
+        first, second = [await client.call_tool("memory_write", again) for _ in range(2)]
+        return [told in listed, read.structured_content["sha256"].startswith(told), text_of(read), first, second]
+
+    listed, read, text, first, second = ask(server, talk)
+
+    assert (listed, read, text) == (True, True, "one")
+    assert not first.is_error
+    assert second.is_error
+    assert "has changed" in text_of(second)
+
+
 def test_resources_and_prompts_answer(server: Any, own_home: Path) -> None:
     async def talk(client: Client) -> list[Any]:
         await client.call_tool("memory_write", {"path": "CONTEXT.md", "content": "I know this."})
@@ -180,6 +198,24 @@ def test_toolsets_are_chosen_by_name(memory: Memory) -> None:
         chosen("core,kitchen", memory)
     assert chosen("notes", memory) == ["notes"]
     assert list(TOOLSETS) == ["core", "notes"]
+    memory.settings._values["tools.sets"] = ["core"]
+    assert chosen(None, memory) == ["core"]
+    assert chosen("notes", memory) == ["notes"]
+
+
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("toolsets", ["core", "notes", "core,notes"])
+def test_the_instructions_speak_of_the_tools_there_are(memory: Memory, mode: str, toolsets: str) -> None:
+    server = made(lambda _scope="read": memory, chosen(toolsets, memory))
+
+    async def talk(client: Client) -> Any:
+        return client.instructions
+
+    said = ask(server, talk, mode)
+
+    assert ("`recall`" in said) == ("core" in toolsets)
+    assert ("`memory_*`" in said) == ("notes" in toolsets)
+    assert len(said) <= 2048
 
 
 def test_half_a_message_and_an_unknown_tool_do_not_end_it(own_home: Path) -> None:

@@ -450,15 +450,20 @@ class Memory:
 
         return Notes(self.home.path, agent or self.agent_id)
 
+    def read_at_start(self, path: str = "CONTEXT.md", agent: str | None = None) -> str:
+        """The agent's note that is read before its first word, from the nearest home that has one; else nothing."""
+        from commonplace.notes import Notes
+
+        found = (Notes(home.path, agent or self.agent_id).optional(path) for home in self.homes)
+        return next((text for text in found if text.strip()), "")
+
     def preamble(self, agent: str | None = None, workspace: str | None = None) -> str:
         """What a harness should put into the system prompt: identity, context, date and time, workspace (seed 004)."""
         from commonplace.compose.preamble import preamble
 
-        notes = self.notes(agent)
-        now = self._clock().astimezone()
-        return preamble(
-            notes.optional("IDENTITY.md"), notes.context(), now, workspace or str(self.repository.root or Path.cwd())
-        )
+        identity, context = (self.read_at_start(path, agent) for path in ("IDENTITY.md", "CONTEXT.md"))
+        where = workspace or str(self.repository.root or Path.cwd())
+        return preamble(identity, context, self._clock().astimezone(), where)
 
     # --- Upkeep ---------------------------------------------------------------------------------------------------
 

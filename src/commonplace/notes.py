@@ -28,7 +28,8 @@ NOTES_MAX = 500
 DEPTH_MAX = 8
 NAME_BYTES_MAX = 120
 MATCHES_SHOWN_MAX = 20
-CONTEXT = "CONTEXT.md"
+# So much of a hash is told to a model, and suffices to insist on it: no two versions of a note will share it.
+HASH_CHARS_MIN = 12
 _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
@@ -38,6 +39,18 @@ class Note(NamedTuple):
     path: str
     bytes: int
     sha256: str
+
+    @property
+    def hash_start(self) -> str:
+        """As much of the hash as a model is told, and must repeat."""
+        return self.sha256[:HASH_CHARS_MIN]
+
+
+class Reading(NamedTuple):
+    """A note's text, or the lines that were asked for, and the note they were read from."""
+
+    text: str
+    note: Note
 
 
 class Written(NamedTuple):
@@ -69,18 +82,24 @@ class Notes:
 
     def read(self, path: str, view_range: tuple[int, int] | None = None) -> str:
         """The text of a note, or the lines from the first to the last of *view_range* (from 1; -1 is the end)."""
-        text = self._text(path, self._found(path))
+        return self.reading(path, view_range).text
+
+    def reading(self, path: str, view_range: tuple[int, int] | None = None) -> Reading:
+        """The same, with the hash that the whole note had at that moment."""
+        target = self._found(path)
+        text = self._text(path, target)
+        note = self._note(target, text.encode())
         if view_range is None:
-            return text
+            return Reading(text, note)
         lines = _lines(text)
         first, last = view_range
         last = len(lines) if last == -1 else last
         if not 1 <= first <= last <= len(lines):
             raise NoteRefused(path, f"has {len(lines)} lines; the range {list(view_range)} is not within them")
-        return "".join(lines[first - 1 : last])
+        return Reading("".join(lines[first - 1 : last]), note)
 
     def write(self, path: str, content: str, if_sha256: str | None = None) -> Written:
-        """Make or replace a note. With *if_sha256*, only if it still has that hash (`""`: only if there is none)."""
+        """Make or replace a note. With *if_sha256*, only if its hash still begins so (`""`: only if there is none)."""
         with held(self._lock):
             return self._put(path, content, if_sha256)
 
@@ -90,7 +109,9 @@ class Notes:
         with held(self._lock):
             text = self._text(path, self._found(path))
             places = _lines_of_matches(text, old)
-            if not old or not places:
+            if not old:
+                raise NoteRefused(path, "cannot be searched for an empty text; `insert` adds without replacing", ())
+            if not places:
                 raise NoteRefused(path, "does not hold the text to replace; it must match to the letter", ())
             if len(places) > 1:
                 shown = ", ".join(map(str, places[:MATCHES_SHOWN_MAX]))
@@ -160,10 +181,6 @@ class Notes:
                 listed.append(self._note(found))
         return listed
 
-    def context(self) -> str:
-        """`CONTEXT.md`, or nothing: what the agent should know from the start."""
-        return self.optional(CONTEXT)
-
     def optional(self, path: str) -> str:
         """A note's text, or nothing if there is none."""
         try:
@@ -177,8 +194,10 @@ class Notes:
         target = self._checked(path)
         if target.is_dir():
             raise NoteRefused(path, "is a folder")
-        now = sha256(target.read_bytes()).hexdigest() if target.is_file() else ""
-        if if_sha256 is not None and if_sha256.lower() != now:
+        now = ""
+        with suppress(FileNotFoundError):
+            now = self._note(target).sha256
+        if if_sha256 is not None and not _is_hash(if_sha256.lower(), now):
             raise NoteChanged(path)
         clean, redacted = redact_text(content)
         try:
@@ -192,7 +211,7 @@ class Notes:
         if not now and sum(1 for _ in self._files(self.folder)) >= NOTES_MAX:
             raise NoteRefused(path, f"would be one more than the {NOTES_MAX} notes an agent may have")
         rewrite.replace(target, [raw])
-        return Written(self._note(target), redacted)
+        return Written(self._note(target, raw), redacted)
 
     def _there(self, path: str) -> Path:
         """The note or folder at *path*."""
@@ -207,6 +226,8 @@ class Notes:
             self._check_own(path)
             return self.folder
         target = self._checked(path.rstrip("/"))
+        if target.is_file():
+            raise NoteRefused(path, "is a note and no folder")
         if not target.is_dir():
             raise NoteNotFound(path)
         return target
@@ -219,11 +240,12 @@ class Notes:
 
     def _text(self, path: str, target: Path) -> str:
         try:
-            raw = target.read_bytes()
-        except OSError as error:
-            raise unusable(target, error) from error
-        try:
-            return raw.decode("utf-8")
+            # Whatever is larger was put there by hand; no agent could take it in.
+            if (size := target.stat().st_size) > NOTE_BYTES_MAX:
+                raise NoteRefused(path, f"has {size:,} bytes, over {NOTE_BYTES_MAX:,}")
+            return _raw(target).decode("utf-8")
+        except FileNotFoundError:
+            raise NoteNotFound(path) from None
         except UnicodeDecodeError:
             raise NoteRefused(path, "is not UTF-8 text") from None
 
@@ -274,9 +296,23 @@ class Notes:
         hidden = any(part.startswith(".") for part in found.relative_to(self.folder).parts)
         return not hidden and not found.is_symlink() and (found.is_file() or found.is_dir())
 
-    def _note(self, target: Path) -> Note:
-        raw = target.read_bytes()
+    def _note(self, target: Path, raw: bytes | None = None) -> Note:
+        raw = _raw(target) if raw is None else raw
         return Note(target.relative_to(self.folder).as_posix(), len(raw), sha256(raw).hexdigest())
+
+
+def _raw(target: Path) -> bytes:
+    """What is in the file; that it is gone is for the caller to judge."""
+    try:
+        return target.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise unusable(target, error) from error
+
+
+def _is_hash(given: str, whole: str) -> bool:
+    return given == whole or (len(given) >= HASH_CHARS_MIN and whole.startswith(given))
 
 
 def _check_name(path: str, name: str) -> None:

@@ -50,7 +50,7 @@ DEPTH_MAX = 64
 
 # Device names Windows gives a meaning of their own, with any extension; a log named so could not be cloned there.
 _WINDOWS_DEVICES = frozenset(
-    ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))],
+    ["con", "conin$", "conout$", "prn", "aux", "nul", *(port + n for port in ("com", "lpt") for n in "123456789¹²³")],
 )
 
 
@@ -674,7 +674,7 @@ def checked_repo(value: object) -> str:
     if size > REPO_BYTES_MAX:
         raise ValueError(f"has {size} bytes, over {REPO_BYTES_MAX}")
     if not value.isprintable() or value != value.strip() or any(char in value for char in '/\\:*?"<>|'):
-        raise ValueError(f'is {value!r}: a name may not hold slashes or any of : * ? " < > |')
+        raise ValueError(f'is {value!r}: a name has no slashes, control characters, outer spaces or : * ? " < > |')
     if value[0] in ".-" or value[-1] == ".":
         raise ValueError(f"is `{value}`: a name may not start with a dot or a hyphen, nor end with a dot")
     if value.partition(".")[0].lower() in _WINDOWS_DEVICES:

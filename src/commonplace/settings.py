@@ -78,6 +78,7 @@ SETTINGS: dict[str, Setting] = {
     "server.body_bytes_max": Setting(4 << 20, "the longest request it takes, in bytes", minimum=1024),
     "server.rate_max": Setting(1000, "how many requests a second it takes of one caller", minimum=1, user_only=True),
     "server.concurrency_max": Setting(64, "how many requests at once", minimum=1, user_only=True),
+    "tools.sets": Setting([], "the toolsets the server offers when not told: core, notes; none named = all"),
     "tools.memory.enabled": Setting(True, "whether the server offers agents tools for their own notes"),
     "hooks.start": Setting(
         True, "whether a session starts with recent knowledge, the agent's CONTEXT.md and its handoff"

@@ -308,7 +308,7 @@ def notes_read(
 ) -> None:
     """Print a note."""
     with opened(home) as memory:
-        render.note_text(path, memory.notes(agent).read(path, lines), as_json=as_json)
+        render.note_text(path, memory.notes(agent).reading(path, lines), as_json=as_json)
 
 
 @notes_app.command("write")
@@ -369,7 +369,7 @@ app.add_typer(inbox_app, name="inbox")
 def preamble(*, agent: Agent = None, home: Home = None, as_json: Json = False) -> None:
     """Print what a harness should put into an agent's system prompt."""
     with opened(home) as memory:
-        render.note_text("preamble", memory.preamble(agent), as_json=as_json)
+        render.preamble(memory.preamble(agent), as_json=as_json)
 
 
 @app.command()

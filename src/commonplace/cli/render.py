@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from commonplace.log.read import Damage
     from commonplace.log.rotate import Rotation
     from commonplace.log.scan import Secret
-    from commonplace.notes import Note, Written
+    from commonplace.notes import Note, Reading, Written
     from commonplace.records import Record
     from commonplace.repository import Repository
     from commonplace.setup.plan import Change
@@ -200,9 +200,16 @@ def notes(found: Sequence[Note], *, as_json: bool) -> None:
         note("No notes yet")
 
 
-def note_text(path: str, text: str, *, as_json: bool) -> None:
+def note_text(path: str, found: Reading, *, as_json: bool) -> None:
     if as_json:
-        as_json_line({"path": path, "text": text})
+        as_json_line({"path": path, "text": found.text, "sha256": found.note.sha256})
+    else:
+        sys.stdout.write(plain(found.text))
+
+
+def preamble(text: str, *, as_json: bool) -> None:
+    if as_json:
+        as_json_line({"text": text})
     else:
         sys.stdout.write(plain(text))
 

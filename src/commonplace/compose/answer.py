@@ -132,7 +132,10 @@ def line(record: Record) -> str:
         avoid = f"Avoid: {record.what_fails}" + (f" ({record.why})" if record.why else "")
         return _flat(": ".join(part for part in (avoid, record.prevention) if part))
     found = document(record)
-    rest = found.text.removeprefix(found.title).strip()
+    rest = found.text.removeprefix(found.title)
+    if rest[:1].isalnum():
+        rest = found.text  # It begins with a longer word than the title: `key` is not `k` and `ey`.
+    rest = rest.lstrip(": \t\n")
     return _flat(f"{found.title}: {rest}" if found.title and rest else found.text)
 
 

@@ -254,7 +254,9 @@ def _range(command: BetaMemoryTool20250818ViewCommand, count: int) -> tuple[int,
 
 def _listed(notes: Notes, path: str, inner: str) -> str:
     start = path.rstrip("/")
-    entries = [entry for entry in notes.entries(inner, DEPTH) if "node_modules" not in entry.path.split("/")]
+    # Whoever asks for `node_modules` by name gets to see it.
+    below = [(entry, entry.path.removeprefix(inner).split("/")) for entry in notes.entries(inner, DEPTH)]
+    entries = [entry for entry, parts in below if "node_modules" not in parts]
     whole = sum(entry.bytes for entry in entries if entry.path.count("/") == (inner.count("/") + 1 if inner else 0))
     lines = [f"{_size(whole)}\t{start}"]
     lines += [f"{_size(entry.bytes)}\t{ROOT}/{entry.path}{'/' * entry.is_folder}" for entry in entries]

@@ -45,7 +45,10 @@ def selected(indexes: Sequence[Index], book: int, query: Query, ids: Collection[
 
 
 def counted(indexes: Sequence[Index], repos: Collection[str] | None) -> dict[str, Any]:
-    """How many current records there are: by repository, by kind, lessons by type."""
+    """How many current records there are: by repository, by kind, lessons by type.
+
+    Notes are none: they are their agent's own, and nobody else should see so much as how many it has.
+    """
     found: dict[str, Counter[str]] = {"repos": Counter(), "kinds": Counter(), "types": Counter()}
     archived = 0
     where, arguments = condition(Query("", repos=None if repos is None else frozenset(repos), archived=True))
@@ -53,7 +56,7 @@ def counted(indexes: Sequence[Index], repos: Collection[str] | None) -> dict[str
         " AND NOT EXISTS (SELECT 1 FROM doc AS f WHERE f.kind = 'forget' AND f.of = doc.id"
         " AND f.log = doc.log AND f.place > doc.place)"
     )
-    marks = ",".join(f"'{kind}'" for kind in sorted(UNSEARCHED_KINDS))
+    marks = ",".join(f"'{kind}'" for kind in sorted({*UNSEARCHED_KINDS, "note"}))
     for index in indexes:
         query = (
             "SELECT repo, kind, archived, json_extract(CAST(raw AS TEXT), '$.event_type'), count(*)"  # noqa: S608
@@ -64,7 +67,8 @@ def counted(indexes: Sequence[Index], repos: Collection[str] | None) -> dict[str
             if is_archived:
                 archived += number
                 continue
-            found["repos"][str(repo)] += number
+            if repo:  # A skill belongs to none.
+                found["repos"][str(repo)] += number
             found["kinds"][str(kind)] += number
             if event_type:
                 found["types"][str(event_type)] += number

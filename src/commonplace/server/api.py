@@ -69,7 +69,7 @@ def routes(server: MCPServer[Any], memory: Opened, stop: Callable[[], None]) -> 
         return JSONResponse(await to_thread.run_sync(lambda: memory().stats()))
 
     async def context(_request: Request) -> Response:
-        return JSONResponse({"text": await to_thread.run_sync(lambda: memory().notes().context())})
+        return JSONResponse({"text": await to_thread.run_sync(lambda: memory().read_at_start())})
 
     async def hook(request: Request) -> Response:
         here = memory("admin")  # For our own hooks, which know the key: the event says which folder is looked at.

@@ -59,10 +59,11 @@ class ForgottenModel(BaseModel):
 
 
 class NoteTextModel(BaseModel):
-    """A note, or some lines of it."""
+    """A note, or some lines of it; `sha256` is that of the whole note."""
 
     path: str
     text: str
+    sha256: str
 
 
 class NoteModel(BaseModel):

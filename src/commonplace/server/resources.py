@@ -28,7 +28,7 @@ def register(server: MCPServer[Any], memory: Opened) -> None:
     def context() -> str:
         """The CONTEXT.md of the agent that asks; empty if it has none."""
         with told(ResourceError):
-            return memory().notes().context()
+            return memory().read_at_start()
 
     @server.resource("memory://stats", mime_type="application/json", title="Counts")
     def stats() -> str:

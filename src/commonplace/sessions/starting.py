@@ -93,14 +93,9 @@ def _current(views: Iterable[View]) -> list[Record]:
 
 
 def context_of(memory: Memory, event: Event) -> str:
-    """The agent's own CONTEXT.md in the nearest home that has one."""
-    from commonplace.notes import CONTEXT, Notes  # noqa: PLC0415
-
-    for home in memory.homes:
-        with suppress(CommonplaceError, OSError):
-            said = Notes(home.path, event.name).optional(CONTEXT).strip()
-            if said:
-                return said
+    """The agent's own CONTEXT.md, if it can be read: a session starts without it, too."""
+    with suppress(CommonplaceError, OSError):
+        return memory.read_at_start(agent=event.name).strip()
     return ""
 
 
