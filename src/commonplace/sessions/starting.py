@@ -79,7 +79,7 @@ def from_files(memory: Memory, event: Event) -> Known:
 
 
 def _current(views: Iterable[View]) -> list[Record]:
-    """The knowledge in *views* that nothing supersedes and nobody is_doubted."""
+    """The knowledge in *views* that nothing supersedes and nobody doubts."""
     there = [(view, record) for view in views for record in view.records()]
     edges = [(record.id, edge.rel, edge.to) for _view, record in there for edge in record.edges]
     edges += [(record.of, record.rel, record.to) for _view, record in there if isinstance(record, LinkRecord)]
