@@ -117,6 +117,16 @@ def test_copilot_reads_its_own_form_though_claude_s_settings_named_the_hook(tmp_
     assert json.loads(printed(found, "x")) == {"additionalContext": "x"}
 
 
+def test_an_agent_that_another_one_started_is_itself(tmp_path: Path) -> None:
+    """`codex exec` in a shell of Claude Code inherits its environment, and would refuse an answer in another's form."""
+    raw = json.dumps({"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(tmp_path)}).encode()
+    for dialect, host in (("codex", "claude-code"), ("codex", "copilot"), ("gemini", "cursor")):
+        found = taken(dialect, raw, at=1.0, cwd=str(tmp_path), host=host)
+        assert found is not None
+        assert found.name == dialect
+        assert list(json.loads(printed(found, "x"))) == ["hookSpecificOutput"]
+
+
 def test_the_same_event_in_two_dialects_has_one_key(tmp_path: Path) -> None:
     common = {
         "hook_event_name": "PostToolUse",
@@ -166,6 +176,67 @@ def test_failure_is_seen_in_every_agent_s_way_of_telling_it(
 
     assert found is not None
     assert found.failed is failed
+
+
+@pytest.mark.parametrize(
+    ("agent", "called", "answer"),
+    [
+        ("claude-code", "PostToolUse", {"stdout": "LEARNED: exit code 137 is the OOM killer", "stderr": ""}),
+        ("claude-code", "PostToolUse", {"stdout": "the worker said:\nexit status 3", "stderr": ""}),
+        ("codex", "PostToolUse", "[main 1a2b3c4] LEARNED: exit code 137 is the OOM killer"),
+        (
+            "gemini",
+            "AfterTool",
+            {"llmContent": "Command: echo 'exit code 137'\nOutput: exit code 137 is\nExit Code: 0"},
+        ),
+        (
+            "copilot",
+            "PostToolUse",
+            {"text_result_for_llm": "exit code 137 is the OOM killer\n<exited with exit code 0>"},
+        ),
+    ],
+)
+def test_what_speaks_of_an_exit_code_has_not_failed(agent: str, called: str, answer: Any, tmp_path: Path) -> None:
+    given = {"command": "git commit -m 'LEARNED: exit code 137 is the OOM killer'"}
+    found = event(agent, tmp_path, hook_event_name=called, tool_name="bash", tool_input=given, tool_response=answer)
+
+    assert found is not None
+    assert found.kind == "tool"
+
+
+@pytest.mark.parametrize(
+    ("command", "printed_out", "failed"),
+    [
+        ("pytest -q 2>&1 | tail -5", "FAILED tests/test_a.py::test_b\n1 failed, 3 passed in 0.2s", True),
+        ("npm test | tail", "Tests:       1 failed, 11 passed, 12 total", True),
+        ("npx mocha | tail", "  3 passing\n  1 failing", True),
+        ("go test ./... | tail -3", "--- FAIL: TestX (0.00s)\nFAIL", True),
+        ("cargo test; echo done", "test result: FAILED. 1 passed; 1 failed", True),
+        ("pytest -q | tail -5", "4 passed in 0.2s", False),
+        ("pytest -q", "1 failed, as the code would tell", False),
+        ("cat report.txt | tail", "1 failed, 3 passed", False),
+    ],
+)
+def test_a_pipe_does_not_hide_a_failure(command: str, printed_out: str, failed: bool, tmp_path: Path) -> None:
+    answer = {"stdout": printed_out, "stderr": ""}
+    gemini = {"llmContent": f"Output: (see below)\n{printed_out}\nError: (none)\nExit Code: 0"}
+    for agent, called, said in (("claude-code", "PostToolUse", answer), ("gemini", "AfterTool", gemini)):
+        given = {"command": command}
+        found = event(agent, tmp_path, hook_event_name=called, tool_name="bash", tool_input=given, tool_response=said)
+        assert found is not None
+        assert found.failed is failed
+
+
+@given(place=st.integers(0, 6000), tail=st.integers(0, 6000))
+def test_no_cut_leaves_half_of_a_secret(place: int, tail: int) -> None:
+    lines = "\n".join("MIIEpAIBAAKCAQEAz0Yq8wabcdEFGH1234abcdEFGH1234abcdEFGH1234abcdEF" for _ in range(24))
+    for secret, part in (
+        ("ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8", "A1b2C3"),
+        (f"-----BEGIN RSA PRIVATE KEY-----\n{lines}\n-----END RSA PRIVATE KEY-----", "abcdEFGH1234"),
+    ):
+        text = f"{'x ' * (place // 2)}\n{secret}\n{'y ' * (tail // 2)}"
+        kept = events.redacted(Event("a", "failure", "s", 1.0, error=events.cut(text, 2000))).error
+        assert part not in kept
 
 
 @pytest.mark.parametrize(

@@ -249,7 +249,17 @@ def test_files_alone_say_the_same(agent: Agent, memory: Memory) -> None:
     memory.log(kind="handoff", from_agent="eng-001", to_agent="claude-code", context={"todo": "tests"}, repo="project")
     for number in range(9):
         agent.run(LEARNED.format(f"the fact number {number} is worth keeping"))
-    memory.forget(next(iter(memory.records(kind="lesson"))).id)
+    first, second, third, fourth, *_rest = memory.records(kind="lesson")
+    memory.forget(first.id)
+    memory.log(kind="link", of=third.id, to=second.id, rel="supersedes", repo="project")
+    memory.log(
+        event_type="learned",
+        lesson="newer than the fact number 3",
+        links=[{"to": fourth.id, "rel": "supersedes"}],
+        repo="project",
+    )
+    memory.log(id="les-doubted", event_type="learned", lesson="a rule nobody keeps", repo="project")
+    memory.feedback("les-doubted", "stale")
     by_index = agent.tell("SessionStart", source="startup")
 
     raw = Agent(memory, agent.cwd, session="s-3").raw("SessionStart", source="startup")
@@ -258,7 +268,8 @@ def test_files_alone_say_the_same(agent: Agent, memory: Memory) -> None:
     said = answered_from_files(memory, event)
 
     assert json.loads(said)["hookSpecificOutput"]["additionalContext"] == by_index
-    assert "(8 entries)" in by_index
+    assert "(7 entries)" in by_index
+    assert "nobody keeps" not in by_index
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -307,6 +318,15 @@ def test_lessons_about_the_branch_and_its_files_are_shown(memory: Memory, tmp_pa
     assert "## Known about branch feature/webhook-signature and 1 changed files" in shown
     assert about in shown
     assert "[2020-01-01]" in shown
+    assert about in agent.tell("SessionStart", source="compact"), "what was shown before is gone from the context"
+
+
+def test_a_long_entry_without_blanks_is_cut_and_not_dropped(agent: Agent) -> None:
+    agent.run(LEARNED.format("Redis " + "連線逾時需要重試" * 80))
+    (entry,) = [line for line in agent.tell("SessionStart").splitlines() if line.startswith("[LEARN]")]
+
+    assert entry.count("連線逾時需要重試") > 40
+    assert entry.endswith(f"… (orchestrator) · {entry[-10:]}")
 
 
 def test_a_start_that_two_hooks_of_one_host_tell_is_answered_once(agent: Agent, memory: Memory) -> None:
@@ -374,6 +394,43 @@ def test_a_prompt_gets_what_matters_once_a_session(knowing: Agent) -> None:
 )
 def test_a_prompt_without_need_gets_nothing(knowing: Agent, prompt: str) -> None:
     assert knowing.tell("UserPromptSubmit", prompt=prompt) == ""
+
+
+def test_a_prompt_gets_knowledge_and_not_how_sessions_went(knowing: Agent, memory: Memory) -> None:
+    prompt = "the invoice numbering skips values after a rollback, find out why"
+    knowing.tell("UserPromptSubmit", prompt=prompt)
+    knowing.run("psql -c 'select max(number) from invoices'")
+    knowing.tell("SessionEnd", reason="other")
+    memory.log(kind="task", type="bug", label="invoice numbering skips values after a rollback", repo="project")
+    other = Agent(memory, knowing.cwd, session="s-2")
+
+    assert kinds(memory, "episode")
+    assert other.tell("UserPromptSubmit", prompt=prompt) == ""
+    memory.log(
+        event_type="learned", lesson="invoice numbering skips values: a sequence survives a rollback", repo="project"
+    )
+    assert "survives" in other.tell("UserPromptSubmit", prompt=f"{prompt} now")
+
+
+def test_a_prompt_of_everyday_words_gets_no_long_memory_that_has_them_too(agent: Agent, memory: Memory) -> None:
+    memory.log(
+        event_type="learned",
+        repo="project",
+        lesson="Pods of the tax exporter restart when the last volume has a different size; edit the claim, try the new"
+        " storage class, and revert the drain of the node. This approach needs an admin.",
+    )
+    memory.asking().embed_all()
+
+    assert agent.tell("UserPromptSubmit", prompt="no, revert that last edit and try a different approach") == ""
+    assert "storage class" in agent.tell("UserPromptSubmit", prompt="pods of the tax exporter restart, why is that")
+
+
+def test_what_nobody_heard_was_not_shown(knowing: Agent) -> None:
+    prompt = "the stripe webhook signature verification fails in staging, please fix"
+    raw = knowing.raw("UserPromptSubmit", prompt=prompt)
+    answered(knowing.memory, "claude-code", raw, cwd=str(knowing.cwd), heard=lambda: False)
+
+    assert "raw body" in knowing.tell("UserPromptSubmit", prompt=f"{prompt} it now")
 
 
 def test_what_a_prompt_gets_is_within_500_tokens_as_printed(agent: Agent, memory: Memory) -> None:
@@ -493,6 +550,13 @@ def test_a_session_that_ended_without_a_word_is_closed_by_a_later_start(agent: A
         ("npm run build", "npm run lint", False),
         ("timeout 60 make all", "make clean", False),
         ("bash -lc 'make all'", "make all V=1", True),
+        ("python a.py", "python3.12 -u a.py --verbose", True),
+        ("python a.py", "uv run --with pyyaml python a.py", True),
+        ("python a.py", "python b.py", False),
+        ("python -c 'import x'", "python -c 'import y'", False),
+        ("bash run.sh", "bash -x run.sh", True),
+        ("bash run.sh", "bash other.sh", False),
+        ("curl https://a.example/x", "curl https://b.example/y", False),
     ],
 )
 def test_two_commands_have_one_intent_or_not(one: str, other: str, same: bool) -> None:
@@ -515,6 +579,20 @@ def test_a_failure_that_gets_solved_waits_in_the_inbox(agent: Agent, memory: Mem
     assert one.attempts == 3
     assert "EACCES" in one.error
     assert kinds(memory, "lesson") == [], "nothing is promoted by itself"
+
+
+def test_what_gemini_writes_around_an_error_is_no_part_of_it(memory: Memory, agent: Agent) -> None:
+    gemini = Agent(memory, agent.cwd, "gemini")
+    around = "Command: {}\nDirectory: (root)\nOutput: {}\nError: (none)\nExit Code: {}\nSignal: (none)\nProcess Group PGID: 7"
+    for command, said, code in (
+        ("cargo build", "error[E0433]: failed to resolve", 101),
+        ("cargo build -F tls", "ok", 0),
+    ):
+        answer = {"llmContent": around.format(command, said, code)}
+        gemini.tell("AfterTool", tool_name="run_shell_command", tool_input={"command": command}, tool_response=answer)
+
+    (one,) = inbox.candidates(memory.home.path)
+    assert one.error == "error[E0433]: failed to resolve"
 
 
 def test_an_accepted_candidate_is_a_lesson(agent: Agent, memory: Memory) -> None:

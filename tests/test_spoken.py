@@ -75,6 +75,31 @@ def test_several_lessons_and_prefixes_keep_their_order_and_what_they_are_about()
     assert spoken_in('git commit -m "fix it, fixes #34" -m "LEARNED: x y"')[0].issue == "#34"
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ('gh issue comment 5 --body="LEARNED: x y"', ("x y", "#5")),
+        ('gh issue comment --body "LEARNED: x y" 5', ("x y", "#5")),
+        ('git commit -m"LEARNED: x y"', ("x y", "")),
+        ('git commit -am"LEARNED: x y"', ("x y", "")),
+        ('git commit --message="LEARNED: x y"', ("x y", "")),
+        ('echo "LEARNED: x y" | gh issue comment 5 -F -', ("x y", "#5")),
+        ('echo "LEARNED: x y" | tee -a notes.md', ("x y", "")),
+        ("echo LEARNED: x y > notes.md", ("x y", "")),
+        ("echo LEARNED: x y 2>&1", ("x y", "")),
+        ('echo "**LEARNED:** x y"', ("x y", "")),
+    ],
+)
+def test_however_it_is_handed_over_the_same_is_heard(command: str, said: tuple[str, str]) -> None:
+    assert [(spoken.text, spoken.issue) for spoken in spoken_in(command)] == [said]
+
+
+@pytest.mark.parametrize("text", ["$RESULT", "${RESULT}", "$(cat found.txt)", "<what you learned>", "…", "$A: <b>"])
+def test_a_blank_that_nobody_filled_in_says_nothing(text: str) -> None:
+    assert spoken_in(f'bd comment BD-1 "LEARNED: {text}"') == []
+    assert [one.text for one in spoken_in(f'bd comment BD-1 "LEARNED: set {text}"')] == [f"set {text}"]
+
+
 def test_tags_come_from_the_words() -> None:
     assert tags_of("TaskGroup requires @Sendable closures in strict concurrency mode.")[:3] == [
         "learned",
@@ -101,6 +126,6 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 
 @given(st.sampled_from(PREFIXES), st.text(alphabet="abc XYZ'$`!|&;()<>#", min_size=1, max_size=40))
 def test_whatever_is_quoted_is_heard_whole(prefix: str, text: str) -> None:
-    said = [spoken.text for spoken in spoken_in(f"echo {shlex.quote(f'{prefix} {text}')}")]
+    said = [spoken.text for spoken in spoken_in(f"echo {shlex.quote(f'{prefix} word {text}')}")]
 
-    assert said == ([" ".join(text.split())] if text.split() else [])
+    assert said == [" ".join(["word", *text.split()])]

@@ -27,8 +27,8 @@ from commonplace.log import rewrite
 from commonplace.recall.hits import Hit, Query
 from commonplace.recall.overview import counted, explained, latest, selected
 from commonplace.recall.priors import Weights
-from commonplace.recall.search import QUERY_CHARS_MAX, Found, Fusion, search
-from commonplace.records import to_utc
+from commonplace.recall.search import QUERY_CHARS_MAX, Found, Fusion, feedback_of, search
+from commonplace.records import is_doubted, to_utc
 from commonplace.settings import SETTINGS
 from commonplace.usage import Answers, Usage
 
@@ -143,14 +143,17 @@ class Asking:
         return Recall(hits, told.text, told.tokens, found.considered, self._notes(indexes, by_words=read is None))
 
     def recent(self, count: int, query: Query) -> list[Hit]:
-        """The latest visible records that *query* lets through, each with a line of text."""
+        """The latest visible records that *query* lets through, each with a line of text; some with a `doubt`."""
         found: list[Hit] = []
         with self._lock:
             indexes = self.caught_up()
-            for book in range(len(indexes)):
-                for row in latest(indexes, book, count, query):
+            for book, index in enumerate(indexes):
+                rows = latest(indexes, book, count, query)
+                feedback = feedback_of(index, [row.id for row in rows])
+                for row in rows:
                     text = cut(line(row.record), LINE_TOKENS_MAX)
-                    found.append(Hit(row.record, row.repo, 0.0, {}, key=(book, row.key), text=text))
+                    why = {"doubt": 0.5} if is_doubted(feedback.get(row.id, {})) else {}
+                    found.append(Hit(row.record, row.repo, 0.0, why, key=(book, row.key), text=text))
         found.sort(key=lambda hit: hit.timestamp, reverse=True)
         return found[:count]
 

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 
 EVENT_TYPES = ("error", "success", "pattern", "learned")
 OUTCOMES = ("worked", "failed", "wrong", "stale")
+
+
+def is_doubted(feedback: Mapping[str, int]) -> bool:
+    """Whether a record with this *feedback* was called wrong or stale more often than it worked."""
+    return feedback.get("wrong", 0) + feedback.get("stale", 0) > feedback.get("worked", 0)
+
+
 RELATIONS = (
     "derived_from",
     "related_to",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from typing import NamedTuple
 
 from commonplace.capture import shell
@@ -37,6 +38,10 @@ _TRAILERS = ("co-authored-by:", "signed-off-by:", "reviewed-by:", "change-id:", 
 # Patterns are compiled when they are first needed: hooks pay for every millisecond.
 _ISSUE = r"(?i)\b(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?|refs?|see)\s+(#\d+|[A-Za-z]\w*-\d+)"
 _LEAD = "-*#> \t"
+_OPTION = r"^(?:--[a-z][\w-]*=|-[a-z]*m)"
+_REDIRECTION = r"\d?>|<"
+# What the shell would have filled in, or a reader should: nothing is said yet.
+_BLANKS = r"\$\(.*?\)|\$\{?\w+\}?|<[^<>]*>"
 TAGS_MAX = 8
 BEGINNING_MIN = 4
 
@@ -59,7 +64,8 @@ def spoken_in(command: str, prefixes: Sequence[str] = PREFIXES) -> list[Spoken]:
         return []
     found: list[Spoken] = []
     for pipeline in _pipelines(simple):
-        speaker = next((words for words in pipeline if _subcommand(words)), None)
+        # Where one feeds another, the last says to whom: `echo … | gh issue comment 5 -F -`.
+        speaker = next((words for words in reversed(pipeline) if _subcommand(words)), None)
         if speaker is not None:
             texts = [text for words in pipeline for text in _texts(words, prefixes)]
             issue = _issue(speaker, " ".join(texts))
@@ -73,7 +79,7 @@ def said(text: str, prefixes: Sequence[str] = PREFIXES) -> Iterator[tuple[str, s
     for line in [*text.split("\n"), ""]:
         begun, rest = _begun(line, prefixes)
         if begun or not line.strip() or line.strip().lower().startswith(_TRAILERS):
-            if prefix and (lesson := " ".join(" ".join(lines).split())):
+            if prefix and re.search(r"\w", re.sub(_BLANKS, "", lesson := " ".join(" ".join(lines).split()))):
                 yield prefix, lesson[:LESSON_CHARS_MAX]
             prefix, lines = begun, [rest] if begun else []
         elif prefix:
@@ -85,7 +91,7 @@ def _begun(line: str, prefixes: Sequence[str]) -> tuple[str, str]:
     places = ((line.find(prefix), prefix) for prefix in prefixes)
     for at, prefix in sorted(place for place in places if place[0] >= 0):
         if at == 0 or line[at - 1] in _LEAD:
-            return prefix, line[at + len(prefix) :]
+            return prefix, line[at + len(prefix) :].lstrip("*: ")
     return "", ""
 
 
@@ -107,9 +113,10 @@ def _texts(words: Sequence[str], prefixes: Sequence[str]) -> Iterator[str]:
         words = [word.replace("\\n", "\n") for word in words]
     for at, word in enumerate(words):
         if word in prefixes:
-            yield " ".join(words[at:])
+            yield " ".join(takewhile(lambda each: not re.match(_REDIRECTION, each), words[at:]))
             return
-        yield word
+        # `--body=…` and `-m…` hold a text as well as `--body …` does.
+        yield re.sub(_OPTION, "", word)
 
 
 def _subcommand(words: Sequence[str]) -> tuple[str, ...]:
@@ -131,12 +138,11 @@ def _issue(words: Sequence[str], text: str) -> str:
     """The bead or issue it is about: what the comment is on, else what a commit says it closes."""
     speaker = _subcommand(words)
     if speaker[0] in ("bd", "gh", "glab"):
-        for word in words[len(speaker) :]:
-            if not word.startswith("-"):
-                number = word.rstrip("/").rpartition("/")[2]
-                known = number.isdecimal() and speaker[0] != "bd"
-                return f"#{number}" if known else word[:80] if " " not in word else ""
-        return ""
+        given = [word for word in words[len(speaker) :] if not word.startswith("-")]
+        numbers = [word.rstrip("/").rpartition("/")[2] for word in given] if speaker[0] != "bd" else []
+        if number := next((one for one in numbers if one.isdecimal()), ""):
+            return f"#{number}"
+        return given[0][:80] if given and " " not in given[0] else ""
     named = re.search(_ISSUE, text)
     return named.group(1) if named else ""
 

@@ -256,7 +256,7 @@ def _weighed(
         mine = {one.key: one for one in proposals if one.book == book}
         rows = {key: row for key, row in index.store.rows(mine).items() if wants(row, query)}
         hidden = hidden_ids(indexes, {row.id: (book, row) for row in rows.values()})
-        feedback = _feedback(index, [row.id for row in rows.values()])
+        feedback = feedback_of(index, [row.id for row in rows.values()])
         hits += [
             _scored(mine[key], row, query, feedback.get(row.id, _NO_FEEDBACK), uses(row.id), newest, weights)
             for key, row in rows.items()
@@ -380,7 +380,7 @@ def _scored(
 _NO_FEEDBACK = dict.fromkeys(OUTCOMES, 0)
 
 
-def _feedback(index: Index, ids: Collection[str]) -> dict[str, dict[str, int]]:
+def feedback_of(index: Index, ids: Collection[str]) -> dict[str, dict[str, int]]:
     """How often each of *ids* was said to have worked, failed, been wrong or stale."""
     found: dict[str, dict[str, int]] = {}
     if not index.store.has_references():

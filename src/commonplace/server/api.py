@@ -6,6 +6,7 @@ One registry serves both the protocol and the API, so that neither can do what t
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from commonplace.server.tools import Opened
 
 BASE = "/api/v1"
+HOOK_WAITS_S = 0.25  # As long as `hooks/__init__.py` does.
 STATUS: dict[type[CommonplaceError], int] = {
     ScopeMissing: 403,
     RecordNotFound: 404,
@@ -73,7 +75,12 @@ def routes(server: MCPServer[Any], memory: Opened, stop: Callable[[], None]) -> 
         here = memory("admin")  # For our own hooks, which know the key: the event says which folder is looked at.
         raw, asked = await request.body(), request.query_params
         where = {"cwd": asked.get("cwd", ""), "host": asked.get("host", "")}
-        said = await to_thread.run_sync(lambda: answered(here, asked.get("agent", ""), raw, **where))
+        begun = time.monotonic()
+        said = await to_thread.run_sync(
+            lambda: answered(
+                here, asked.get("agent", ""), raw, **where, heard=lambda: time.monotonic() - begun < HOOK_WAITS_S
+            )
+        )
         return Response(said, media_type="application/json") if said else Response(status_code=204)
 
     async def described(_request: Request) -> Response:

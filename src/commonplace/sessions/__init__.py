@@ -18,6 +18,7 @@ from commonplace.sessions import events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from commonplace.memory import Memory
@@ -34,8 +35,13 @@ HOOK_DRAIN_S_MAX = 0.4
 DRAINING = ("start", "stop", "subagent_stop", "compact", "end")
 
 
-def answered(memory: Memory, agent: str, raw: bytes, *, cwd: str, host: str = "") -> str:
-    """Take the event in *raw* in and return what the hook is to print: context in the agent's form, or nothing."""
+def answered(
+    memory: Memory, agent: str, raw: bytes, *, cwd: str, host: str = "", heard: Callable[[], bool] = lambda: True
+) -> str:
+    """Take the event in *raw* in and return what the hook is to print: context in the agent's form, or nothing.
+
+    *heard* says whether the hook still listens: what it will not print counts as never shown.
+    """
     event = events.taken(agent, raw, at=time.time(), cwd=cwd, host=host)
     if event is None:
         return ""
@@ -57,7 +63,7 @@ def answered(memory: Memory, agent: str, raw: bytes, *, cwd: str, host: str = ""
             said = starting.text(event, asked.for_start(there, event, known))
         else:
             said = asked.for_prompt(there, event, known)
-        if mine and said:
+        if mine and said and heard():
             known.save()
     return printed(event, said)
 

@@ -42,6 +42,11 @@ _EVERYDAY = (
 )
 # By words alone relevance is the share of the prompt they cover, which is less than what words and meaning agree on.
 WORDS_SHARE = 0.75
+# Everyday words of a prompt stand in any long memory. Of 40 prompts that had nothing to do with 2,357 memories,
+# 16 were given some, with this bound 5; of 146 that had, 127 were given the right one, and 123 with it.
+MEANING_MIN = 0.35
+# What nobody asked for is knowledge: how a session went, a task or a handoff is told to those who ask.
+UNASKED = (*starting.KNOWLEDGE, "concept", "snippet", "tool")
 _PLAIN_BRANCHES = frozenset(["main", "master", "develop", "trunk", "head", ""])
 
 
@@ -50,7 +55,8 @@ def for_prompt(memory: Memory, event: Event, known: State) -> str:
     prompt = event.prompt.strip()
     if prompt.startswith(("/", "!", "#")) or not _says_something(prompt):
         return ""
-    hits = _relevant(memory, prompt[:PROMPT_CHARS_ASKED], event, known, memory.settings["hooks.relevance_min"])
+    least = memory.settings["hooks.relevance_min"]
+    hits = _relevant(memory, prompt[:PROMPT_CHARS_ASKED], event, known.shown(), least)
     while hits:
         said = _listed("Relevant Memories", hits)
         shown = printed(event, said)
@@ -72,12 +78,13 @@ def for_start(memory: Memory, event: Event, known: State) -> starting.Known:
     """What there is to say at a start: the same as the files say, by way of the index, and what matters here."""
     repos = starting.repos(event)
     hits = memory.recent(RECENT_LOOKED_AT, repo=repos, kinds=starting.KNOWLEDGE)
-    unique = starting.deduplicated(hit.record for hit in reversed(hits))
+    unique = starting.deduplicated(hit.record for hit in reversed(hits) if "doubt" not in hit.why)
     count = len(unique) if len(hits) < RECENT_LOOKED_AT else _counted(memory, repos)
     recent = unique[: starting.RECENT_MAX]
     handoffs = [hit.record for hit in memory.recent(HITS_MAX, repo=repos, kinds=["handoff"])]
     still_open = [one for one in handoffs if starting.is_open(one, memory.describe(one.id)["feedback"], event)]
-    relevant, where = _here(memory, event, known, {record.id for record in recent})
+    # A start follows on an empty context, also in the middle of a session: what was shown before is gone from it.
+    relevant, where = _here(memory, event, known, frozenset(record.id for record in recent))
     known.show([record.id for record in recent])
     return starting.Known(
         recent=recent,
@@ -94,7 +101,7 @@ def _counted(memory: Memory, repos: list[str]) -> int:
     return sum(kinds.get(kind, 0) for kind in starting.KNOWLEDGE)
 
 
-def _here(memory: Memory, event: Event, known: State, above: set[str]) -> tuple[str, str]:
+def _here(memory: Memory, event: Event, known: State, above: frozenset[str]) -> tuple[str, str]:
     """What is known about the branch and the files that are changed in it."""
     if not event.root:
         return "", ""
@@ -104,10 +111,8 @@ def _here(memory: Memory, event: Event, known: State, above: set[str]) -> tuple[
     query = " ".join([words, *(re.sub(r"[\W_]+", " ", path) for path in changed)]).strip()
     if not query:
         return "", ""
-    known.show(sorted(above))
     with suppress(CommonplaceError):
-        found = _relevant(memory, query, event, known, memory.settings["recall.relevance_min"], changed)
-        hits = [hit for hit in found if hit.kind != "episode"][:HERE_HITS_MAX]
+        hits = _relevant(memory, query, event, above, memory.settings["recall.relevance_min"], changed)[:HERE_HITS_MAX]
         if hits:
             known.show([hit.id for hit in hits])
             names = (f"branch {branch}" if words else "", f"{len(changed)} changed files" if changed else "")
@@ -117,23 +122,34 @@ def _here(memory: Memory, event: Event, known: State, above: set[str]) -> tuple[
 
 
 def _relevant(
-    memory: Memory, query: str, event: Event, known: State, relevance_min: float, files: list[str] | None = None
+    memory: Memory,
+    query: str,
+    event: Event,
+    above: frozenset[str],
+    relevance_min: float,
+    files: list[str] | None = None,
 ) -> list[Hit]:
     by_words = relevance_min * WORDS_SHARE
     with suppress(CommonplaceError):
         found = memory.recall(
             query,
             repo=starting.repos(event),
+            kinds=UNASKED,
             files=files or (),
             limit=HITS_MAX,
             tokens_max=PROMPT_TOKENS_MAX - ENVELOPE_TOKENS,
             relevance_min=by_words,
-            without=known.shown(),
+            without=above,
             unasked=True,
         )
-        wanted = ((hit, relevance_min if "meaning" in hit.why else by_words) for hit in found.hits)
-        return [hit for hit, least in wanted if hit.why["relevance"] >= least]
+        return [hit for hit in found.hits if _matters(hit, relevance_min)]
     return []
+
+
+def _matters(hit: Hit, relevance_min: float) -> bool:
+    if "meaning" not in hit.why:
+        return True  # Not embedded yet, or never: its words were asked for enough of the prompt already.
+    return hit.why["relevance"] >= relevance_min and hit.why["meaning"] >= min(MEANING_MIN, relevance_min)
 
 
 def _listed(title: str, hits: list[Hit]) -> str:

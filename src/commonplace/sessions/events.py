@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from commonplace import repository
 from commonplace.capture import shell
-from commonplace.capture.redact import redact, suspicious
+from commonplace.capture.redact import redact, redact_text, suspicious
 from commonplace.sessions.intents import intents
 
 TYPE_CHECKING = False
@@ -28,6 +28,8 @@ COMMAND_CHARS_MAX = 16_000
 PROMPT_CHARS_MAX = 8000
 ERROR_CHARS_MAX = 2000
 NAME_CHARS_MAX = 200
+# The longest secret there is, a private key with its frame.
+SECRET_CHARS_MAX = 8000
 FILES_MAX = 50
 AT_MAX = 1e11  # A time in seconds that still has a date.
 TEXT_PARTS_MAX = 50
@@ -117,6 +119,9 @@ def taken(agent: str, raw: bytes, *, at: float, cwd: str, host: str = "") -> Eve
         return None
     dialect, _colon, named = agent.partition(":")
     dialect = ALIASES.get(dialect, dialect)
+    # Others read Claude Code's settings. Any other hook is called by its own agent, whatever it inherited from one that
+    # started it: `codex exec` in a shell of Claude Code is still Codex.
+    host = host if dialect == "claude-code" else dialect
     called = _called(payload)
     kind = KINDS.get(called.lower().removeprefix("experimental."), "")
     if not kind:
@@ -168,7 +173,9 @@ def cut(text: str, chars_max: int) -> str:
     if len(text) <= chars_max:
         return text
     half = (chars_max - 40) // 2
-    return f"{text[:half]}\n… [{len(text) - 2 * half:,} characters] …\n{text[-half:]}"
+    # Secrets go first: half of one would not be known for what it is.
+    head, tail = (redact_text(part)[0] for part in (text[: half + SECRET_CHARS_MAX], text[-half - SECRET_CHARS_MAX :]))
+    return f"{head[:half]}\n… [{len(text) - 2 * half:,} characters] …\n{tail[-half:]}"
 
 
 def redacted(event: Event) -> Event:
@@ -258,8 +265,9 @@ def _with_tool(event: Event, payload: Mapping[str, Any]) -> Event:
     error = clean(_error(payload, parsed, output))
     interrupted = bool(_value(payload, "is_interrupt", "isInterrupt") or (parsed or {}).get("interrupted"))
     denied = str((parsed or {}).get("resultType") or (parsed or {}).get("result_type") or "").lower() == "denied"
-    told = event.kind == "failure" or bool(error) or _told_failed(parsed, output)
-    guessed = told is None and event.agent in _NO_CODE and _reads_failed(command, output)
+    told = event.kind == "failure" or bool(error) or _told_failed(event.agent, parsed, output)
+    unsure = told is None and event.agent in _NO_CODE
+    guessed = (unsure or (not told and _hides_failure(command))) and _reads_failed(command, output)
     failed = bool(told) or guessed
     if tool.lower() in DISPATCHING:
         sent = (_text(given or {}, name) for name in ("subagent_type", "agent_type", "description", "prompt"))
@@ -320,18 +328,25 @@ def _spoken_by(answer: object) -> str:
     return next((text for name in names if (text := _spoken_by(answer.get(name)))), "")
 
 
-_CODE = r"(?i)(?:process exited with code|exited? with exit code|exit(?:ed)?[ _]code:?|exit status)[ \t]*(-?\d+)"
+# A code counts on a line of its own: a message that speaks of `exit code 137` is no failure.
+_CODE = (
+    r"(?im)^[ \t]*<?(?:process exited with code|(?:command )?(?:exited|failed) with (?:exit )?code|"
+    r"exit(?:ed)?[ _]code:?|exit status)[ \t]*(-?\d+)[ \t>.]*$"
+)
 _CODE_WITHIN = 600
+# Claude Code and OpenCode tell of a failure by an event of its own; what a tool printed tells nothing more.
+_OWN_EVENT = frozenset(["claude-code", "opencode"])
 # How programs say that they failed, for agents that tell no exit code.
 _FAILS = (
-    r"(?mi)^(?:[\w./-]+: )?(?:error|fatal|panic|err!)(?:\[\w+\])?\b[:! ]|^npm (?:ERR!|error\b)|\bcommand not found\b|"
-    r"^Traceback \(most recent call last\)|: No such file or directory$|: Permission denied$|^=+ .*\b\d+ failed\b|"
-    r"^FAILED\b|^BUILD FAILED|^make: \*\*\* |^E: "
+    r"(?mi)^(?:[\w./-]+: )?(?:error|fatal|panic|err!)(?:\[\w+\])?\b[:! ](?! ?\(none\))|^npm (?:ERR!|error\b)|"
+    r"\bcommand not found\b|^Traceback \(most recent call last\)|: No such file or directory$|: Permission denied$|"
+    r"^(?:=+ .*|Tests: .*|\s*)\b[1-9]\d* (?:failed|failing)\b|^(?:--- )?FAIL(?:ED)?\b|^test result: FAILED|"
+    r"^BUILD FAILED|^make: \*\*\* |^E: "
 )
 _NO_CODE = frozenset(["codex", "cursor"])
 
 
-def _told_failed(parsed: Mapping[str, Any] | None, output: str) -> bool | None:
+def _told_failed(agent: str, parsed: Mapping[str, Any] | None, output: str) -> bool | None:
     """Whether the tool failed, if its answer tells: a flag or an exit code."""
     told = parsed or {}
     if told.get("is_error") is True or told.get("isError") is True or told.get("success") is False:
@@ -343,11 +358,17 @@ def _told_failed(parsed: Mapping[str, Any] | None, output: str) -> bool | None:
     code = _number(told, "exit_code", "exitCode", "exit", "returncode", "code")
     if code is None and isinstance(inner, dict):
         code = _number(inner, "exit_code", "exitCode", "exit")
-    if code is None and (said := re.search(_CODE, output[:_CODE_WITHIN]) or re.search(_CODE, output[-_CODE_WITHIN:])):
-        code = int(said.group(1)[:9])
+    if code is None and agent not in _OWN_EVENT:
+        said = re.search(_CODE, output[:_CODE_WITHIN]) or re.search(_CODE, output[-_CODE_WITHIN:])
+        code = int(said.group(1)[:9]) if said else None
     if code is not None:
         return code != 0
     return False if kind else None
+
+
+def _hides_failure(command: str) -> bool:
+    """Whether the exit code may be that of another program: `pytest | tail` succeeds whatever the tests did."""
+    return "|" in command or ";" in command
 
 
 def _reads_failed(command: str, output: str) -> bool:

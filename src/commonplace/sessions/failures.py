@@ -28,7 +28,12 @@ _TELLING = (
     r"(?i)\b(error|fatal|panic|exception|denied|refused|not found|no such|cannot|can't|unable|failed|invalid|missing|"
     r"unexpected|undefined|conflict|timed? ?out|E[A-Z]{4,}|[A-Z]+\d{3,})\b"
 )
-_NOISE = r"(?i)^\s*(exit code|process exited|at |File \"|\^+|~+|warning\b|npm warn|=+$|-+$)"
+_NOISE = (
+    r"(?i)^\s*(exit code|process exited|at |File \"|\^+|~+|warning\b|npm warn|=+$|-+$|"
+    r"(command|directory|signal|background pids|process group pgid): |error: \(none\))"
+)
+# What Gemini writes before a command's output.
+_LABELLED = r"^(?:Output|Stdout|Stderr): "
 
 
 def follow(state: State, event: Event) -> dict[str, Any] | None:
@@ -48,7 +53,8 @@ def follow(state: State, event: Event) -> dict[str, Any] | None:
 
 def error_lines(text: str) -> str:
     """The few lines of *text* that say what is wrong."""
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not re.match(_NOISE, line)]
+    given = (re.sub(_LABELLED, "", line).strip() for line in text.splitlines())
+    lines = [line for line in given if line and not re.match(_NOISE, line)]
     telling = [line for line in lines if re.search(_TELLING, line)] or lines[-ERROR_LINES_MAX:]
     return "\n".join(dict.fromkeys(telling[:ERROR_LINES_MAX]))[:ERROR_CHARS_MAX]
 

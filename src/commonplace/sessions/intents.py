@@ -43,10 +43,14 @@ _RUNNERS = (
     ("xvfb-run",),
     ("doas",),
 )
+# Options of theirs with a word of their own.
+_VALUED = frozenset(["--with", "--from", "--python", "--extra", "--group", "--package", "--project", "--directory"])
 _PACKAGERS = frozenset(["npm", "pnpm", "yarn", "bun"])
 _INSTALLS = frozenset(["install", "ci", "i", "add"])
 # Programs of one word: what follows is what they work on, not what they do.
-_SINGLE = frozenset(["pytest", "jest", "vitest", "tsc", "ruff", "mypy", "eslint", "tox", "nox", "pre-commit", "bash"])
+_SINGLE = frozenset(["pytest", "jest", "vitest", "tsc", "ruff", "mypy", "eslint", "tox", "nox", "pre-commit"])
+# They run whatever they are given: without a file there is nothing that two calls would have in common.
+_INTERPRETERS = frozenset(["python", "node", "bash", "sh", "zsh", "ruby", "perl", "php", "pwsh", "powershell"])
 _FILE = r"[/\\]|\.\w{1,5}$"
 _CHECKS = (
     r"^(pytest|jest|vitest|mocha|tox|nox|rspec|phpunit|tsc|ruff|mypy|eslint|make|ctest|"
@@ -54,7 +58,7 @@ _CHECKS = (
     r"(test|build|check|run|vet|verify|clippy)|"
     r"git (commit|push)|gh pr|bd close)\b"
 )
-_TESTS = r"^(pytest|jest|vitest|mocha|tox|nox|rspec|phpunit|ctest|\S+ test)\b"
+_TESTS = r"^(pytest|jest|vitest|mocha|tox|nox|rspec|phpunit|ctest|tsc|ruff|mypy|eslint|\S+ test)\b"
 
 
 @lru_cache(maxsize=32)
@@ -74,6 +78,7 @@ def is_check(intent: str) -> bool:
 
 
 def is_test(intent: str) -> bool:
+    """Whether it judges what was written: it fails and passes with the code, whatever its arguments."""
     return re.match(_TESTS, intent) is not None
 
 
@@ -84,7 +89,7 @@ def _unwrapped(words: list[str]) -> list[str]:
         if runner is not None:
             words = words[len(runner) :]
             while words and (words[0].startswith("-") or words[0][:1].isdigit()):
-                words = words[1:]
+                words = words[2 if words[0] in _VALUED else 1 :]
         elif len(words) > 2 and _name(words[0]).startswith("python") and words[1] == "-m":  # noqa: PLR2004
             words = words[2:]
         else:
@@ -101,7 +106,13 @@ def _intent(words: list[str]) -> str:
     if program in _SINGLE:
         return program
     rest = [word for word in words[1:] if not word.startswith("-")]
-    first = rest[0] if rest and not re.search(_FILE, rest[0]) and rest[0].isprintable() else ""
+    if program in _INTERPRETERS:
+        ran = rest[0] if rest and not {"-c", "-e", "-"} & set(words) else ""
+        return f"{program} {ran}"[:80] if ran.isprintable() and re.search(_FILE, ran) else ""
+    first = rest[0] if rest and rest[0].isprintable() else ""
+    if re.search(_FILE, first):
+        # What it works on, as far as that names one thing: two addresses are two attempts at two things.
+        return f"{program} {first}"[:80] if "://" in first else program
     if program in _PACKAGERS and first in _INSTALLS:
         first = "install"
     if program == "uv" and first == "pip":

@@ -14,7 +14,7 @@ from commonplace.compose import tokens
 from commonplace.errors import CommonplaceError
 from commonplace.log import read
 from commonplace.log.view import View
-from commonplace.records import Handoff, Lesson, from_line, slug, to_utc
+from commonplace.records import Handoff, Lesson, LinkRecord, from_line, is_doubted, slug, to_utc
 from commonplace.sessions.replies import printed
 
 TYPE_CHECKING = False
@@ -67,8 +67,7 @@ def text(event: Event, known: Known) -> str:
 def from_files(memory: Memory, event: Event) -> Known:
     """What the files alone say, without an index: for a hook that found no server."""
     views = [_tail_view(home.log_folder, event) for home in memory.homes]
-    entries = [record for view, _whole in views for record in view.records() if record.kind in KNOWLEDGE]
-    unique = deduplicated(entries)
+    unique = deduplicated(_current(view for view, _whole in views))
     whole = all(complete for _view, complete in views)
     handoffs = [record for view, _whole in views for record in view.records() if _is_open(record, view, event)]
     return Known(
@@ -77,6 +76,20 @@ def from_files(memory: Memory, event: Event) -> Known:
         context=context_of(memory, event),
         handoff=max(handoffs, key=lambda record: record.timestamp, default=None),
     )
+
+
+def _current(views: Iterable[View]) -> list[Record]:
+    """The knowledge in *views* that nothing supersedes and nobody doubts."""
+    there = [(view, record) for view in views for record in view.records()]
+    edges = [(record.id, edge.rel, edge.to) for _view, record in there for edge in record.edges]
+    edges += [(record.of, record.rel, record.to) for _view, record in there if isinstance(record, LinkRecord)]
+    superseded = {to for _of, rel, to in edges if rel == "supersedes"}
+    superseded |= {of for of, rel, _to in edges if rel == "superseded_by"}
+    return [
+        record
+        for view, record in there
+        if record.kind in KNOWLEDGE and record.id not in superseded and not is_doubted(view.feedback(record.id))
+    ]
 
 
 def context_of(memory: Memory, event: Event) -> str:
@@ -171,7 +184,7 @@ def _label(record: Record) -> str:
 def _entry(record: Record, chars_max: int) -> str:
     said = _said(record)
     if len(said) > chars_max:
-        said = said[:chars_max].rsplit(" ", 1)[0] + " …"
+        said = _shortened(said, chars_max, " ") + " …"
     source = record.meta.get("source") or record.agent_id or "unknown"
     return f"[{_label(record)}] {said} ({source}) · {record.timestamp[:10]}"
 
@@ -211,4 +224,11 @@ def _flat(value: Any) -> str:  # noqa: ANN401
 def _cut(said: str, chars_max: int) -> str:
     if len(said) <= chars_max:
         return said
-    return said[:chars_max].rsplit("\n" if "\n" in said[:chars_max] else " ", 1)[0].rstrip() + "\n…"
+    return _shortened(said, chars_max, "\n") + "\n…"
+
+
+def _shortened(said: str, chars_max: int, end: str) -> str:
+    """The beginning of *said* up to an *end*, or to a blank; but not half of it is given up for that."""
+    kept = said[:chars_max]
+    at = next((at for mark in (end, " ") if (at := kept.rfind(mark)) > chars_max // 2), chars_max)
+    return kept[:at].rstrip()
