@@ -10,8 +10,9 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,11 +20,15 @@ from hypothesis import strategies as st
 
 from commonplace import homes, hooks, repository
 from commonplace.capture import spool
+from commonplace.log.append import held
 from commonplace.memory import Memory
 from commonplace.sessions import inbox
 from conftest import git
 from serving import command, served
 from test_events import PAYLOADS, agent_of, payload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 HOOK = [sys.executable, "-c", "import sys; from commonplace.hooks import main; sys.exit(main())"]
 DIALECTS = sorted({path.parent.name for path in PAYLOADS})
@@ -152,7 +157,7 @@ def test_with_a_server_a_hook_loads_next_to_nothing(own_home: Path, tmp_path: Pa
         )
 
     loaded = set(eval(done.stderr))
-    assert loaded <= {"commonplace", "commonplace.hooks", "_socket"}
+    assert loaded <= {"commonplace", "commonplace.hooks", "_socket", "fcntl"}
 
 
 @pytest.mark.parametrize("behaviour", ["hangs", "closes", "says nonsense", "says half", "refuses"])
@@ -179,24 +184,38 @@ def test_a_server_that_does_not_answer_costs_a_quarter_of_a_second_and_no_event(
 
         thread = threading.Thread(target=serve)
         thread.start()
-        (own_home / ".state").mkdir(parents=True)
-        port = listening.getsockname()[1]
-        (own_home / ".state" / "server.json").write_text(
-            json.dumps({"host": "127.0.0.1", "port": port, "pid": 1, "key": "k"})
-        )
-        hook(said(tmp_path, "kept all the same"))
+        with standing(own_home, {"host": "127.0.0.1", "port": listening.getsockname()[1], "pid": 1, "key": "k"}):
+            hook(said(tmp_path, "kept all the same"))
         over.set()
         thread.join()
 
     assert [record["lesson"] for record in exported(own_home)] == ["kept all the same"]
 
 
-def test_nothing_is_sent_to_another_machine(own_home: Path, tmp_path: Path) -> None:
-    (own_home / ".state").mkdir(parents=True)
-    there = {"host": "192.0.2.1", "port": 80, "pid": 1, "key": "k"}
-    (own_home / ".state" / "server.json").write_text(json.dumps(there))
+@contextmanager
+def standing(home: Path, there: dict[str, Any]) -> Iterator[None]:
+    """Say that a server is there and hold what it holds."""
+    (home / ".state").mkdir(parents=True, exist_ok=True)
+    (home / ".state" / "server.json").write_text(json.dumps(there))
+    with held(home / ".state" / "server.lock"):
+        yield
 
-    assert hooks.asked(str(own_home), "claude-code", b"{}", str(tmp_path), "") is None
+
+def test_nothing_is_sent_to_another_machine(own_home: Path, tmp_path: Path) -> None:
+    with standing(own_home, {"host": "192.0.2.1", "port": 80, "pid": 1, "key": "k"}):
+        assert hooks.asked(str(own_home), "claude-code", b"{}", str(tmp_path), "") is None
+
+
+@POSIX_ONLY
+def test_nothing_is_sent_to_whoever_has_a_dead_servers_port(own_home: Path, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        there = {"host": "127.0.0.1", "port": stranger.getsockname()[1], "pid": 1, "key": "k"}
+        with standing(own_home, there):
+            pass
+        assert hooks.asked(str(own_home), "claude-code", b"{}", str(tmp_path), "") is None
+        stranger.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            stranger.accept()
 
 
 def test_what_is_sent_to_the_server_is_the_event_as_it_came(own_home: Path, tmp_path: Path) -> None:
@@ -213,11 +232,9 @@ def test_what_is_sent_to_the_server_is_the_event_as_it_came(own_home: Path, tmp_
 
         thread = threading.Thread(target=serve)
         thread.start()
-        (own_home / ".state").mkdir(parents=True)
-        there = {"host": "127.0.0.1", "port": listening.getsockname()[1], "pid": 1, "key": "the-key"}
-        (own_home / ".state" / "server.json").write_text(json.dumps(there))
         raw = event(folder, "SessionStart")
-        answer = hook(raw, "codex", CURSOR_VERSION="3.1", COMMONPLACE_AGENT="researcher")
+        with standing(own_home, {"host": "127.0.0.1", "port": listening.getsockname()[1], "pid": 1, "key": "the-key"}):
+            answer = hook(raw, "codex", CURSOR_VERSION="3.1", COMMONPLACE_AGENT="researcher")
         thread.join()
 
     head, _, body = received[0].partition(b"\r\n\r\n")

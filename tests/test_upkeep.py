@@ -319,3 +319,12 @@ def test_an_erasure_that_removes_nothing_is_an_error(memory: Memory, monkeypatch
 
     with pytest.raises(FindingsLeft, match=gone):
         memory.erase(gone)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes")
+def test_a_home_in_use_has_nothing_to_mend(memory: Memory) -> None:
+    memory.log(event_type="error", lesson="the staging database resets every night")
+    memory.recall("staging database")
+
+    assert memory.check() == []
+    assert (memory.home.index_folder / "tables.sqlite").stat().st_mode & 0o777 == 0o600

@@ -156,10 +156,6 @@ def _flattened(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, A
 def _check(path: Path, name: str, setting: Setting, value: object) -> None:
     if setting.choices and value not in setting.choices:
         raise SettingsInvalid(path, f"`{name}` is {value!r}, not one of {', '.join(setting.choices)}")
-    if isinstance(setting.default, list):
-        if not isinstance(value, list) or not all(type(one) is str for one in value):
-            raise SettingsInvalid(path, f"`{name}` must be a list of texts, not {value!r}")
-        return
     wanted = (int, float) if type(setting.default) is float else (type(setting.default),)
     if type(value) not in wanted:
         raise SettingsInvalid(path, f"`{name}` must be {_a(setting.default)}, not {value!r}")

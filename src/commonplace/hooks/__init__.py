@@ -73,6 +73,8 @@ def asked(home: str, agent: str, raw: bytes, cwd: str, host: str) -> bytes | Non
     # A repository's home may come from a stranger: whatever its file says, nothing leaves this machine.
     if host_name not in ("127.0.0.1", "::1") or not port.isdecimal() or not key:
         return None
+    if not _is_held(f"{home}/.state/server.lock"):
+        return None  # A killed server left the file; by now its port may be anybody's.
     import _socket  # noqa: PLC0415 (`socket` takes as long to load as the rest of the hook)
 
     until = time.monotonic() + DEADLINE_S
@@ -101,6 +103,25 @@ def asked(home: str, agent: str, raw: bytes, cwd: str, host: str) -> bytes | Non
     finally:
         link.close()
     return _body(reply)
+
+
+def _is_held(path: str) -> bool:
+    """Whether the server lives: it holds this file until it is gone (see `server/presence.py`)."""
+    try:
+        import fcntl  # noqa: PLC0415
+    except ImportError:
+        return True  # Windows: a held file cannot be probed so cheaply, and the key still decides.
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _body(reply: bytes) -> bytes | None:

@@ -100,6 +100,8 @@ class Store:
         self._home = Path()
         self._files_seen: dict[str, File] = {}
         self._files_state: tuple[Path, int, int] | None = None
+        if path is not None:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # SQLite would make it for everybody to read.
         self.connection = sqlite3.connect(
             str(path) if path else ":memory:",
             timeout=BUSY_MS_MAX / 1000,

@@ -79,8 +79,11 @@ def _permissions(home: Path, *, private: bool) -> Iterator[Finding]:
     if os.name != "posix":
         return
     for path in (home, *sorted(home.rglob("*"))):
-        if path.is_symlink() or ".git" in path.relative_to(home).parts or not (path.is_dir() or path.is_file()):
+        parts = path.relative_to(home).parts
+        if path.is_symlink() or ".git" in parts or not (path.is_dir() or path.is_file()):
             continue
+        if parts[:1] == (".index",) and len(parts) > 1 and not _mode(home / ".index") & _forbidden(private=private):
+            continue  # The engines make files as they like; behind a closed door nobody reads them.
         mode = _mode(path)
         wanted = mode & ~_forbidden(private=private)
         if mode != wanted:
