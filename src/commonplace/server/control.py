@@ -108,6 +108,7 @@ def _started(home: Path, arguments: Sequence[str]) -> Presence:
             stdout=descriptor,
             stderr=descriptor,
             close_fds=True,
+            env={"MALLOC_ARENA_MAX": "2", **os.environ},  # A heap a thread would double what it holds.
             **_detached(),
         )
     finally:
