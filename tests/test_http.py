@@ -372,7 +372,8 @@ def test_it_ends_by_itself_when_idle_and_leaves_nothing(own_home: Path) -> None:
 def test_a_signal_ends_it_cleanly(own_home: Path, name: str) -> None:
     if signal.getsignal(getattr(signal, name)) == signal.SIG_IGN:
         pytest.skip(f"whoever runs the tests ignores {name}, and so do its children")
-    process, _address = in_the_foreground()
+    process, address = in_the_foreground()
+    assert Served(own_home, address, process.pid).ask("GET", "/health").status == 200  # It has begun.
     process.send_signal(getattr(signal, name))
 
     assert process.wait(60) == 0, "what was written is flushed as at any other end"
