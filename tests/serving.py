@@ -82,7 +82,9 @@ def served(home: Path, settings: str = "", *flags: str) -> Iterator[Served]:
     try:
         yield Served(home, told["address"], told["pid"])
     finally:
-        command("serve", "--stop", home=home)
+        # By name: what the test did may have made a nearer home than this one.
+        stopped = command("serve", "--stop", "--home", str(home), home=home)
+        assert stopped.returncode == 0, stopped.stderr
 
 
 def alive(pid: int) -> bool:
