@@ -100,6 +100,8 @@ class Asking:
         self._lock = threading.RLock()
 
     def close(self) -> None:
+        if (loading := self._loading) is not None:
+            loading.join()  # A process that ends in the middle of loading the model's libraries is aborted by them.
         with self._lock:
             self._closed = True
             for index in self.indexes:
