@@ -174,6 +174,37 @@ def test_the_shortlist_by_signs_finds_what_the_exact_search_finds(
     assert approximate == pytest.approx(exact)
 
 
+def test_what_is_left_unread_could_not_have_come_among_the_best(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = np.random.default_rng(11)
+    words = ["kettle", "socket", "branch", "tile", "cache", "worker", "queue", "lint", "token", "schema"]
+    memory.append(
+        {
+            "repo": "app", "event_type": "success", "lesson": f"{' '.join(draw.choice(words, 4))} step {number}",
+            "success_rate": f"{draw.integers(0, 11)}/10", "tags": [str(draw.choice(words))],
+            "timestamp": f"20{draw.integers(10, 27)}-01-01T00:00:00Z",
+        }
+        for number in range(300)
+    )  # fmt: skip
+    asking = memory.asking()
+    asking._embedder = Letters()
+    (index,) = asking.caught_up()
+    while index.vectors.embed(Letters(), 100):
+        pass
+    asked = [" ".join(draw.choice(words, 3)) for _ in range(20)]
+
+    def answers(*, count: int) -> list[list[tuple[str, float]]]:
+        found = [asking.recall(Query(one, limit=count, cutoff=False), 500, count=False) for one in asked]
+        return [[(hit.id, hit.score) for hit in one.hits] for one in found]
+
+    few, more = answers(count=5), answers(count=15)
+    monkeypatch.setattr("commonplace.recall.priors.most", lambda _query, _weights: 1e9)  # Nothing is left unread.
+
+    assert few == answers(count=5)
+    assert more == answers(count=15)
+
+
 def test_a_service_that_fails_says_so_and_words_answer(
     memory: Memory, service: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

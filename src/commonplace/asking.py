@@ -27,7 +27,8 @@ from commonplace.log import rewrite
 from commonplace.recall.hits import Hit, Query
 from commonplace.recall.overview import counted, explained, latest, selected
 from commonplace.recall.priors import Weights
-from commonplace.recall.search import QUERY_CHARS_MAX, Found, Fusion, feedback_of, search
+from commonplace.recall.search import QUERY_CHARS_MAX, Found, Fusion, search
+from commonplace.recall.visible import feedback_of
 from commonplace.records import is_doubted, to_utc
 from commonplace.settings import SETTINGS
 from commonplace.usage import Answers, Usage

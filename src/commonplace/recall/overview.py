@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from commonplace.index.document import UNSEARCHED_KINDS
 from commonplace.index.tokens import query_terms, term_set
 from commonplace.recall.hits import Query
-from commonplace.recall.search import Fusion, by_rarity, condition, hidden_ids, relevance, wants
+from commonplace.recall.search import Fusion, by_rarity, relevance
+from commonplace.recall.visible import condition, hidden_ids, wants
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

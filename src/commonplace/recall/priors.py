@@ -23,6 +23,8 @@ PROCEDURAL_KINDS = frozenset(["skill"])
 _PATH = re.compile(r"(?<![\w/.:$~-])(?:[\w.@-]+/)+[\w.@-]+\.[A-Za-z]\w{0,7}(?![\w/])")
 # One standard error: enough that 9/10 beats 1/1, not so much that a few successes count for nothing.
 _Z = 1.0
+# The share of successes that speaks neither for nor against a memory.
+UNTRIED = 0.4
 
 
 class Weights(NamedTuple):
@@ -71,6 +73,14 @@ def factors(
     return {name: round(value, 4) for name, value in found.items() if abs(value - 1) > 1e-6}
 
 
+def most(query: Query, weights: Weights) -> float:
+    """What all factors together come to at most."""
+    best = (1 + weights.success * 2 * (1 - UNTRIED)) * (1 + weights.use) * (1 + weights.tags)
+    best *= 1 + weights.repo if query.here else 1.0
+    best *= 1 + weights.agent if query.asking else 1.0
+    return best * (1 + weights.files) if query.files else best
+
+
 def recency(timestamp: str, newest: datetime, weights: Weights) -> float:
     """From 1 for the newest down to 1 - weight, half the way every half-life."""
     age_days = max(0.0, (newest - datetime.fromisoformat(timestamp)).total_seconds() / 86_400)
@@ -81,7 +91,7 @@ def success(rate: Rate | None, weights: Weights) -> float:
     """Around 1 for what nobody tried, up for what is proven, down for what mostly failed."""
     if rate is None or rate.tried == 0:
         return 1.0
-    return 1 + weights.success * 2 * (wilson(rate) - 0.4)
+    return 1 + weights.success * 2 * (wilson(rate) - UNTRIED)
 
 
 def wilson(rate: Rate) -> float:

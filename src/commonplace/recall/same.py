@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from commonplace.recall.priors import wilson
+from commonplace.recall.priors import UNTRIED, wilson
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,4 +90,4 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def _proven(hit: Hit) -> float:
-    return wilson(hit.rate) if hit.rate and hit.rate.tried else 0.4
+    return wilson(hit.rate) if hit.rate and hit.rate.tried else UNTRIED

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from datetime import datetime
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.index.document import document
 from commonplace.index.text import K1, B
-from commonplace.index.tokens import query_terms, term_set, terms
+from commonplace.index.tokens import query_terms, terms
 from commonplace.recall import priors, same
+from commonplace.recall.candidates import Candidates, Proposal
 from commonplace.recall.hits import Hit, Query
-from commonplace.records import OUTCOMES, Lesson, Rate, parse_rate
+from commonplace.recall.visible import condition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from commonplace.index.index import Index
-    from commonplace.index.store import Row
     from commonplace.index.text import Statistics
+    from commonplace.recall.candidates import Place
     from commonplace.recall.priors import Weights
 
     # Takes a call and gives what its answer is had from, like a future's `result`.
@@ -51,16 +51,6 @@ class Fusion(NamedTuple):
     fold_same: bool = True
 
 
-class Proposal(NamedTuple):
-    """A document either engine proposes: its home, its key and what the engines think of it."""
-
-    book: int
-    key: int
-    words: float
-    meaning: float | None
-    fused: float
-
-
 class Found(NamedTuple):
     """The hits, and what else there is to say."""
 
@@ -86,10 +76,11 @@ def search(
     wanted = query_terms(query.text[:QUERY_CHARS_MAX])
     statistics = [index.text.statistics(wanted) for index in indexes]
     look = partial(_looking, indexes, read, aside) if read is not None else None
-    proposals, ranked = _ranked(indexes, query, wanted, statistics, look, uses, weights, fusion)
+    candidates = Candidates(indexes, query, uses, weights)
+    proposals, ranked = _ranked(indexes, query, wanted, statistics, look, candidates, fusion)
     if not query.cutoff:
         return Found(ranked[: query.limit], len(proposals), statistics)
-    chosen = _relevant(ranked[: max(CLOSE, query.limit)], wanted, statistics, fusion)
+    chosen = _relevant(ranked[: max(CLOSE, query.limit)], candidates, wanted, statistics, fusion)
     if fusion.fold_same:
         chosen = same.in_force(_with_vectors(indexes, same.collapsed(chosen)[: 2 * query.limit]))
     hits = [_stale_marked(hit, query) for hit in chosen[: query.limit]]
@@ -102,27 +93,26 @@ def _ranked(
     wanted: Mapping[str, float],
     statistics: Sequence[Statistics],
     look: Look | None,
-    uses: Callable[[str], int],
-    weights: Weights,
+    candidates: Candidates,
     fusion: Fusion,
 ) -> tuple[list[Proposal], list[Hit]]:
     """All proposals, and those of the best that may be shown, weighed with their priors."""
-    newest = _newest(indexes)
+    kept = max(CLOSE, 2 * query.limit)
     enough = max(CLOSE, query.limit) + PAGE // 2
     limit = max(CANDIDATES, 2 * query.limit)
     while True:
-        proposals, more = _proposals(indexes, query, wanted, statistics, look, fusion, limit)
+        proposals, more = _proposals(indexes, query, wanted, statistics, look, candidates, fusion, limit)
         hits: list[Hit] = []
         for start in range(0, len(proposals), PAGE):
-            hits += _weighed(indexes, proposals[start : start + PAGE], query, uses, newest, weights)
+            page = proposals[start : start + PAGE]
+            scores = sorted(candidates.scores(page), reverse=True)
+            hits += candidates.hits(page, scores[kept - 1] if len(scores) >= kept else 0.0)
             if len(hits) >= enough:
                 break
         # Filters may have taken nearly all of them; look further while there is more.
         plenty = len(hits) >= min(enough, 2 * query.limit)
         if not plenty and more and limit >= CANDIDATES_MAX:
-            hits = _weighed(
-                indexes, _chosen_by_filter(indexes, query, wanted, statistics), query, uses, newest, weights
-            )
+            hits = candidates.hits(_chosen_by_filter(indexes, query, wanted, statistics))
         if plenty or not more or limit >= CANDIDATES_MAX:
             hits.sort(key=lambda hit: (-hit.score, hit.key))
             return proposals, _unique(hits)
@@ -138,6 +128,7 @@ def _proposals(
     wanted: Mapping[str, float],
     statistics: Sequence[Statistics],
     look: Look | None,
+    candidates: Candidates,
     fusion: Fusion,
     limit: int,
 ) -> tuple[list[Proposal], bool]:
@@ -145,8 +136,8 @@ def _proposals(
 
     Each engine's score counts as a share of its best, weighed. What has no vector yet is judged by its words alone.
     """
-    words: dict[tuple[int, int], float] = {}
-    meaning: dict[tuple[int, int], float] = {}
+    words: dict[Place, float] = {}
+    meaning: dict[Place, float] = {}
     more = False
     seen = look(limit) if look is not None else None
     for book, index in enumerate(indexes):
@@ -156,6 +147,9 @@ def _proposals(
     vector: Any = None
     nearest: list[dict[int, float]] = []
     if seen is not None:
+        # What leads by its words is read meanwhile; most of that leads in the end.
+        candidates.read(sorted(words, key=words.__getitem__, reverse=True)[:PAGE])
+        candidates.read_closely(words, CLOSE)
         vector, nearest = seen()
     for book, near in enumerate(nearest):
         rest = [key for home, key in words if home == book and key not in near]
@@ -172,8 +166,8 @@ def _proposals(
         cosine = meaning.get(one)
         dense_share = lexical_share if cosine is None else max(0.0, cosine) / best_meaning
         fused = (1 - weight) * lexical_share + weight * dense_share
-        found.append(Proposal(*one, lexical_score, cosine, fused))
-    found.sort(key=lambda one: (-one.fused, one.book, one.key))
+        found.append(Proposal(one, lexical_score, cosine, fused))
+    found.sort(key=lambda one: (-one.fused, one.place))
     return found, more
 
 
@@ -201,9 +195,9 @@ def _chosen_by_filter(
         for row in index.store.recent(FILTERED_MAX, where, arguments):
             score = text_score(terms(document(row.record).text), wanted, statistics[book])
             if score > 0:
-                found.append(Proposal(book, row.key, score, None, score))
+                found.append(Proposal((book, row.key), score, None, score))
     best = max((one.fused for one in found), default=1.0)
-    return sorted((one._replace(fused=one.fused / best) for one in found), key=lambda one: (-one.fused, one.key))
+    return sorted((one._replace(fused=one.fused / best) for one in found), key=lambda one: (-one.fused, one.place))
 
 
 def text_score(said: Sequence[str], wanted: Mapping[str, float], statistics: Statistics) -> float:
@@ -212,198 +206,6 @@ def text_score(said: Sequence[str], wanted: Mapping[str, float], statistics: Sta
     norm = K1 * (1 - B + B * len(said) / statistics.average_terms)
     matched = ((term, weight) for term, weight in wanted.items() if counts[term])
     return sum(w * statistics.idf(t) * counts[t] * (K1 + 1) / (counts[t] + norm) for t, w in matched)
-
-
-def condition(query: Query) -> tuple[str, tuple[object, ...]]:
-    """What *query* lets through, as SQL over `doc`."""
-    parts: list[str] = [] if query.archived else ["archived = 0"]
-    arguments: list[object] = []
-
-    def among(expression: str, values: Collection[str]) -> None:
-        parts.append(f"{expression} IN ({','.join('?' * len(values))})")
-        arguments.extend(sorted(values))
-
-    if query.repos is not None:
-        among("repo", {*query.repos, ""})
-    if query.kinds is not None:
-        among("kind", query.kinds)
-    if query.types is not None:
-        among("json_extract(CAST(raw AS TEXT), '$.event_type')", query.types)
-    if query.agent is not None:
-        among("json_extract(CAST(raw AS TEXT), '$.agent_id')", [query.agent])
-    if query.since:
-        parts.append("timestamp >= ?")
-        arguments.append(query.since)
-    if query.tags:
-        marks = ",".join("?" * len(query.tags))
-        tags = "json_each(CAST(raw AS TEXT), '$.tags')"
-        parts.append(f"EXISTS (SELECT 1 FROM {tags} WHERE lower(json_each.value) IN ({marks}))")  # noqa: S608
-        arguments.extend(sorted(query.tags))
-    return " AND ".join(parts) or "1", tuple(arguments)
-
-
-def _weighed(
-    indexes: Sequence[Index],
-    proposals: Sequence[Proposal],
-    query: Query,
-    uses: Callable[[str], int],
-    newest: datetime,
-    weights: Weights,
-) -> list[Hit]:
-    """Those of *proposals* that are current, visible and wanted, as hits with their priors."""
-    hits: list[Hit] = []
-    for book, index in enumerate(indexes):
-        mine = {one.key: one for one in proposals if one.book == book}
-        rows = {key: row for key, row in index.store.rows(mine).items() if wants(row, query)}
-        hidden = hidden_ids(indexes, {row.id: (book, row) for row in rows.values()})
-        feedback = feedback_of(index, [row.id for row in rows.values()])
-        hits += [
-            _scored(mine[key], row, query, feedback.get(row.id, _NO_FEEDBACK), uses(row.id), newest, weights)
-            for key, row in rows.items()
-            if row.id not in hidden
-        ]
-    return hits
-
-
-def wants(row: Row, query: Query) -> bool:
-    record = row.record
-    return not (
-        (row.archived and not query.archived)
-        # Skills and notes belong to the home, not to one repository of it.
-        or (query.repos is not None and row.repo and row.repo not in query.repos)
-        or (query.kinds is not None and row.kind not in query.kinds)
-        or (query.types is not None and record.fields.get("event_type") not in query.types)
-        or (query.tags and not query.tags & {tag.lower() for tag in record.tags})
-        or (query.agent is not None and record.agent_id != query.agent)
-        or (query.since and record.timestamp < query.since)
-        or row.id in query.without
-        # Notes are their agent's own.
-        or (row.kind == "note" and record.agent_id != (query.agent or query.asking))
-    )
-
-
-def hidden_ids(indexes: Sequence[Index], rows: Mapping[str, tuple[int, Row]]) -> set[str]:
-    """Of *rows* (by id, with the number of their home): what was forgotten, rests on it, or is superseded."""
-    if not rows:
-        return set()
-    forgotten = _forgotten(indexes, rows)
-    newer = [(ident, of) for ident, _rel, of in _edges(indexes, "to", rows, "supersedes")]
-    superseded = {of for ident, of in newer if ident not in _forgotten_ids(indexes, [ident])}
-    superseded |= {ident for ident, _rel, _to in _edges(indexes, "of", rows, "superseded_by")}
-    return forgotten | superseded | _resting_on_forgotten(indexes, rows)
-
-
-def _forgotten(indexes: Sequence[Index], rows: Mapping[str, tuple[int, Row]]) -> set[str]:
-    """Those whose forgetting stands behind their last line; between two logs or homes the later time counts."""
-    found: set[str] = set()
-    query = "SELECT of, log, place, timestamp FROM doc WHERE kind = 'forget' AND of IN ({})"
-    for book, index in enumerate(indexes):
-        for of, log, place, timestamp in _in_chunks(index, query, rows) if index.store.has_references() else ():
-            home, row = rows[str(of)]
-            in_one_log = home == book and row.log == log
-            if int(place) > row.place if in_one_log else str(timestamp) > row.timestamp:
-                found.add(str(of))
-    return found
-
-
-def _forgotten_ids(indexes: Sequence[Index], ids: Collection[str]) -> set[str]:
-    rows: dict[str, tuple[int, Row]] = {}
-    for book, index in enumerate(indexes):
-        keys = [int(key) for (key,) in _in_chunks(index, "SELECT key FROM head WHERE id IN ({})", ids)]
-        for row in index.store.rows(keys).values():
-            rows.setdefault(row.id, (book, row))
-    return _forgotten(indexes, rows)
-
-
-def _resting_on_forgotten(indexes: Sequence[Index], ids: Collection[str]) -> set[str]:
-    """Those of *ids* that derive, in any number of steps, from something forgotten."""
-    sources: dict[str, set[str]] = {}
-    below = set(ids)
-    while below:
-        found = _edges(indexes, "of", below, "derived_from")
-        for ident, _rel, source in found:
-            sources.setdefault(ident, set()).add(source)
-        below = {source for _ident, _rel, source in found} - sources.keys()
-    lost = _forgotten_ids(indexes, {source for found in sources.values() for source in found}) if sources else set()
-    grown = True
-    while grown:
-        more = {ident for ident, found in sources.items() if ident not in lost and found & lost}
-        lost |= more
-        grown = bool(more)
-    return lost & set(ids)
-
-
-def _edges(indexes: Sequence[Index], end: str, ids: Collection[str], rel: str) -> list[tuple[str, str, str]]:
-    """The edges that hold now: stated by the current version of a record, or by a link of its own."""
-    query = (
-        f'SELECT of, rel, "to" FROM edge JOIN head ON head.key = edge.key WHERE "{end}" IN ({{}})'  # noqa: S608
-        f" AND rel = '{rel}'"
-    )
-    linked = [index for index in indexes if index.store.has_edges()]
-    return [(str(of), str(rel), str(to)) for index in linked for of, rel, to in _in_chunks(index, query, ids)]
-
-
-def _in_chunks(index: Index, query: str, values: Collection[str]) -> list[tuple[Any, ...]]:
-    found: list[tuple[Any, ...]] = []
-    wanted = list(values)
-    for start in range(0, len(wanted), 500):
-        some = wanted[start : start + 500]
-        found += index.store.column(query.format(",".join("?" * len(some))), some)
-    return found
-
-
-# --- Scores -------------------------------------------------------------------------------------------------------
-
-
-def _scored(
-    found: Proposal,
-    row: Row,
-    query: Query,
-    feedback: Mapping[str, int],
-    uses: int,
-    newest: datetime,
-    weights: Weights,
-) -> Hit:
-    rate = _rate(row, feedback)
-    factors = priors.factors(row, query, rate, feedback, uses, newest, weights)
-    why = {"words": round(found.words, 4)}
-    if found.meaning is not None:
-        why["meaning"] = round(found.meaning, 4)
-    why["fused"] = round(found.fused, 4)
-    why |= factors
-    score = found.fused
-    for factor in factors.values():
-        score *= factor
-    return Hit(row.record, row.repo, round(score, 6), why, rate=rate, key=(found.book, row.key), uses=uses)
-
-
-_NO_FEEDBACK = dict.fromkeys(OUTCOMES, 0)
-
-
-def feedback_of(index: Index, ids: Collection[str]) -> dict[str, dict[str, int]]:
-    """How often each of *ids* was said to have worked, failed, been wrong or stale."""
-    found: dict[str, dict[str, int]] = {}
-    if not index.store.has_references():
-        return found
-    for of, outcome in _in_chunks(index, "SELECT of, outcome FROM doc WHERE outcome IS NOT NULL AND of IN ({})", ids):
-        counts = found.setdefault(str(of), dict(_NO_FEEDBACK))
-        counts[str(outcome)] = counts.get(str(outcome), 0) + 1
-    return found
-
-
-_stated_rate = lru_cache(1024)(parse_rate)  # There are few, and fifty are read for every question.
-
-
-def _rate(row: Row, feedback: Mapping[str, int]) -> Rate | None:
-    stated = row.record.success_rate if isinstance(row.record, Lesson) else ""
-    base = _stated_rate(stated) if stated else Rate(0, 0)
-    tried = base.tried + feedback["worked"] + feedback["failed"]
-    return Rate(base.worked + feedback["worked"], tried) if tried else None
-
-
-def _newest(indexes: Sequence[Index]) -> datetime:
-    times = [str(time) for index in indexes for (time,) in index.store.column("SELECT max(timestamp) FROM doc") if time]
-    return datetime.fromisoformat(max(times, default="1970-01-01T00:00:00Z"))
 
 
 def _unique(hits: list[Hit]) -> list[Hit]:
@@ -416,14 +218,17 @@ def _unique(hits: list[Hit]) -> list[Hit]:
 
 
 def _relevant(
-    hits: Sequence[Hit], wanted: Mapping[str, float], statistics: Sequence[Statistics], fusion: Fusion
+    hits: Sequence[Hit],
+    candidates: Candidates,
+    wanted: Mapping[str, float],
+    statistics: Sequence[Statistics],
+    fusion: Fusion,
 ) -> list[Hit]:
     """Those that answer: enough of the question's weight in words or meaning, and not far behind the best."""
     weighed = [by_rarity(wanted, one) for one in statistics]
     judged = []
     for hit in hits:
-        said = hit.said
-        found = term_set(said.text)
+        said, found = candidates.said(hit)
         judged.append((hit, said, found, relevance(hit, found, weighed[hit.key[0]])))
     best = max((value for *_rest, value in judged), default=0.0)
     floor = max(fusion.relevance_min, fusion.relevance_share_min * best)
