@@ -323,8 +323,10 @@ def query_key_value(weights: Weights, prefix: str) -> tuple[Floats, Floats]:
 
 def add_and_norm(graph: Graph, weights: Weights, prefix: str, change: str, rows: str) -> str:
     names = [f"{prefix}LayerNorm.weight", f"{prefix}LayerNorm.bias", f"{prefix}dense.bias"]
-    constants = [graph.constant(name, weights[name]) for name in names]
-    return graph.add("SkipLayerNormalization", change, rows, *constants, domain="com.microsoft", epsilon=NORM_EPSILON)
+    gain, offset, bias = (graph.constant(name, weights[name]) for name in names)
+    # Not `SkipLayerNormalization`, which does the three in one and takes four times as long as they do.
+    summed = graph.add("Add", graph.add("Add", change, rows), bias)
+    return graph.add("LayerNormalization", summed, gain, offset, axis=-1, epsilon=NORM_EPSILON)
 
 
 def add_outputs(graph: Graph, rows: str, batch_and_sequence: str, mask: str) -> None:
