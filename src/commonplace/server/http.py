@@ -6,6 +6,7 @@ It ends by itself when nobody has used it for a while.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import math
 import os
@@ -173,6 +174,8 @@ class Serving:
             except CommonplaceError as error:
                 self._trouble = error  # Told when the loop has ended: in here it would be a traceback.
                 self._stop()
+            gc.collect()
+            gc.freeze()  # What is there by now stays: looking through it for garbage would hold up answers.
             watching = asyncio.create_task(self._watch())
             await to_thread.run_sync(drain_waiting, self._memory)  # What hooks saw while nobody was there.
             try:
