@@ -6,12 +6,15 @@ One function serves documents and queries, so what matches is decided here and n
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 
 import tantivy
 
 TERM_CHARS_MAX = 80
+# So many runs are remembered with their terms, some 30 MB of them.
+KNOWN_MAX = 100_000
+STEMS_MAX = 20_000
 # Bump with any change below: an index made with other terms is thrown away and rebuilt.
 VERSION = 1
 
@@ -173,7 +176,7 @@ def _analyzer() -> tantivy.TextAnalyzer:
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).filter(tantivy.Filter.stemmer("english")).build()
 
 
-@cache
+@lru_cache(maxsize=STEMS_MAX)
 def _stem(word: str) -> str:
     stemmed: list[str] = _analyzer().analyze(word)
     return stemmed[0] if stemmed else word
@@ -184,13 +187,13 @@ class _Known(dict[str, tuple[str, ...]]):
 
     def __missing__(self, run: str) -> tuple[str, ...]:
         made = tuple(_made_terms(run))
-        if len(self) >= _KNOWN_MAX:
+        if len(self) >= KNOWN_MAX:
             self.clear()
-        self[run] = made
+        if len(run) <= TERM_CHARS_MAX:  # A megabyte of Base64 comes once and would stay.
+            self[run] = made
         return made
 
 
-_KNOWN_MAX = 200_000
 _KNOWN = _Known()
 
 

@@ -6,6 +6,7 @@ It ends by itself when nobody has used it for a while.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import logging
 import math
@@ -13,6 +14,7 @@ import os
 import secrets
 import signal
 import socket
+import sys
 import time
 from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from commonplace.memory import Memory
 
 BACKLOG = 256
+# Questions are answered one at a time; more threads than this only wait, each with memory of its own.
+THREADS_MAX = 8
 SESSIONS_MAX = 1000
 # Over this many, those used longest ago are let go: most clients never say goodbye.
 SESSIONS_KEPT = 800
@@ -167,6 +171,7 @@ class Serving:
 
     @asynccontextmanager
     async def _lifespan(self, _app: object) -> AsyncIterator[None]:
+        to_thread.current_default_thread_limiter().total_tokens = THREADS_MAX
         async with self._server.session_manager.run():
             await self._warm_up()
             try:
@@ -200,11 +205,15 @@ class Serving:
 
     async def _watch(self) -> None:
         """End when idle: no request for a while, none under way, no client holding a stream."""
+        trimmed = self._guard.last_used
         while not self._uvicorn.should_exit:
             # Seldom: whoever has it running all day should not find it among what runs.
             await asyncio.sleep(min(WATCH_S_MAX, max(self._idle_s / 4, 0.1)))
             presence.trim_log(self._home)
             self._let_sessions_go()
+            if trimmed != self._guard.last_used:
+                trimmed = self._guard.last_used
+                await to_thread.run_sync(give_back_memory)
             known = presence.read(self._home)
             limit = self._idle_s if known and known.key == self._key else min(ORPHAN_S, self._idle_s)
             busy = self._guard.in_flight or self._guard.streams
@@ -250,6 +259,13 @@ class Serving:
         except CommonplaceError as error:
             return api.failed(error)
         return Response(self._metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def give_back_memory() -> None:
+    """Have glibc give back what was freed: each commit of the index leaves holes, and by itself it keeps them."""
+    with suppress(OSError, AttributeError):  # Other systems' libraries have no such call, and no such habit.
+        if sys.platform == "linux":
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def is_loopback(host: str) -> bool:
