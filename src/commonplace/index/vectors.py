@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Floats = NDArray[float32]
 
 # Up to here every vector is compared; beyond, the sign bits choose who is (bench/latency.py).
-EXACT_MAX = 6_000
+EXACT_MAX = 3_000
 SHORTLIST = 800
 # Dimensions in which the question is less than so much of its mean say little, and their signs even less.
 TELLING_MIN = 0.5
@@ -54,7 +54,6 @@ class Vectors:
         self._keys: Any = None
         self._bytes: Any = None
         self._signs: Any = None
-        self._exact: Any = None
         # The keys in order, each with its row; what came since is behind them.
         self._sorted_keys: Any = None
         self._sorted_rows: Any = None
@@ -129,24 +128,17 @@ class Vectors:
 
         if not self._size:
             return {}
-        if self._exact is not None:
-            similar = _cosines(self._exact[: self._size], query)
-            rows = _top(similar, min(2 * limit, len(similar)))
-            scores = similar[rows]
-        else:
-            rows = self._shortlist(query)
-            scores = _cosines(self._bytes[rows], query) / np.float32(SCALE)
-        return _best_by_key(self._keys[rows], scores, limit)
+        rows = np.arange(self._size) if self._signs is None else self._shortlist(query)
+        scores = _cosines(self._bytes[rows], query)
+        best = _top(scores, 2 * limit)
+        return _best_by_key(self._keys[rows[best]], scores[best], limit)
 
     def similarity(self, query: Floats, keys: Collection[int]) -> dict[int, float]:
         """The cosine of each of *keys* that has a vector: its best passage's."""
-        import numpy as np  # noqa: PLC0415
-
         rows = self._rows(keys)
         if not len(rows):
             return {}
-        scores = _cosines(self._bytes[rows], query) / np.float32(SCALE)
-        return _best_by_key(self._keys[rows], scores, len(keys))
+        return _best_by_key(self._keys[rows], _cosines(self._bytes[rows], query), len(keys))
 
     def first(self, keys: Collection[int]) -> dict[int, Floats]:
         """The vector of each document's first passage."""
@@ -220,10 +212,7 @@ class Vectors:
         self._keys = _grown(self._keys, size, keys)
         self._bytes = _grown(self._bytes, size, found)
         self._size += len(rows)
-        if self._size <= EXACT_MAX:
-            self._exact = _grown(self._exact, size, found.astype(np.float32) / np.float32(SCALE))
-        else:
-            self._exact = None
+        if self._size > EXACT_MAX:
             fresh = found if self._signs is not None else self._bytes[: self._size]
             self._signs = _grown(self._signs, size if self._signs is not None else 0, _signs(fresh).T)
 
@@ -277,13 +266,13 @@ def _grown(held: Any, size: int, more: Any) -> Any:  # noqa: ANN401
 
 
 def _cosines(rows: Any, query: Floats) -> Any:  # noqa: ANN401
-    """The product of each row with *query*.
+    """The cosine of each row, stored as bytes, and *query*.
 
     Not by `@`: the library behind it takes a thread of its own for it, which then keeps the other core busy waiting.
     """
     import numpy as np  # noqa: PLC0415
 
-    return np.einsum("ij,j->i", rows.astype(np.float32, copy=False), query)
+    return np.einsum("ij,j->i", rows.astype(np.float32), query) / np.float32(SCALE)
 
 
 def _to_bytes(vectors: Floats) -> list[bytes]:
