@@ -21,7 +21,7 @@ demo: venv ## Show the main job end to end
 	@$(BIN)/python scripts/demo.py
 
 test: venv ## Run all tests
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses auto $(ARGS)
 
 check: venv ## Format, lint, types: what CI runs before the tests
 	$(BIN)/ruff format --check .

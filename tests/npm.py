@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from commonplace.log.append import held
 from conftest import ROOT
 
 if TYPE_CHECKING:
@@ -30,14 +31,15 @@ def installed(*packages: str) -> Path:
     if npm is None:
         pytest.skip("npm is not installed")
     folder = ROOT / ".venv" / "npm" / blake2b(" ".join(packages).encode(), digest_size=6).hexdigest()
-    if not (folder / "ready").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "package.json").write_text("{}", "utf-8")
-        command = [npm, "install", "--silent", "--no-audit", "--no-fund", *packages, NODE]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-        if done.returncode:
-            pytest.skip(f"npm could not install {', '.join(packages)}: {done.stderr.strip()[-200:]}")
-        (folder / "ready").touch()
+    folder.mkdir(parents=True, exist_ok=True)
+    with held(folder / "lock"):  # Tests run side by side.
+        if not (folder / "ready").exists():
+            (folder / "package.json").write_text("{}", "utf-8")
+            command = [npm, "install", "--silent", "--no-audit", "--no-fund", *packages, NODE]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+            if done.returncode:
+                pytest.skip(f"npm could not install {', '.join(packages)}: {done.stderr.strip()[-200:]}")
+            (folder / "ready").touch()
     return folder
 
 
