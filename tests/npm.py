@@ -32,7 +32,7 @@ def installed(*packages: str) -> Path:
         pytest.skip("npm is not installed")
     folder = ROOT / ".venv" / "npm" / blake2b(" ".join(packages).encode(), digest_size=6).hexdigest()
     folder.mkdir(parents=True, exist_ok=True)
-    with held(folder / "lock"):  # Tests run side by side.
+    with held(folder / "lock", 300):  # Tests run side by side.
         if not (folder / "ready").exists():
             (folder / "package.json").write_text("{}", "utf-8")
             command = [npm, "install", "--silent", "--no-audit", "--no-fund", *packages, NODE]
