@@ -119,7 +119,7 @@ def _hit(found: Proposal, known: _Known) -> Hit:
     return Hit(known.row.record, known.row.repo, score, why, rate=known.rate, key=found.place, uses=known.uses)
 
 
-_stated_rate = lru_cache(1024)(parse_rate)  # There are few, and fifty are read for every question.
+_stated_rate = lru_cache(1024)(parse_rate)  # There are few, and forty are read for every question.
 
 
 def _rate(row: Row, feedback: Mapping[str, int]) -> Rate | None:

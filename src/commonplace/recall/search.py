@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     # Starts to look for so many and gives what that is had from.
     Look = Callable[[int], Callable[[], Seen]]
 
-CANDIDATES = 100
+CANDIDATES = 60
 CANDIDATES_MAX = 6400
 # How many of the best are looked at closely: compared with one another and with the question.
 CLOSE = 12
 # Rows are fetched and weighed so many at a time, best first; priors rarely lift anything from further down.
-PAGE = 50
+PAGE = 40
 # Where filters let few through, so many are scored one by one.
 FILTERED_MAX = 2000
 QUERY_CHARS_MAX = 4000
