@@ -188,19 +188,19 @@ def fts5(lessons: list[dict[str, object]], questions: list[str]) -> float:
 
 def cold_ratios(home: Path, one: str) -> tuple[float, float]:
     command = [str(Path(sys.executable).parent / "commonplace"), "recall", one, "--all-repos", "--home", str(home)]
-    bare = processes([sys.executable, "-c", "pass"])
-    with_embedder = processes(command) / bare
+    bare = processes([sys.executable, "-c", "pass"], home)
+    with_embedder = processes(command, home) / bare
     (home / "config.toml").write_text('[embedder]\nkind = "none"\n')
-    without = processes(command) / processes([sys.executable, "-c", "pass"])
+    without = processes(command, home) / processes([sys.executable, "-c", "pass"], home)
     (home / "config.toml").unlink()
     return with_embedder, without
 
 
-def processes(command: list[str], rounds: int = 11) -> float:
+def processes(command: list[str], home: Path, rounds: int = 11) -> float:
     taken = []
     for _ in range(rounds):
         start = time.perf_counter()
-        subprocess.run(command, capture_output=True, check=True, env={**os.environ, "HOME": "/nonexistent"})
+        subprocess.run(command, capture_output=True, check=True, env={**os.environ, "HOME": str(home.parent)})
         taken.append(time.perf_counter() - start)
     return statistics.median(taken)
 
