@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.recall.priors import UNTRIED, wilson
 
@@ -12,12 +13,30 @@ if TYPE_CHECKING:
 
     from commonplace.recall.hits import Hit
 
-# Shares of common terms, and cosines, above which two records count as alike. Measured in bench/quality.py.
+
+class Likeness(NamedTuple):
+    """A share of common terms and a cosine, either of which is enough."""
+
+    terms: float
+    cosine: float
+
+
 TWINS = 0.9
-SAME_SUBJECT = 0.42
-SAME_SUBJECT_COSINE = 0.55
-# A newer version of a rule may fit the question's words a little worse than the older one and still leads.
-RELEVANCE_SHARE_MIN = 0.55
+# A rule is short; two that are somewhat alike are about one subject, while long texts have some of it in common.
+RULE_TERMS_MAX = 40
+SAME_RULE = Likeness(0.25, 0.45)
+SAME_NOTE = Likeness(0.5, 0.7)
+# To lead, the newer one may fit the question's words so much worse than the older one: it may say it in others.
+RULE_SHARE_MIN = 0.3
+NOTE_SHARE_MIN = 0.55
+# To say of the older one that it no longer holds takes more, or a newer one that speaks of a change.
+REPLACED = Likeness(0.42, 0.65)
+REPLACED_OPENLY_COSINE = 0.5
+_CHANGE = re.compile(
+    r"\b(now|instead|no longer|any ?more|replace[ds]?|moved|switched|migrated|deprecated|removed|dropped|took over|"
+    r"since|as of|must not|never|used to|formerly|gone|closed|retired)\b",
+    re.IGNORECASE,
+)
 SUPERSEDED = "superseded? a newer one is above"
 
 
@@ -56,23 +75,43 @@ def in_force(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _replaces(newer: Hit, older: Hit) -> bool:
+    """Whether the newer one goes before the older one."""
+    are_rules = _are_rules(newer, older)
     return (
-        _supersedes(newer, older)
-        and newer.score >= RELEVANCE_SHARE_MIN * older.score
+        _is_later(newer, older)
+        and _are_alike(newer, older, SAME_RULE if are_rules else SAME_NOTE)
+        and newer.score >= (RULE_SHARE_MIN if are_rules else NOTE_SHARE_MIN) * older.score
         # One that was tried and mostly failed does not replace a proven one; one nobody tried yet does.
         and (newer.rate is None or not newer.rate.tried or _proven(newer) >= _proven(older) - 0.3)
     )
 
 
 def _supersedes(newer: Hit, older: Hit) -> bool:
-    """Newer, of the same kind and place, about the same subject."""
-    if newer.timestamp[:16] <= older.timestamp[:16] or newer.kind != older.kind or newer.repo != older.repo:
+    """Whether the older one should be told to hold no longer."""
+    if not _is_later(newer, older):
         return False
-    if _overlap(newer.terms, older.terms) >= SAME_SUBJECT:
-        return True
-    if newer.vector is None or older.vector is None:
-        return False
-    return float(newer.vector @ older.vector) >= SAME_SUBJECT_COSINE
+    if not _are_rules(newer, older):
+        return _are_alike(newer, older, SAME_NOTE)
+    return _are_alike(newer, older, REPLACED) or (
+        _cosine(newer, older) >= REPLACED_OPENLY_COSINE and _CHANGE.search(newer.said.text) is not None
+    )
+
+
+def _is_later(newer: Hit, older: Hit) -> bool:
+    """Newer, of the same kind and place."""
+    return newer.timestamp[:16] > older.timestamp[:16] and newer.kind == older.kind and newer.repo == older.repo
+
+
+def _are_rules(one: Hit, other: Hit) -> bool:
+    return max(len(one.terms), len(other.terms)) <= RULE_TERMS_MAX
+
+
+def _are_alike(one: Hit, other: Hit, bar: Likeness) -> bool:
+    return _overlap(one.terms, other.terms) >= bar.terms or _cosine(one, other) >= bar.cosine
+
+
+def _cosine(one: Hit, other: Hit) -> float:
+    return float(one.vector @ other.vector) if one.vector is not None and other.vector is not None else 0.0
 
 
 def _are_twins(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -1,0 +1,173 @@
+"""Rules that changed: whether the newer one leads, and whether what merely stands beside it is left in peace.
+
+    python bench/changes.py
+
+The pairs are written here, none of them linked: an old rule, the rule that replaced it months later, in words that
+differ little, some or much, and a question an agent would ask. The controls are two rules about one subject that hold
+side by side. All stand in one repository among 300 memories of bench/texts.py. Metrics, each beside SQLite FTS5
+(porter, bm25) over the same texts: *newer first*, the share of questions where the newer rule is among the first five and
+the older one is not above it; *told*, where besides the older one is left out or marked; *controls*, those where neither
+rule is marked as superseded.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import sqlite3
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import texts
+
+from commonplace import Memory
+
+DISTRACTORS = 300
+LITTLE, SOME, MUCH = "little", "some", "much"
+
+
+class Pair(NamedTuple):
+    """Two rules and a question about them; *change* says how far their words differ, or nothing if both hold."""
+
+    old: str
+    new: str
+    question: str
+    change: str = ""
+
+
+CHANGED = [
+    Pair("Use yarn for installing packages in this repository", "Use pnpm for installing packages in this repository", "which package manager do we install with", LITTLE),
+    Pair("Deploy to staging with `make deploy-staging`", "Deploy to staging with `just ship staging`", "how do I deploy to staging", LITTLE),
+    Pair("The API listens on port 8000 in development", "The API listens on port 9100 in development", "what port does the dev API use", LITTLE),
+    Pair("Run the tests with `python -m unittest`", "Run the tests with `pytest -n auto`", "how are the tests run", LITTLE),
+    Pair("Timeouts of the HTTP client are 30 seconds", "Timeouts of the HTTP client are 5 seconds", "http client timeout value", LITTLE),
+    Pair("Feature branches are merged with a merge commit", "Feature branches are squashed when they are merged", "how should I merge a feature branch", LITTLE),
+    Pair("Format Python with black, 88 columns", "Format Python with ruff format, 120 columns", "what formatter do we use for python", LITTLE),
+    Pair("Migrations are written by hand in SQL under db/migrate", "Migrations are generated with alembic under db/versions", "where do database migrations go", LITTLE),
+    Pair("Log messages go to stdout as plain text", "Log messages go to stderr as JSON", "what format are log messages in", LITTLE),
+    Pair("Secrets for CI are kept in the repository settings of GitHub", "Secrets for CI are kept in Vault under ci/", "where are the CI secrets", LITTLE),
+    Pair("Node 18 is required for the frontend build", "Node 22 is required for the frontend build", "node version for the frontend", LITTLE),
+    Pair("Cache images in the registry at registry.old.example", "Cache images in the registry at ghcr.example", "which container registry do we cache images in", LITTLE),
+    Pair("Call the payments service through the REST client in payments/rest.py", "Payments are requested over gRPC now: use payments/stub.py", "how do I call the payments service", SOME),
+    Pair("Dates are stored as local time without a zone", "Store every timestamp in UTC with its offset", "how do we store dates and times", SOME),
+    Pair("Feature flags are read from environment variables", "Flags come from LaunchDarkly; reading them from the environment was removed", "how do I check a feature flag", SOME),
+    Pair("Ask Maria to review changes of the billing module", "Billing reviews go to the payments-team group since Maria left", "who reviews billing changes", SOME),
+    Pair("Use moment.js for date arithmetic in the web app", "date-fns replaced moment in the web app; moment must not be imported", "library for date arithmetic in the web app", SOME),
+    Pair("The staging database may be reset at any time", "Never reset the staging database: the sales demo lives there", "can I reset the staging database", SOME),
+    Pair("Retry failed webhooks three times, a minute apart", "Webhooks that fail are retried with exponential backoff up to a day", "webhook retry policy", SOME),
+    Pair("Write integration tests against the mocked queue", "Integration tests use a real RabbitMQ in a container, no mocks of the queue", "do integration tests mock the queue", SOME),
+    Pair("Images are resized by the upload handler", "Resizing images happens in the media worker, not in the upload handler any more", "where are uploaded images resized", SOME),
+    Pair("Releases are cut on Fridays", "No releases on Fridays: cut them on Tuesday morning", "when do we cut a release", SOME),
+    Pair("Type checking is done with mypy in CI", "CI checks types with pyright instead of mypy", "which type checker runs in CI", SOME),
+    Pair("Sessions are kept in Redis", "User sessions moved to signed cookies; Redis holds only the rate limits", "where are user sessions stored", SOME),
+    Pair("Use the `requests` library for outgoing calls", "Outgoing calls go through httpx with HTTP/2, since requests blocks the loop", "which http library for outgoing calls", SOME),
+    Pair("Errors are reported to Sentry", "We send errors to Honeycomb; the Sentry project is closed", "where do errors get reported", SOME),
+    Pair("Build the docs with Sphinx: make -C docs html", "mkdocs builds the documentation: `mkdocs build -s`", "how do I build the docs", MUCH),
+    Pair("Passwords are hashed with bcrypt", "Argon2id protects credentials at rest (OWASP parameters)", "how do we hash passwords", MUCH),
+    Pair("kubectl apply -f k8s/ puts a change live", "Rollouts happen through ArgoCD: merge to the env repository and wait", "how does a change go live in kubernetes", MUCH),
+    Pair("Put new endpoints into the Flask blueprint in app/routes.py", "FastAPI routers under api/ hold every new endpoint", "where do new endpoints go", MUCH),
+    Pair("Search uses Elasticsearch 7 on the shared cluster", "Full-text queries hit Postgres tsvector columns; the cluster is gone", "what does search run on", MUCH),
+    Pair("Copy .env.example to .env before the first start", "Local configuration comes from `direnv allow`, nothing to copy", "how do I configure the project for a first local start", MUCH),
+    Pair("Commit messages start with the ticket number", "Conventional commits are enforced: feat, fix, chore and a scope", "commit message format", MUCH),
+    Pair("Background jobs run in Celery", "Temporal workflows took over everything asynchronous", "how do background jobs run", MUCH),
+    Pair("Vendored protobufs live in third_party/proto", "buf generates all stubs from the schema registry", "where do the protobuf stubs come from", MUCH),
+    Pair("The mobile app talks to v1 of the API", "Phones must use the GraphQL gateway; v1 answers 410", "which API does the mobile app use", MUCH),
+]  # fmt: skip
+
+HOLDING = [
+    Pair("Run the unit tests with pytest before pushing", "Run the browser tests with playwright before a release", "which tests do I run"),
+    Pair("The metrics page is served on port 9300", "The admin console is served on port 9200", "which ports do the metrics and admin pages have"),
+    Pair("Postgres migrations need a lock timeout of 5 s", "Postgres dumps are written to the backup bucket nightly", "what do I have to know about postgres"),
+    Pair("Install system packages of the images with apk", "Install fonts of the images from the assets bucket", "what is installed into the images"),
+    Pair("Webhooks of partners arrive at /hooks/partner", "Verify the signature of webhooks before parsing them", "how are webhooks handled"),
+    Pair("Docker builds need BuildKit for the cache mounts", "Docker images are scanned with trivy in CI", "docker image builds"),
+    Pair("The login page is rendered on the server", "The login form has a rate limit of five tries a minute", "what is special about the login page"),
+    Pair("Roll back production with `just undo production`", "Deploy to production with `just ship production --approve`", "production commands"),
+    Pair("Dates in reports are shown in the user's zone", "Dates in exported CSV files are ISO 8601", "how are dates shown"),
+    Pair("Flaky tests are quarantined with the `flaky` mark", "Slow tests carry the `slow` mark and run at night", "which marks do tests carry"),
+    Pair("Release branches are never rebased", "Release branches are named release/YYYY-MM", "what about release branches"),
+    Pair("Redis runs without persistence on the build machines", "Redis needs maxmemory-policy noeviction in production", "how is redis configured"),
+    Pair("CI caches the pnpm store by lock file", "CI uploads coverage to the artefact store", "what does CI store"),
+    Pair("Type errors in tests are ignored by pyright", "Type stubs of our own live in typings/", "how is type checking configured"),
+]  # fmt: skip
+
+
+def main() -> int:
+    randomness = random.Random(23)
+    others: list[dict[str, Any]] = [
+        {**texts.memory(randomness, number), "repo": "app"} for number in range(DISTRACTORS)
+    ]
+    for one in others:
+        one["timestamp"] = f"2026-0{randomness.randrange(1, 10)}-1{randomness.randrange(10)}T08:00:00Z"
+    pairs = [*CHANGED, *HOLDING]
+    rules: list[dict[str, Any]] = []
+    for pair in pairs:
+        month = randomness.randrange(1, 6)
+        for text, when in ((pair.old, month), (pair.new, month + randomness.randrange(1, 5))):
+            rules.append({"repo": "app", "event_type": "success", "lesson": text, "timestamp": f"2026-0{when}-20T10:00:00Z"})  # fmt: skip
+    records = [*others, *rules]
+    randomness.shuffle(records)
+    with tempfile.TemporaryDirectory() as folder, Memory.open(Path(folder) / "home") as memory:
+        memory.settings._values["embedder.background"] = False
+        memory.append(records)
+        memory.asking().caught_up()
+        memory.asking().embed_all()
+        plain = Plain([str(one.get("lesson", "")) for one in records])
+        for change in (LITTLE, SOME, MUCH):
+            report(f"words differ {change}", [pair for pair in CHANGED if pair.change == change], memory, plain)
+        left = [marked(memory, pair) for pair in HOLDING]
+        print(f"controls: {left.count(False)} of {len(left)} left in peace")
+        for pair, is_marked in zip(HOLDING, left, strict=True):
+            if is_marked:
+                print(f"  marked although both hold: {pair.question}")
+    return 0
+
+
+class Plain:
+    """SQLite FTS5 over the same texts."""
+
+    def __init__(self, lessons: list[str]) -> None:
+        self._connection = sqlite3.connect(":memory:")
+        self._connection.execute("CREATE VIRTUAL TABLE d USING fts5(text, tokenize='porter unicode61')")
+        self._connection.executemany("INSERT INTO d VALUES (?)", [(text,) for text in lessons])
+
+    def first(self, question: str) -> list[str]:
+        query = " OR ".join(f'"{word}"' for word in dict.fromkeys(re.findall(r"\w+", question)))
+        rows = self._connection.execute("SELECT text FROM d WHERE d MATCH ? ORDER BY bm25(d) LIMIT 5", (query,))
+        return [text for (text,) in rows]
+
+
+def report(name: str, pairs: list[Pair], memory: Memory, plain: Plain) -> None:
+    leads = told = found = plain_leads = 0
+    for pair in pairs:
+        hits = memory.recall(pair.question, repo="app", limit=5, tokens_max=2000).hits
+        said = [str(hit.record.fields.get("lesson", "")) for hit in hits]
+        marks = {text: hit.marks for text, hit in zip(said, hits, strict=True)}
+        found += pair.new in said
+        ahead = _leads(pair, said)
+        leads += ahead
+        told += ahead and (pair.old not in said or bool(marks[pair.old]))
+        plain_leads += _leads(pair, plain.first(pair.question))
+        if not ahead:
+            print(f"  behind: {pair.question}")
+    count = len(pairs)
+    print(
+        f"{name} ({count}): newer found {found / count:.2f}, newer first {leads / count:.2f} "
+        f"(FTS5 {plain_leads / count:.2f}), told {told / count:.2f}"
+    )
+
+
+def _leads(pair: Pair, said: list[str]) -> bool:
+    return pair.new in said and (pair.old not in said or said.index(pair.new) < said.index(pair.old))
+
+
+def marked(memory: Memory, pair: Pair) -> bool:
+    hits = memory.recall(pair.question, repo="app", limit=5, tokens_max=2000).hits
+    ours = {pair.old, pair.new}
+    return any(hit.marks for hit in hits if hit.record.fields.get("lesson") in ours)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
