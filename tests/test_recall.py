@@ -16,6 +16,7 @@ from commonplace.compose import tokens
 from commonplace.errors import RecordNotFound, UsageError
 from commonplace.memory import Memory
 from commonplace.recall.priors import Weights, wilson
+from commonplace.recall.same import SUPERSEDED
 from commonplace.records import Rate
 from conftest import git
 
@@ -545,3 +546,28 @@ def test_bad_flags_of_recall_get_a_sentence(commonplace: Any, arguments: list[st
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert done.stderr.strip()
+
+
+def test_a_common_word_does_not_outweigh_what_is_meant(memory: Memory) -> None:
+    wanted = memory.log(event_type="success", repo="app", lesson="Per-file upload limit: 100 MB, checked in nginx")
+    memory.log(event_type="success", repo="app", lesson="Attach the flamegraph from profiling to every performance PR")
+    memory.log(event_type="success", repo="app", lesson="Large tables are migrated at night")
+
+    assert memory.recall("How large can an attachment be?", repo="app").hits[0].id == wanted.id
+
+
+def test_a_rule_that_changed_its_words_too_leads_and_the_old_one_is_marked(memory: Memory) -> None:
+    rules = [
+        ("2026-01-05T00:00:00Z", "User sessions are stored in Redis"),
+        ("2026-06-05T00:00:00Z", "Sessions of users moved to signed cookies, Redis is only for rate limits now"),
+        ("2026-07-05T00:00:00Z", "The session timeout of the admin console is ten minutes"),
+    ]
+    for when, lesson in rules:
+        memory.log(event_type="success", repo="app", lesson=lesson, timestamp=when)
+
+    hits = memory.recall("where do we store user sessions", repo="app").hits
+    said = {hit.record.fields["lesson"]: (place, hit.marks) for place, hit in enumerate(hits)}
+
+    assert said[rules[1][1]][0] < said[rules[0][1]][0]
+    assert said[rules[0][1]][1] == (SUPERSEDED,)
+    assert all(not marks for lesson, (_place, marks) in said.items() if lesson != rules[0][1])

@@ -55,8 +55,8 @@ SETTINGS: dict[str, Setting] = {
         True,
         "whether a short-lived process embeds what is missing after a recall that found many without vectors",
     ),
-    "recall.dense": Setting(0.35, "the weight of meaning (vectors) against words, 0 to 1", minimum=0),
-    "recall.relevance_min": Setting(0.2, "below this relevance (0 to 1) nothing is an answer", minimum=0),
+    "recall.dense": Setting(0.4, "the weight of meaning (vectors) against words, 0 to 1", minimum=0),
+    "recall.relevance_min": Setting(0.22, "below this relevance (0 to 1) nothing is an answer", minimum=0),
     "recall.passages": Setting(
         True, "whether long memories are delivered as the passages that answer, or from their start"
     ),

@@ -44,8 +44,8 @@ QUERY_CHARS_MAX = 4000
 class Fusion(NamedTuple):
     """How the two engines are weighed, and when a hit is relevant enough (docs/decisions/0006-ranking.md)."""
 
-    dense: float = 0.35
-    relevance_min: float = 0.2
+    dense: float = 0.4
+    relevance_min: float = 0.22
     relevance_share_min: float = 0.3
     # Whether what says the same is folded; off only to measure what that gives.
     fold_same: bool = True
@@ -134,7 +134,8 @@ def _proposals(
 ) -> tuple[list[Proposal], bool]:
     """What both engines propose, best first, and whether they could propose more.
 
-    Each engine's score counts as a share of its best, weighed. What has no vector yet is judged by its words alone.
+    Each engine's score counts as a share, weighed: of the best cosine, and of what saying the whole question scores.
+    What has no vector yet is judged by its words alone.
     """
     words: dict[Place, float] = {}
     meaning: dict[Place, float] = {}
@@ -156,7 +157,10 @@ def _proposals(
         cosines = near | indexes[book].vectors.similarity(vector, rest)
         meaning |= {(book, key): cosine for key, cosine in cosines.items()}
         more = more or (query.repos is not None and len(cosines) >= limit)
-    best_words = max(words.values(), default=0.0) or 1.0
+    # What a memory of average length would score that says everything the question says, once: a question of which
+    # nobody says more than a common word is not answered by whoever says that one.
+    whole = max(sum(weight * one.idf(term) for term, weight in wanted.items()) for one in statistics)
+    best_words = max(whole, *words.values()) if words else 1.0
     best_meaning = max(meaning.values(), default=0.0) or 1.0
     weight = fusion.dense if vector is not None else 0.0
     found = []
@@ -249,7 +253,7 @@ def relevance(hit: Hit, said: frozenset[str], weighed: Mapping[str, float]) -> f
     whole = sum(weighed.values())
     covered = sum(weight for term, weight in weighed.items() if term in said) / whole if whole else 0.0
     cosine = hit.why.get("meaning")
-    return covered if cosine is None else 0.5 * covered + 0.5 * max(0.0, cosine)
+    return covered if cosine is None else 0.3 * covered + 0.7 * max(0.0, cosine)
 
 
 def _with_vectors(indexes: Sequence[Index], hits: Sequence[Hit]) -> list[Hit]:
