@@ -168,41 +168,47 @@ def test_the_shortlist_by_signs_finds_what_the_exact_search_finds(
     exact = index.vectors.nearest(wanted, 5)
 
     monkeypatch.setattr(vectors_module, "EXACT_MAX", 10)
-    approximate = Vectors(index.store).nearest(wanted, 5)
+    monkeypatch.setattr(vectors_module, "SHORTLIST", 50)
+    monkeypatch.setattr(vectors_module, "SCAN_ROWS", 128)
+    scan = Vectors(index.store)
+    approximate = scan.nearest(wanted, 5)
+
+    assert 20 <= len(scan._shortlist(wanted, 20)) < 60, "some are chosen, and not all"
 
     assert next(iter(approximate)) == next(iter(exact)) == keys[123]
     assert approximate == pytest.approx(exact)
 
 
-def test_what_is_left_unread_could_not_have_come_among_the_best(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    draw = np.random.default_rng(11)
-    words = ["kettle", "socket", "branch", "tile", "cache", "worker", "queue", "lint", "token", "schema"]
-    memory.append(
-        {
-            "repo": "app", "event_type": "success", "lesson": f"{' '.join(draw.choice(words, 4))} step {number}",
-            "success_rate": f"{draw.integers(0, 11)}/10", "tags": [str(draw.choice(words))],
-            "timestamp": f"20{draw.integers(10, 27)}-01-01T00:00:00Z",
-        }
-        for number in range(300)
-    )  # fmt: skip
+def test_a_filter_that_lets_few_through_looks_further_by_meaning_too(memory: Memory) -> None:
+    for number in range(200):
+        memory.append([{"repo": "large", "event_type": "error", "lesson": f"kettle socket of the large one {number}"}])
+    wanted = memory.log(repo="small", event_type="error", lesson="boiling water needs a lid").id
     asking = memory.asking()
     asking._embedder = Letters()
     (index,) = asking.caught_up()
     while index.vectors.embed(Letters(), 100):
         pass
-    asked = [" ".join(draw.choice(words, 3)) for _ in range(20)]
 
-    def answers(*, count: int) -> list[list[tuple[str, float]]]:
-        found = [asking.recall(Query(one, limit=count, cutoff=False), 500, count=False) for one in asked]
-        return [[(hit.id, hit.score) for hit in one.hits] for one in found]
+    found = asking.recall(Query("kettle socket water", repos=frozenset(["small"]), cutoff=False), 500)
 
-    few, more = answers(count=5), answers(count=15)
-    monkeypatch.setattr("commonplace.recall.priors.most", lambda _query, _weights: 1e9)  # Nothing is left unread.
+    assert [hit.id for hit in found.hits] == [wanted]
 
-    assert few == answers(count=5)
-    assert more == answers(count=15)
+
+def test_what_has_no_vector_yet_is_not_behind_for_that(memory: Memory) -> None:
+    asking = memory.asking()
+    asking._embedder = Letters()
+    for number in range(20):
+        logged(memory, f"socket number {number}")
+    (index,) = asking.caught_up()
+    while index.vectors.embed(Letters(), 100):
+        pass
+    # More than are embedded before an answer, and nobody embeds the rest here.
+    fresh = [logged(memory, f"kettle branch cache of stage {number}") for number in range(20)]
+
+    hits = asking.recall(Query("kettle branch socket tile", cutoff=False), 500).hits
+
+    assert "meaning" not in hits[0].why
+    assert hits[0].id in fresh
 
 
 def test_a_service_that_fails_says_so_and_words_answer(

@@ -101,10 +101,12 @@ class Asking:
         self._lock = threading.RLock()
 
     def close(self) -> None:
-        if (loading := self._loading) is not None:
+        self._closed = True
+        with self._lock:
+            loading = self._loading
+        if loading is not None:
             loading.join()  # A process that ends in the middle of loading the model's libraries is aborted by them.
         with self._lock:
-            self._closed = True
             for index in self.indexes:
                 index.close()
             for usage in self._usage:
@@ -311,9 +313,12 @@ class Asking:
 
     def load_in_background(self) -> None:
         """For a server: answers use words alone until the model is there."""
-        if self._embedder is None and self._loading is None and self._settings["embedder.kind"] != "none":
-            self._loading = threading.Thread(target=self._load, daemon=True)
-            self._loading.start()
+        with self._lock:
+            if self._closed or self._embedder is not None or self._loading is not None:
+                return
+            if self._settings["embedder.kind"] != "none":
+                self._loading = threading.Thread(target=self._load, daemon=True)
+                self._loading.start()
 
     def _load(self) -> None:
         try:

@@ -128,9 +128,12 @@ class Vectors:
 
         if not self._size:
             return {}
-        rows = np.arange(self._size) if self._signs is None else self._shortlist(query)
+        # Whoever asks for many has a filter that lets few through.
+        chosen = max(SHORTLIST, 4 * limit)
+        is_exact = self._signs is None or chosen >= self._size
+        rows = np.arange(self._size) if is_exact else self._shortlist(query, chosen)
         scores = _cosines(self._bytes[rows], query)
-        best = _top(scores, 2 * limit)
+        best = _top(scores, 4 * limit)  # A document may have several passages.
         return _best_by_key(self._keys[rows[best]], scores[best], limit)
 
     def similarity(self, query: Floats, keys: Collection[int]) -> dict[int, float]:
@@ -220,8 +223,8 @@ class Vectors:
         query = "SELECT row, key, v FROM vector WHERE row > ? ORDER BY row"
         return self._store.connection.execute(query, (row,)).fetchall()
 
-    def _shortlist(self, query: Floats) -> Any:  # noqa: ANN401
-        """The rows whose signs differ least from the query's where it is sure: a scan of 48 bytes a vector, not 384."""
+    def _shortlist(self, query: Floats, chosen: int) -> Any:  # noqa: ANN401
+        """About *chosen* rows whose signs differ least from the query's where it is sure: a scan of 48 bytes each."""
         import numpy as np  # noqa: PLC0415
 
         sizes = np.abs(query)
@@ -246,9 +249,9 @@ class Vectors:
         # How near is near enough is read off a sample: exactly how many are compared does not matter.
         step = max(1, count // SAMPLE)
         sample = distance[::step]
-        place = min(SHORTLIST // step, len(sample) - 1)
+        place = min(chosen // step, len(sample) - 1)
         nearest = np.searchsorted(np.cumsum(np.bincount(sample)), place, "right")
-        return np.flatnonzero(distance <= nearest)[: 4 * SHORTLIST]
+        return np.flatnonzero(distance <= nearest)[: 4 * chosen]
 
 
 def _grown(held: Any, size: int, more: Any) -> Any:  # noqa: ANN401

@@ -55,7 +55,6 @@ class Candidates:
         self._uses = uses
         self._weights = weights
         self._newest = _newest(indexes)
-        self._prior_max = priors.most(query, weights)
         # Those that may not be shown are known too, as nothing.
         self._known: dict[Place, _Known | None] = {}
         self._said: dict[Place, tuple[Document, frozenset[str]]] = {}
@@ -80,7 +79,7 @@ class Candidates:
 
     def read_closely(self, scores: Mapping[Place, float], count: int) -> None:
         """Of what was read, read the texts of the *count* that lead if *scores* are all there is."""
-        leading = [(known.prior * scores[place], place) for place, known in self._known.items() if known]
+        leading = [(known.prior * score, place) for place, score in scores.items() if (known := self._known.get(place))]
         for _score, place in sorted(leading, reverse=True)[:count]:
             self._text(place)
 
@@ -96,17 +95,10 @@ class Candidates:
         """What *hit* says, and its terms."""
         return self._text(hit.key)
 
-    def scores(self, proposals: Sequence[Proposal]) -> list[float]:
-        """The scores of those of *proposals* that were read already."""
-        return [one.fused * known.prior for one in proposals if (known := self._known.get(one.place)) is not None]
-
-    def hits(self, proposals: Sequence[Proposal], floor: float = 0.0) -> list[Hit]:
-        """Those of *proposals* that are current, visible and wanted, as hits with their priors.
-
-        What was not read yet and cannot reach *floor* with the best of priors is left out.
-        """
-        self.read(one.place for one in proposals if one.fused * self._prior_max >= floor)
-        return [_hit(one, known) for one in proposals if (known := self._known.get(one.place)) is not None]
+    def hits(self, proposals: Sequence[Proposal]) -> list[Hit]:
+        """Those of *proposals* that are current, visible and wanted, as hits with their priors."""
+        self.read(one.place for one in proposals)
+        return [_hit(one, known) for one in proposals if (known := self._known[one.place]) is not None]
 
 
 def _hit(found: Proposal, known: _Known) -> Hit:

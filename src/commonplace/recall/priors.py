@@ -73,14 +73,6 @@ def factors(
     return {name: round(value, 4) for name, value in found.items() if abs(value - 1) > 1e-6}
 
 
-def most(query: Query, weights: Weights) -> float:
-    """What all factors together come to at most."""
-    best = (1 + weights.success * 2 * (1 - UNTRIED)) * (1 + weights.use) * (1 + weights.tags)
-    best *= 1 + weights.repo if query.here else 1.0
-    best *= 1 + weights.agent if query.asking else 1.0
-    return best * (1 + weights.files) if query.files else best
-
-
 def recency(timestamp: str, newest: datetime, weights: Weights) -> float:
     """From 1 for the newest down to 1 - weight, half the way every half-life."""
     age_days = max(0.0, (newest - datetime.fromisoformat(timestamp)).total_seconds() / 86_400)

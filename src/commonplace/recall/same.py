@@ -34,7 +34,7 @@ REPLACED = Likeness(0.42, 0.65)
 REPLACED_OPENLY_COSINE = 0.5
 _CHANGE = re.compile(
     r"\b(now|instead|no longer|any ?more|replace[ds]?|moved|switched|migrated|deprecated|removed|dropped|took over|"
-    r"since|as of|must not|never|used to|formerly|gone|closed|retired)\b",
+    r"as of|used to|formerly|gone|retired)\b",
     re.IGNORECASE,
 )
 SUPERSEDED = "superseded? a newer one is above"

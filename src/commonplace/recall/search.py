@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.index.document import document
-from commonplace.index.text import K1, B
+from commonplace.index.text import K1, QUERY_TERMS_MAX, B
 from commonplace.index.tokens import query_terms, terms
 from commonplace.recall import priors, same
 from commonplace.recall.candidates import Candidates, Proposal
@@ -97,16 +97,13 @@ def _ranked(
     fusion: Fusion,
 ) -> tuple[list[Proposal], list[Hit]]:
     """All proposals, and those of the best that may be shown, weighed with their priors."""
-    kept = max(CLOSE, 2 * query.limit)
     enough = max(CLOSE, query.limit) + PAGE // 2
     limit = max(CANDIDATES, 2 * query.limit)
     while True:
         proposals, more = _proposals(indexes, query, wanted, statistics, look, candidates, fusion, limit)
         hits: list[Hit] = []
         for start in range(0, len(proposals), PAGE):
-            page = proposals[start : start + PAGE]
-            scores = sorted(candidates.scores(page), reverse=True)
-            hits += candidates.hits(page, scores[kept - 1] if len(scores) >= kept else 0.0)
+            hits += candidates.hits(proposals[start : start + PAGE])
             if len(hits) >= enough:
                 break
         # Filters may have taken nearly all of them; look further while there is more.
@@ -157,22 +154,26 @@ def _proposals(
         cosines = near | indexes[book].vectors.similarity(vector, rest)
         meaning |= {(book, key): cosine for key, cosine in cosines.items()}
         more = more or (query.repos is not None and len(cosines) >= limit)
-    # What a memory of average length would score that says everything the question says, once: a question of which
-    # nobody says more than a common word is not answered by whoever says that one.
-    whole = max(sum(weight * one.idf(term) for term, weight in wanted.items()) for one in statistics)
-    best_words = max(whole, *words.values()) if words else 1.0
+    best_words = max(words.values(), default=0.0) or 1.0
+    # A question of which nobody says more than a common word is not answered by whoever says that one.
+    whole = max(best_words, *(_saying_all(wanted, one) for one in statistics))
     best_meaning = max(meaning.values(), default=0.0) or 1.0
     weight = fusion.dense if vector is not None else 0.0
     found = []
     for one in words.keys() | meaning.keys():
         lexical_score = words.get(one, 0.0)
-        lexical_share = lexical_score / best_words
         cosine = meaning.get(one)
-        dense_share = lexical_share if cosine is None else max(0.0, cosine) / best_meaning
-        fused = (1 - weight) * lexical_share + weight * dense_share
+        dense_share = lexical_score / best_words if cosine is None else max(0.0, cosine) / best_meaning
+        fused = (1 - weight) * lexical_score / whole + weight * dense_share
         found.append(Proposal(one, lexical_score, cosine, fused))
     found.sort(key=lambda one: (-one.fused, one.place))
     return found, more
+
+
+def _saying_all(wanted: Mapping[str, float], statistics: Statistics) -> float:
+    """What a memory of average length scores that says the question's terms once each, as many as it has room for."""
+    weighed = sorted((weight * statistics.idf(term) for term, weight in wanted.items()), reverse=True)
+    return sum(weighed[: min(QUERY_TERMS_MAX, round(statistics.average_terms))])
 
 
 def _looking(indexes: Sequence[Index], read: Callable[[], Any], aside: Aside, limit: int) -> Callable[[], Seen]:

@@ -44,8 +44,9 @@ if TYPE_CHECKING:
     from commonplace.memory import Memory
 
 BACKLOG = 256
-# Questions are answered one at a time; more threads than this only wait, each with memory of its own.
-THREADS_MAX = 8
+# Questions are answered one at a time, and each that waits has a thread with memory of its own; what else is asked
+# should not have to wait for them.
+THREADS_MAX = 20
 SESSIONS_MAX = 1000
 # Over this many, those used longest ago are let go: most clients never say goodbye.
 SESSIONS_KEPT = 800
@@ -179,8 +180,6 @@ class Serving:
             except CommonplaceError as error:
                 self._trouble = error  # Told when the loop has ended: in here it would be a traceback.
                 self._stop()
-            gc.collect()
-            gc.freeze()  # What is there by now stays: looking through it for garbage would hold up answers.
             watching = asyncio.create_task(self._watch())
             await to_thread.run_sync(drain_waiting, self._memory)  # What hooks saw while nobody was there.
             try:
@@ -206,14 +205,19 @@ class Serving:
     async def _watch(self) -> None:
         """End when idle: no request for a while, none under way, no client holding a stream."""
         trimmed = self._guard.last_used
+        settled = False
         while not self._uvicorn.should_exit:
             # Seldom: whoever has it running all day should not find it among what runs.
             await asyncio.sleep(min(WATCH_S_MAX, max(self._idle_s / 4, 0.1)))
             presence.trim_log(self._home)
             self._let_sessions_go()
+            if not settled:
+                settled = True
+                gc.collect()
+                gc.freeze()  # What was loaded by now stays: looking through it for garbage would hold up answers.
             if trimmed != self._guard.last_used:
                 trimmed = self._guard.last_used
-                await to_thread.run_sync(give_back_memory)
+                await asyncio.to_thread(give_back_memory)  # Not among the threads that answer.
             known = presence.read(self._home)
             limit = self._idle_s if known and known.key == self._key else min(ORPHAN_S, self._idle_s)
             busy = self._guard.in_flight or self._guard.streams

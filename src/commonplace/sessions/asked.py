@@ -43,7 +43,8 @@ _EVERYDAY = (
 # By words alone relevance is the share of the prompt they cover, which is less than what words and meaning agree on.
 WORDS_SHARE = 0.75
 # Everyday words of a prompt stand in any long memory. Of 40 prompts that had nothing to do with 2,357 memories,
-# 16 were given some, with this bound 5; of 146 that had, 127 were given the right one, and 123 with it.
+# 16 were given some, with this bound 5; of 146 that had, 127 were given the right one, and 123 with it. (Relevance was
+# half words and half meaning then. With more meaning in it, as now: 1 of 30 instead of none; 77 % of 217 as before.)
 MEANING_MIN = 0.35
 # What nobody asked for is knowledge: how a session went, a task or a handoff is told to those who ask.
 UNASKED = (*starting.KNOWLEDGE, "concept", "snippet", "tool")
