@@ -106,14 +106,18 @@ def main() -> int:
     good = True
     with Book([*CHANGED, *HOLDING]) as book:
         for change in (LITTLE, SOME, MUCH):
-            good &= book.report(f"words differ {change}", [pair for pair in CHANGED if pair.change == change])
+            good &= book.report(
+                f"words differ {change}", [pair for pair in CHANGED if pair.change == change]
+            )
         book.report_controls(HOLDING)
     changed, holding = ([Pair(**pair) for pair in strange[name]] for name in ("changed", "holding"))
     print()
     with Book([*changed, *holding]) as book:
         good &= book.report("by a stranger", changed)
         book.report_controls(holding)
-        found = [bool({pair.old, pair.new} & book.said(pair).keys()) for pair in [*changed, *holding]]
+        found = [
+            bool({pair.old, pair.new} & book.said(pair).keys()) for pair in [*changed, *holding]
+        ]
         print(f"either found: {sum(found) / len(found):.2f} of {len(found)}")
     return 0 if good else 1
 
@@ -131,7 +135,9 @@ class Book:
             month = randomness.randrange(1, 6)
             for text, at in ((pair.old, month), (pair.new, month + randomness.randrange(1, 5))):
                 when = f"2026-0{at}-20T10:00:00Z"
-                records.append({"repo": "app", "event_type": "success", "lesson": text, "timestamp": when})
+                records.append(
+                    {"repo": "app", "event_type": "success", "lesson": text, "timestamp": when}
+                )
         randomness.shuffle(records)
         self._folder = tempfile.TemporaryDirectory()
         self._memory = Memory.open(Path(self._folder.name) / "home")
@@ -161,7 +167,9 @@ class Book:
             told += ahead and bool(pair.old not in said or said[pair.old])
             plain += leading(pair, self._plain.first(pair.question))
         count = len(pairs)
-        print(f"{name} ({count}): newer first {leads / count:.2f} (FTS5 {plain / count:.2f}), told {told / count:.2f}")
+        print(
+            f"{name} ({count}): newer first {leads / count:.2f} (FTS5 {plain / count:.2f}), told {told / count:.2f}"
+        )
         return leads >= plain
 
     def report_controls(self, pairs: list[Pair]) -> None:
@@ -175,17 +183,23 @@ class Plain:
 
     def __init__(self, lessons: list[str]) -> None:
         self._connection = sqlite3.connect(":memory:")
-        self._connection.execute("CREATE VIRTUAL TABLE d USING fts5(text, tokenize='porter unicode61')")
+        self._connection.execute(
+            "CREATE VIRTUAL TABLE d USING fts5(text, tokenize='porter unicode61')"
+        )
         self._connection.executemany("INSERT INTO d VALUES (?)", [(text,) for text in lessons])
 
     def first(self, question: str) -> list[str]:
         query = " OR ".join(f'"{word}"' for word in dict.fromkeys(re.findall(r"\w+", question)))
-        rows = self._connection.execute("SELECT text FROM d WHERE d MATCH ? ORDER BY bm25(d) LIMIT 5", (query,))
+        rows = self._connection.execute(
+            "SELECT text FROM d WHERE d MATCH ? ORDER BY bm25(d) LIMIT 5", (query,)
+        )
         return [text for (text,) in rows]
 
 
 def leading(pair: Pair, said: list[str]) -> bool:
-    return pair.new in said and (pair.old not in said or said.index(pair.new) < said.index(pair.old))
+    return pair.new in said and (
+        pair.old not in said or said.index(pair.new) < said.index(pair.old)
+    )
 
 
 if __name__ == "__main__":

@@ -52,7 +52,9 @@ def main() -> int:
         finally:
             serve(environment, project, "--stop")
     missed = [name for name, (p50, _p95, bare) in up.items() if p50 / bare > RATIO_MAX]
-    missed += [name for name, (_p50, p95, _bare) in down.items() if name == "end" and p95 > END_S_MAX]
+    missed += [
+        name for name, (_p50, p95, _bare) in down.items() if name == "end" and p95 > END_S_MAX
+    ]
     print("all bars hold" if not missed else f"MISSED: {', '.join(missed)}")
     return 1 if missed else 0
 
@@ -60,11 +62,15 @@ def main() -> int:
 def prepare(home: Path, count: int, *, embedder: bool) -> None:
     home.mkdir(mode=0o700)
     chosen = "minilm" if embedder else "none"
-    (home / "config.toml").write_text(f'[embedder]\nkind = "{chosen}"\nbackground = false\n[server]\nport = 0\n')
+    (home / "config.toml").write_text(
+        f'[embedder]\nkind = "{chosen}"\nbackground = false\n[server]\nport = 0\n'
+    )
     (home / "config.toml").chmod(0o600)
     randomness = random.Random(count)
     with Memory.open(home) as memory:
-        memory.append_lines(json.dumps({**lesson(randomness, n), "repo": "project"}).encode() for n in range(count))
+        memory.append_lines(
+            json.dumps({**lesson(randomness, n), "repo": "project"}).encode() for n in range(count)
+        )
         memory.asking().caught_up()
         if embedder:
             memory.asking().embed_all()
@@ -81,7 +87,12 @@ def measured(
         for number in range(rounds):
             fresh = name in ("start", "prompt") or number == 0
             session = f"{title}-{name}-{number if fresh else 0}"
-            event = {"session_id": session, "cwd": str(project), "tool_use_id": f"{session}-{number}", **fields}
+            event = {
+                "session_id": session,
+                "cwd": str(project),
+                "tool_use_id": f"{session}-{number}",
+                **fields,
+            }
             bare.append(seconds([sys.executable, "-c", "pass"], b"", environment, project))
             taken.append(seconds(HOOK, json.dumps(event).encode(), environment, project))
         p95 = sorted(taken)[min(int(len(taken) * 0.95), len(taken) - 1)]
@@ -90,7 +101,9 @@ def measured(
     if rounds > 3:
         print(f"\n{title} ({rounds} rounds; python3 -c pass: {bare_ms:.1f} ms)")
         for name, (p50, p95, bare_s) in found.items():
-            print(f"  {name:10} p50 {p50 * 1000:7.1f} ms   p95 {p95 * 1000:7.1f} ms   {p50 / bare_s:5.2f} x")
+            print(
+                f"  {name:10} p50 {p50 * 1000:7.1f} ms   p95 {p95 * 1000:7.1f} ms   {p50 / bare_s:5.2f} x"
+            )
     return found
 
 
@@ -122,13 +135,19 @@ def events() -> dict[str, dict[str, object]]:
 
 def seconds(command: list[str], stdin: bytes, environment: dict[str, str], project: Path) -> float:
     start = time.perf_counter()
-    subprocess.run(command, input=stdin, env=environment, cwd=project, capture_output=True, check=True)
+    subprocess.run(
+        command, input=stdin, env=environment, cwd=project, capture_output=True, check=True
+    )
     return time.perf_counter() - start
 
 
 def serve(environment: dict[str, str], project: Path, flag: str) -> None:
     subprocess.run(
-        [str(BIN / "commonplace"), "serve", flag], env=environment, cwd=project, capture_output=True, check=True
+        [str(BIN / "commonplace"), "serve", flag],
+        env=environment,
+        cwd=project,
+        capture_output=True,
+        check=True,
     )
 
 

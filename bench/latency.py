@@ -55,7 +55,10 @@ def main() -> int:
     arguments = parser.parse_args()
     print("\n".join(texts.compared()), flush=True)
     per_s = short_texts_per_s()
-    print(f"\n{per_s:,.0f} texts of {PIECES} pieces embedded a second; bar {VECTORS_PER_S_MIN}", flush=True)
+    print(
+        f"\n{per_s:,.0f} texts of {PIECES} pieces embedded a second; bar {VECTORS_PER_S_MIN}",
+        flush=True,
+    )
     rows = []
     for size in map(int, arguments.sizes.split(",")):
         with tempfile.TemporaryDirectory() as folder:
@@ -65,7 +68,9 @@ def main() -> int:
         arguments.json.write_text(json.dumps(rows, indent=1))
     missed = [said for row in rows for said in short_of(row)]
     if per_s < VECTORS_PER_S_MIN:
-        missed.append(f"{per_s:.0f} texts of {PIECES} pieces embedded a second, not {VECTORS_PER_S_MIN}")
+        missed.append(
+            f"{per_s:.0f} texts of {PIECES} pieces embedded a second, not {VECTORS_PER_S_MIN}"
+        )
     print("all bars hold" if not missed else "\n".join(f"MISSED: {said}" for said in missed))
     return 1 if missed else 0
 
@@ -93,7 +98,9 @@ def measure(home: Path, size: int, vectors_max: int) -> dict[str, float]:
         built = size / (time.perf_counter() - start)
         vectors = embed(memory, size, vectors_max)
         count = WARM_UP + ROUNDS * ASKED
-        questions = [texts.question(randomness, randomness.choice(lessons)) for _ in range(2 * count)]
+        questions = [
+            texts.question(randomness, randomness.choice(lessons)) for _ in range(2 * count)
+        ]
         gc.collect()
         gc.freeze()  # As the server does.
         warm = timed(memory, questions[:count])
@@ -115,8 +122,8 @@ def measure(home: Path, size: int, vectors_max: int) -> dict[str, float]:
 
 def short_texts_per_s() -> float:
     """How many texts of 60 pieces the embedder takes a second, in the batches the worker gives it."""
-    from commonplace.asking import EMBED_BATCH
-    from commonplace.index.minilm import MiniLM
+    from commonplace.embed.minilm import MiniLM
+    from commonplace.engine import EMBED_BATCH
 
     embedder, randomness = MiniLM.load(), random.Random(60)
 
@@ -126,7 +133,9 @@ def short_texts_per_s() -> float:
         return " ".join(words)
 
     long = (texts.text(texts.memory(randomness, number)).split() for number in range(3000))
-    short = [cut(words) for words in long if len(embedder._ids([" ".join(words)])[0]) >= PIECES][:1024]
+    short = [cut(words) for words in long if len(embedder._ids([" ".join(words)])[0]) >= PIECES][
+        :1024
+    ]
     embedder.encode(short[:EMBED_BATCH])
     start = time.perf_counter()
     for at in range(0, len(short), EMBED_BATCH):
@@ -181,13 +190,22 @@ def fts5(lessons: list[dict[str, object]], questions: list[str]) -> float:
     for one in questions[:40]:
         query = " OR ".join(f'"{word}"' for word in dict.fromkeys(re.findall(r"\w+", one)))
         start = time.perf_counter()
-        connection.execute("SELECT rowid FROM d WHERE d MATCH ? ORDER BY bm25(d) LIMIT 10", (query,)).fetchall()
+        connection.execute(
+            "SELECT rowid FROM d WHERE d MATCH ? ORDER BY bm25(d) LIMIT 10", (query,)
+        ).fetchall()
         taken.append((time.perf_counter() - start) * 1000)
     return statistics.median(taken)
 
 
 def cold_ratios(home: Path, one: str) -> tuple[float, float]:
-    command = [str(Path(sys.executable).parent / "commonplace"), "recall", one, "--all-repos", "--home", str(home)]
+    command = [
+        str(Path(sys.executable).parent / "commonplace"),
+        "recall",
+        one,
+        "--all-repos",
+        "--home",
+        str(home),
+    ]
     bare = processes([sys.executable, "-c", "pass"], home)
     with_embedder = processes(command, home) / bare
     (home / "config.toml").write_text('[embedder]\nkind = "none"\n')
@@ -200,7 +218,9 @@ def processes(command: list[str], home: Path, rounds: int = 11) -> float:
     taken = []
     for _ in range(rounds):
         start = time.perf_counter()
-        subprocess.run(command, capture_output=True, check=True, env={**os.environ, "HOME": str(home.parent)})
+        subprocess.run(
+            command, capture_output=True, check=True, env={**os.environ, "HOME": str(home.parent)}
+        )
         taken.append(time.perf_counter() - start)
     return statistics.median(taken)
 

@@ -30,7 +30,9 @@ from typing import Any, NamedTuple
 from commonplace import Memory
 
 BUDGETS = (300, 600, 1000)
-_DO = re.compile(r"^#{1,6} .*\b(solution|fix|guidance|resolution|prevention|what to do)\b", re.IGNORECASE)
+_DO = re.compile(
+    r"^#{1,6} .*\b(solution|fix|guidance|resolution|prevention|what to do)\b", re.IGNORECASE
+)
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 
 
@@ -53,14 +55,23 @@ class Set(NamedTuple):
 def retrieval_set(folder: Path) -> Set:
     rows = [json.loads(line) for line in (folder / "corpus.jsonl").open()]
     documents = {
-        row["_id"]: {"text": row["text"], "repo": row["project"], "timestamp": "2026-01-01T00:00:00Z"} for row in rows
+        row["_id"]: {
+            "text": row["text"],
+            "repo": row["project"],
+            "timestamp": "2026-01-01T00:00:00Z",
+        }
+        for row in rows
     }
-    relevant = dict(line.split("\t")[:2] for line in (folder / "qrels.tsv").read_text().splitlines()[1:] if line)
+    relevant = dict(
+        line.split("\t")[:2] for line in (folder / "qrels.tsv").read_text().splitlines()[1:] if line
+    )
     questions = []
     for line in (folder / "queries.jsonl").open():
         row = json.loads(line)
         target = relevant[row["_id"]]
-        gold = tuple(paragraphs_to_do(documents[target]["text"])) if row["kind"] == "symptom" else ()
+        gold = (
+            tuple(paragraphs_to_do(documents[target]["text"])) if row["kind"] == "symptom" else ()
+        )
         questions.append(Question(row["text"], frozenset([target]), gold, row["kind"]))
     return Set("agent-logs/retrieval", documents, questions)
 
@@ -85,7 +96,9 @@ def devmembench_set(folder: Path) -> Set:
     sessions = json.loads((folder / "sessions.json").read_text())
     documents = {
         session["sessionId"]: {
-            "text": "\n\n".join(f"{message['role']}: {message['content']}" for message in session["messages"]),
+            "text": "\n\n".join(
+                f"{message['role']}: {message['content']}" for message in session["messages"]
+            ),
             "messages": [message["content"] for message in session["messages"]],
             "repo": session["metadata"]["project"],
             "timestamp": f"{session['metadata']['date']}T00:00:00Z",
@@ -95,10 +108,16 @@ def devmembench_set(folder: Path) -> Set:
     questions = []
     for row in json.loads((folder / "questions.json").read_text()):
         wanted = set(words(row["groundTruth"]))
-        messages = [text for one in row["haystackSessionIds"] for text in documents[one]["messages"]]
+        messages = [
+            text for one in row["haystackSessionIds"] for text in documents[one]["messages"]
+        ]
         best = max(messages, key=lambda text: len(wanted & set(words(text))), default="")
         gold = (best,) if best else ()
-        questions.append(Question(row["question"], frozenset(row["haystackSessionIds"]), gold, row["questionType"]))
+        questions.append(
+            Question(
+                row["question"], frozenset(row["haystackSessionIds"]), gold, row["questionType"]
+            )
+        )
     return Set("devmembench", documents, questions)
 
 
@@ -111,7 +130,9 @@ class Fts5:
     def __init__(self, documents: dict[str, dict[str, Any]]) -> None:
         self.documents = documents
         self.connection = sqlite3.connect(":memory:")
-        self.connection.execute("CREATE VIRTUAL TABLE d USING fts5(id UNINDEXED, text, tokenize='porter unicode61')")
+        self.connection.execute(
+            "CREATE VIRTUAL TABLE d USING fts5(id UNINDEXED, text, tokenize='porter unicode61')"
+        )
         self.connection.executemany(
             "INSERT INTO d VALUES (?, ?)", [(key, row["text"]) for key, row in documents.items()]
         )
@@ -119,14 +140,18 @@ class Fts5:
     def rank(self, question: str) -> list[str]:
         query = " OR ".join(f'"{word}"' for word in dict.fromkeys(re.findall(r"\w+", question)))
         rows = (
-            self.connection.execute("SELECT id FROM d WHERE d MATCH ? ORDER BY bm25(d) LIMIT 10", (query,))
+            self.connection.execute(
+                "SELECT id FROM d WHERE d MATCH ? ORDER BY bm25(d) LIMIT 10", (query,)
+            )
             if query
             else []
         )
         return [key for (key,) in rows]
 
     def text(self, question: str, budget: int) -> str:
-        return "\n\n".join(self.documents[key]["text"] for key in self.rank(question)[:5])[: 4 * budget]
+        return "\n\n".join(self.documents[key]["text"] for key in self.rank(question)[:5])[
+            : 4 * budget
+        ]
 
 
 class Bm25s:
@@ -144,12 +169,18 @@ class Bm25s:
         self.index.index(tokens, show_progress=False)
 
     def rank(self, question: str) -> list[str]:
-        tokens = self.bm25s.tokenize([question], stopwords="en", stemmer=self.stemmer, show_progress=False)
+        tokens = self.bm25s.tokenize(
+            [question], stopwords="en", stemmer=self.stemmer, show_progress=False
+        )
         found, scores = self.index.retrieve(tokens, k=min(10, len(self.ids)), show_progress=False)
-        return [self.ids[number] for number, score in zip(found[0], scores[0], strict=True) if score > 0]
+        return [
+            self.ids[number] for number, score in zip(found[0], scores[0], strict=True) if score > 0
+        ]
 
     def text(self, question: str, budget: int) -> str:
-        return "\n\n".join(self.documents[key]["text"] for key in self.rank(question)[:5])[: 4 * budget]
+        return "\n\n".join(self.documents[key]["text"] for key in self.rank(question)[:5])[
+            : 4 * budget
+        ]
 
 
 class Ours:
@@ -166,7 +197,9 @@ class Ours:
             self.memory.settings._values.update(before)
 
     def rank(self, question: str) -> Any:
-        return self._with(lambda: [hit.id for hit in self.memory.recall(question, limit=10, cutoff=False).hits])
+        return self._with(
+            lambda: [hit.id for hit in self.memory.recall(question, limit=10, cutoff=False).hits]
+        )
 
     def text(self, question: str, budget: int) -> Any:
         return self._with(lambda: self.memory.recall(question, tokens_max=budget).text)
@@ -185,7 +218,9 @@ def ingest(home: Path, documents: dict[str, dict[str, Any]]) -> Memory:
         built = time.perf_counter() - start
         done = memory.asking().embed_all()
         taken = time.perf_counter() - start - built
-        print(f"{len(documents):,} documents: index {len(documents) / built:,.0f}/s, vectors {done / taken:,.0f}/s")
+        print(
+            f"{len(documents):,} documents: index {len(documents) / built:,.0f}/s, vectors {done / taken:,.0f}/s"
+        )
     return memory
 
 
@@ -211,7 +246,9 @@ def measure(system: Any, questions: list[Question], *, text: bool = True) -> dic
     places: list[int] = []
     for question in answerable:
         ranked = system.rank(question.text)
-        places.append(next((place for place, key in enumerate(ranked) if key in question.relevant), 99))
+        places.append(
+            next((place for place, key in enumerate(ranked) if key in question.relevant), 99)
+        )
     count = len(places)
     figures = {
         "R@1": sum(place < 1 for place in places) / count,
@@ -233,7 +270,9 @@ def measure(system: Any, questions: list[Question], *, text: bool = True) -> dic
         nothing = [question for question in questions if not question.relevant]
         if nothing:
             said = [system.text(question.text, 500) for question in nothing]
-            figures["tokens@none"] = sum(math.ceil(len(one.encode()) / 4) for one in said) / len(said)
+            figures["tokens@none"] = sum(math.ceil(len(one.encode()) / 4) for one in said) / len(
+                said
+            )
     return figures
 
 
@@ -242,7 +281,9 @@ def show(rows: list[tuple[str, dict[str, float]]]) -> None:
     print(f"{'':40}" + "".join(f"{name:>14}" for name in names))
     for name, figures in rows:
         cells = "".join(
-            f"{figures[key]:14.1f}" if "tokens" in key else f"{figures[key]:14.3f}" for key in names if key in figures
+            f"{figures[key]:14.1f}" if "tokens" in key else f"{figures[key]:14.3f}"
+            for key in names
+            if key in figures
         )
         print(f"{name:40}{cells}")
 
@@ -260,18 +301,27 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--retrieval", type=Path, default=SHARED / "agent-logs" / "retrieval")
     parser.add_argument("--devmembench", type=Path, default=SHARED / "devmembench")
-    parser.add_argument("--home", type=Path, help="keep the ingested homes here, to run again without embedding anew")
+    parser.add_argument(
+        "--home",
+        type=Path,
+        help="keep the ingested homes here, to run again without embedding anew",
+    )
     parser.add_argument("--no-ablations", action="store_true")
     arguments = parser.parse_args()
     below = 0
     with tempfile.TemporaryDirectory() as scratch:
         root = arguments.home or Path(scratch)
-        for folder, load in ((arguments.retrieval, retrieval_set), (arguments.devmembench, devmembench_set)):
+        for folder, load in (
+            (arguments.retrieval, retrieval_set),
+            (arguments.devmembench, devmembench_set),
+        ):
             if not folder.exists():
                 print(f"skipped: there is no `{folder}`")
                 continue
             found = load(folder)
-            print(f"\n## {found.name}: {len(found.documents):,} documents, {len(found.questions):,} questions")
+            print(
+                f"\n## {found.name}: {len(found.documents):,} documents, {len(found.questions):,} questions"
+            )
             with ingest(root / found.name.replace("/", "-"), found.documents) as memory:
                 ours = Ours(memory)
                 rows = [
@@ -284,7 +334,9 @@ def main() -> int:
                         for name, changed in ABLATIONS.items()
                     ]
                 show(rows)
-                for kind in dict.fromkeys(question.kind for question in found.questions if question.relevant):
+                for kind in dict.fromkeys(
+                    question.kind for question in found.questions if question.relevant
+                ):
                     some = [question for question in found.questions if question.kind == kind]
                     print(f"  {kind} ({len(some)})")
                     show(

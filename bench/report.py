@@ -33,7 +33,12 @@ def main() -> int:
     sections = sections_of(REPORT.read_text("utf-8")) if REPORT.exists() else {}
     worst = 0
     for name in chosen:
-        done = subprocess.run([sys.executable, str(FOLDER / f"{name}.py")], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, str(FOLDER / f"{name}.py")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         print(done.stdout + done.stderr, flush=True)
         worst = max(worst, done.returncode)
         sections[SCRIPTS[name]] = section(name, done.stdout, done.returncode)
@@ -63,9 +68,13 @@ def head() -> str:
 
 def section(name: str, output: str, code: int) -> str:
     definition = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text("utf-8"))) or ""
-    verdict = "All bars hold." if code == 0 else "Not every bar was met in this run; the lines say which."
+    verdict = (
+        "All bars hold." if code == 0 else "Not every bar was met in this run; the lines say which."
+    )
     body = "\n".join(line.rstrip() for line in output.strip("\n").split("\n"))
-    return f"## {SCRIPTS[name]}\n\n```text\n{definition}\n```\n\n{verdict}\n\n```text\n{body}\n```\n"
+    return (
+        f"## {SCRIPTS[name]}\n\n```text\n{definition}\n```\n\n{verdict}\n\n```text\n{body}\n```\n"
+    )
 
 
 if __name__ == "__main__":

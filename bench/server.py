@@ -41,7 +41,11 @@ HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "b", "version": "1"}},
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "b", "version": "1"},
+    },
 }
 WORDS = [
     "build",
@@ -87,7 +91,9 @@ def main() -> int:
 def fill(environment: dict[str, str]) -> None:
     chance = random.Random(7)
     lines = "\n".join(
-        json.dumps({"event_type": "error", "lesson": f"{lesson(chance)} in step {number}", "repo": "bench"})
+        json.dumps(
+            {"event_type": "error", "lesson": f"{lesson(chance)} in step {number}", "repo": "bench"}
+        )
         for number in range(2000)
     )
     command = [sys.executable, "-m", "commonplace", "log", "--stdin"]
@@ -129,10 +135,15 @@ def start(environment: dict[str, str]) -> bool:
 
 def load(environment: dict[str, str], clients: int, calls: int) -> bool:
     ensure = [sys.executable, "-m", "commonplace", "serve", "--ensure", "--json", "--port", "0"]
-    told = json.loads(subprocess.run(ensure, env=environment, check=True, capture_output=True).stdout)
+    told = json.loads(
+        subprocess.run(ensure, env=environment, check=True, capture_output=True).stdout
+    )
     try:
         subprocess.run(
-            [sys.executable, "-m", "commonplace", "index", "rebuild"], env=environment, check=True, capture_output=True
+            [sys.executable, "-m", "commonplace", "index", "rebuild"],
+            env=environment,
+            check=True,
+            capture_output=True,
         )
         crowd = Crowd(told["address"], clients)
         warm = crowd.run(calls // 5)
@@ -143,7 +154,10 @@ def load(environment: dict[str, str], clients: int, calls: int) -> bool:
         after = weighed_at_rest(told["pid"])
     finally:
         subprocess.run(
-            [sys.executable, "-m", "commonplace", "serve", "--stop"], env=environment, check=True, capture_output=True
+            [sys.executable, "-m", "commonplace", "serve", "--stop"],
+            env=environment,
+            check=True,
+            capture_output=True,
         )
     errors = len(crowd.errors)
     quantiles = statistics.quantiles(taken, n=20)
@@ -161,7 +175,9 @@ def load(environment: dict[str, str], clients: int, calls: int) -> bool:
     for error in crowd.errors[:3]:
         print(f"  {error}")
     left = json.loads(
-        subprocess.run([*ensure[:4], "--stop", "--json"], env=environment, check=True, capture_output=True).stdout
+        subprocess.run(
+            [*ensure[:4], "--stop", "--json"], env=environment, check=True, capture_output=True
+        ).stdout
     )
     print(f"after --stop: {'still there' if left['stopped'] else 'no process'}")
     return not errors and not grown and left["stopped"] is False
@@ -179,14 +195,17 @@ class Crowd:
 
     def __init__(self, address: str, clients: int) -> None:
         host, _, port = address.removeprefix("http://").partition(":")
-        self._connections = [http.client.HTTPConnection(host, int(port), timeout=60) for _ in range(clients)]
+        self._connections = [
+            http.client.HTTPConnection(host, int(port), timeout=60) for _ in range(clients)
+        ]
         self._chances = [random.Random(number) for number in range(clients)]
         self.errors: list[str] = []
 
     def run(self, calls: int) -> list[float]:
         taken: list[float] = []
         threads = [
-            threading.Thread(target=self._talk, args=(number, calls, taken)) for number in range(len(self._connections))
+            threading.Thread(target=self._talk, args=(number, calls, taken))
+            for number in range(len(self._connections))
         ]
         for thread in threads:
             thread.start()
@@ -225,7 +244,10 @@ class Crowd:
 
     def _asked(self, number: int, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         connection = self._connections[number]
-        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+        }
         if number % 2:
             connection.request("POST", f"/api/v1/{tool}", json.dumps(arguments), headers)
             response = connection.getresponse()
@@ -237,14 +259,19 @@ class Crowd:
         call = {"name": tool, "arguments": arguments, "_meta": META}
         headers |= {"MCP-Protocol-Version": PROTOCOL, "Mcp-Method": "tools/call", "Mcp-Name": tool}
         connection.request(
-            "POST", "/mcp", json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}), headers
+            "POST",
+            "/mcp",
+            json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}),
+            headers,
         )
         response = connection.getresponse()
         raw = response.read()
         if response.status != 200:
             raise ValueError(f"{response.status} {raw[:200]!r}")
         text = raw.decode()
-        result = json.loads(text[text.index("{") :] if text.startswith("{") else text.partition("data: ")[2])["result"]
+        result = json.loads(
+            text[text.index("{") :] if text.startswith("{") else text.partition("data: ")[2]
+        )["result"]
         if result.get("isError"):
             raise ValueError(str(result["content"])[:200])
         found: dict[str, Any] = result["structuredContent"]

@@ -26,10 +26,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commonplace.index.minilm import FOLDER, VOCABULARY
+from commonplace.embed.minilm import FOLDER, VOCABULARY
+from commonplace.embed.wordpiece import WordPiece
 from commonplace.index.passages import to_embed
-from commonplace.index.tokens import STOP_WORDS, query_terms, terms
-from commonplace.index.wordpiece import WordPiece
+from commonplace.index.terms import STOP_WORDS, query_terms, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -869,7 +869,9 @@ class Zipf:
         return self.words[bisect(self._sums, randomness.random() * self._sums[-1])]
 
 
-_NOUNS, _VERBS, _QUALITIES, _TOOLS, _ACTIONS, _ERRORS = map(Zipf, (NOUNS, VERBS, QUALITIES, TOOLS, ACTIONS, ERRORS))
+_NOUNS, _VERBS, _QUALITIES, _TOOLS, _ACTIONS, _ERRORS = map(
+    Zipf, (NOUNS, VERBS, QUALITIES, TOOLS, ACTIONS, ERRORS)
+)
 
 
 # --- Names --------------------------------------------------------------------------------------------------------
@@ -896,12 +898,19 @@ def name(randomness: random.Random, repository: int) -> str:
     if repository % 3 == 0:
         return "_".join(words)
     camel = "".join(map(str.capitalize, words))
-    return camel if number % 5 == 0 or repository % 3 == 2 else camel[0].lower() + camel[1:] + "()" * (number % 2)
+    return (
+        camel
+        if number % 5 == 0 or repository % 3 == 2
+        else camel[0].lower() + camel[1:] + "()" * (number % 2)
+    )
 
 
 def file(randomness: random.Random, repository: int) -> str:
     number = _number(randomness, repository)
-    return "_-"[repository % 2].join(_parts(number)) + f".{ENDINGS[(repository + number % 3) % len(ENDINGS)]}"
+    return (
+        "_-"[repository % 2].join(_parts(number))
+        + f".{ENDINGS[(repository + number % 3) % len(ENDINGS)]}"
+    )
 
 
 def path(randomness: random.Random, repository: int) -> str:
@@ -980,7 +989,9 @@ _WORD = re.compile(r"[\w.\-/]*\w")
 
 def question(randomness: random.Random, row: dict[str, object]) -> str:
     """Some words of the memory *row* in their order, and one or two that it need not have."""
-    telling = list(dict.fromkeys(word for word in _WORD.findall(text(row)) if word.lower() not in STOP_WORDS))
+    telling = list(
+        dict.fromkeys(word for word in _WORD.findall(text(row)) if word.lower() not in STOP_WORDS)
+    )
     count = min(len(telling), max(2, round(randomness.lognormvariate(math.log(5), 0.4))))
     asked = [telling[place] for place in sorted(randomness.sample(range(len(telling)), count))]
     asked.insert(randomness.randint(0, len(asked)), _VERBS.draw(randomness))
@@ -994,18 +1005,34 @@ def question(randomness: random.Random, row: dict[str, object]) -> str:
 def real_memories(folder: Path) -> list[str]:
     """The texts of the lessons and of the expertise records below *folder*, the latest of each id."""
     found: dict[str, str] = {}
-    fields = ("trigger", "name", "title", "description", "content", "insight", "rationale", "resolution", "evidence")
+    fields = (
+        "trigger",
+        "name",
+        "title",
+        "description",
+        "content",
+        "insight",
+        "rationale",
+        "resolution",
+        "evidence",
+    )
     for path in sorted([*folder.glob("lessons/*.jsonl"), *folder.glob("mulch/*/*.jsonl")]):
         for line in path.read_text("utf-8").splitlines():
             row = json.loads(line)
-            parts = [row[name] for name in fields if isinstance(row.get(name), str) and row[name].strip()]
+            parts = [
+                row[name] for name in fields if isinstance(row.get(name), str) and row[name].strip()
+            ]
             found[f"{path}:{row['id']}"] = "\n\n".join(parts)
     return [said for said in found.values() if said]
 
 
 def real_questions(folder: Path) -> list[str]:
     path = folder / "retrieval" / "queries.jsonl"
-    return [json.loads(line)["text"] for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+    return (
+        [json.loads(line)["text"] for line in path.read_text("utf-8").splitlines()]
+        if path.exists()
+        else []
+    )
 
 
 def shape(memories: Sequence[str], questions: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -1020,13 +1047,24 @@ def shape(memories: Sequence[str], questions: Sequence[str]) -> Iterator[tuple[s
     yield "words a memory", _spread([len(one.split()) for one in memories])
     yield "terms a memory", _spread([len(found) for found in said])
     yield "pieces a memory", _spread([len(pieces.encode(one, 100_000)) for one in memories])
-    yield "pieces a passage, at most 256", _spread([len(pieces.encode(one, 256)) for one in passages])
+    yield (
+        "pieces a passage, at most 256",
+        _spread([len(pieces.encode(one, 256)) for one in passages]),
+    )
     yield "words a question", _spread([len(one.split()) for one in questions])
     yield "pieces a question", _spread([len(pieces.encode(one, 256)) for one in questions])
-    asked = [100 * frequencies.get(term, 0) / len(memories) for one in questions for term in query_terms(one)]
+    asked = [
+        100 * frequencies.get(term, 0) / len(memories)
+        for one in questions
+        for term in query_terms(one)
+    ]
     yield "% of memories with a term asked for", _spread(asked)
     ranked = sorted(frequencies.values(), reverse=True)
-    shares = [f"{100 * ranked[place] / len(memories):.1f}" for place in (0, 10, 100, 1000) if place < len(ranked)]
+    shares = [
+        f"{100 * ranked[place] / len(memories):.1f}"
+        for place in (0, 10, 100, 1000)
+        if place < len(ranked)
+    ]
     yield "% of memories with term 1, 11, 101, 1001", "  ".join(shares)
     once = sum(count == 1 for count in ranked) / max(len(ranked), 1)
     yield "terms in all, % of them once", f"{len(ranked):,}  {100 * once:.0f}"
@@ -1044,10 +1082,19 @@ def compared(logs: Path = SHARED) -> list[str]:
     """Lines that show the shape of what is made here beside the real logs, where those are."""
     randomness = random.Random(1)
     rows = [memory(randomness, number) for number in range(2000)]
-    made = dict(shape([text(row) for row in rows], [question(randomness, randomness.choice(rows)) for _ in range(800)]))
+    made = dict(
+        shape(
+            [text(row) for row in rows],
+            [question(randomness, randomness.choice(rows)) for _ in range(800)],
+        )
+    )
     real = dict(shape(found, real_questions(logs))) if (found := real_memories(logs)) else {}
-    lines = [f"{'p10  median  p90  mean':42}{'made here':32}{'agent logs' if real else ''}".rstrip()]
-    return lines + [f"{name:42}{figures:32}{real.get(name, '')}".rstrip() for name, figures in made.items()]
+    lines = [
+        f"{'p10  median  p90  mean':42}{'made here':32}{'agent logs' if real else ''}".rstrip()
+    ]
+    return lines + [
+        f"{name:42}{figures:32}{real.get(name, '')}".rstrip() for name, figures in made.items()
+    ]
 
 
 def main() -> int:

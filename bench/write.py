@@ -18,7 +18,16 @@ import time
 from pathlib import Path
 
 BIN = Path(sys.executable).parent
-LOG = [str(BIN / "commonplace"), "log", "--repo", "r", "--type", "success", "--lesson", "quick as can be"]
+LOG = [
+    str(BIN / "commonplace"),
+    "log",
+    "--repo",
+    "r",
+    "--type",
+    "success",
+    "--lesson",
+    "quick as can be",
+]
 APPENDS = """
 import sys, time
 from commonplace import Memory
@@ -54,7 +63,12 @@ def main() -> int:
         (f"log --stdin, {bulk:,} records", f"{rate:,.0f} records/s", ">= 50,000", rate >= 50_000),
         ("Memory.log, one process", f"{one:,.0f} records/s", ">= 20,000", one >= 20_000),
         ("Memory.log, eight processes", f"{eight:,.0f} records/s", ">= 20,000", eight >= 20_000),
-        ("lines stored of those acknowledged", f"{stored:,} of {promised:,}", "all", stored == promised),
+        (
+            "lines stored of those acknowledged",
+            f"{stored:,} of {promised:,}",
+            "all",
+            stored == promised,
+        ),
     ]
     for name, figure, bar, holds in rows:
         print(f"{name:36} {figure:28} {bar:12} {'ok' if holds else 'MISSED'}")
@@ -71,20 +85,35 @@ def seconds(command: list[str], environment: dict[str, str], folder: str, rounds
 
 
 def bulk_rate(count: int, environment: dict[str, str], folder: str) -> float:
-    row = {"kind": "lesson", "repo": "bulk", "event_type": "success", "timestamp": "2026-01-01T00:00:00Z"}
-    rows = [json.dumps({**row, "lesson": f"bulk lesson {n} about topic {n % 977}"}) for n in range(count)]
+    row = {
+        "kind": "lesson",
+        "repo": "bulk",
+        "event_type": "success",
+        "timestamp": "2026-01-01T00:00:00Z",
+    }
+    rows = [
+        json.dumps({**row, "lesson": f"bulk lesson {n} about topic {n % 977}"})
+        for n in range(count)
+    ]
     data = ("\n".join(rows) + "\n").encode()
     start = time.perf_counter()
     command = [str(BIN / "commonplace"), "log", "--stdin"]
-    subprocess.run(command, input=data, env=environment, cwd=folder, capture_output=True, check=True)
+    subprocess.run(
+        command, input=data, env=environment, cwd=folder, capture_output=True, check=True
+    )
     return count / (time.perf_counter() - start)
 
 
-def append_rates(processes: int, count: int, environment: dict[str, str], folder: str) -> list[float]:
+def append_rates(
+    processes: int, count: int, environment: dict[str, str], folder: str
+) -> list[float]:
     command = [sys.executable, "-c", APPENDS]
     running = [
         subprocess.Popen(
-            [*command, f"{processes}-{who}", str(count)], env=environment, cwd=folder, stdout=subprocess.PIPE
+            [*command, f"{processes}-{who}", str(count)],
+            env=environment,
+            cwd=folder,
+            stdout=subprocess.PIPE,
         )
         for who in range(processes)
     ]

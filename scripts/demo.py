@@ -28,10 +28,14 @@ LESSON = {
 
 
 async def main(folder: Path) -> None:
-    print("Two agents, each with an MCP server of its own, one home of plain files, thrown away at the end.")
+    print(
+        "Two agents, each with an MCP server of its own, one home of plain files, thrown away at the end."
+    )
     async with Client(server(folder, "agent-a")) as a, Client(server(folder, "agent-b")) as b:
         await call(a, "agent-a", "remember", LESSON)
-        found = await call(b, "agent-b", "recall", {"text": "npm install fails with a permission error"})
+        found = await call(
+            b, "agent-b", "recall", {"text": "npm install fails with a permission error"}
+        )
         hit = found.structured_content["hits"][0]["id"]
         await call(b, "agent-b", "feedback", {"id": hit, "outcome": "worked"})
     path = folder / "home" / "log" / "gptcoach2.jsonl"
@@ -45,7 +49,9 @@ def server(folder: Path, agent: str) -> StdioServerParameters:
         "HOME": str(folder),
         "COMMONPLACE_AGENT": agent,
     }
-    return StdioServerParameters(command=str(COMMAND), args=["mcp"], env=environment, cwd=str(folder))
+    return StdioServerParameters(
+        command=str(COMMAND), args=["mcp"], env=environment, cwd=str(folder)
+    )
 
 
 async def call(client: Client, agent: str, tool: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401

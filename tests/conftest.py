@@ -32,7 +32,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for setting in ("GIT_DIR", "GIT_WORK_TREE"):
         monkeypatch.delenv(setting, raising=False)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setattr("commonplace.asking._start_worker", lambda _home: None)
+    monkeypatch.setattr("commonplace.engine._start_worker", lambda _home: None)
     monkeypatch.chdir(tmp_path)
     return home
 
@@ -47,7 +47,9 @@ def memory(own_home: Path) -> Iterator[Memory]:
 def commonplace(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run the command line as a user would: a process of its own."""
 
-    def run(*arguments: str, stdin: str | bytes = b"", cwd: Path = tmp_path, **environment: str) -> Any:
+    def run(
+        *arguments: str, stdin: str | bytes = b"", cwd: Path = tmp_path, **environment: str
+    ) -> Any:
         done = subprocess.run(
             [sys.executable, "-m", "commonplace", *arguments],
             input=stdin.encode() if isinstance(stdin, str) else stdin,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commonplace.log.append import held
+from commonplace.files.lock import hold
 from conftest import ROOT
 
 if TYPE_CHECKING:
@@ -30,15 +30,21 @@ def installed(*packages: str) -> Path:
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("npm is not installed")
-    folder = ROOT / ".venv" / "npm" / blake2b(" ".join(packages).encode(), digest_size=6).hexdigest()
+    folder = (
+        ROOT / ".venv" / "npm" / blake2b(" ".join(packages).encode(), digest_size=6).hexdigest()
+    )
     folder.mkdir(parents=True, exist_ok=True)
-    with held(folder / "lock", 300):  # Tests run side by side.
+    with hold(folder / "lock", 300):  # Tests run side by side.
         if not (folder / "ready").exists():
             (folder / "package.json").write_text("{}", "utf-8")
             command = [npm, "install", "--silent", "--no-audit", "--no-fund", *packages, NODE]
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+            done = subprocess.run(
+                command, cwd=folder, capture_output=True, text=True, timeout=300, check=False
+            )
             if done.returncode:
-                pytest.skip(f"npm could not install {', '.join(packages)}: {done.stderr.strip()[-200:]}")
+                pytest.skip(
+                    f"npm could not install {', '.join(packages)}: {done.stderr.strip()[-200:]}"
+                )
             (folder / "ready").touch()
     return folder
 
@@ -48,9 +54,17 @@ def run(package: str, *arguments: str, **environment: str) -> subprocess.Complet
     folder = installed(package)
     name = package.rpartition("@")[0]
     manifest = json.loads((folder / "node_modules" / name / "package.json").read_text("utf-8"))
-    script = manifest["bin"] if isinstance(manifest["bin"], str) else next(iter(manifest["bin"].values()))
+    script = (
+        manifest["bin"]
+        if isinstance(manifest["bin"], str)
+        else next(iter(manifest["bin"].values()))
+    )
     return subprocess.run(
-        [str(folder / "node_modules" / ".bin" / "node"), str(folder / "node_modules" / name / script), *arguments],
+        [
+            str(folder / "node_modules" / ".bin" / "node"),
+            str(folder / "node_modules" / name / script),
+            *arguments,
+        ],
         capture_output=True,
         text=True,
         cwd=folder,

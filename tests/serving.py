@@ -43,8 +43,13 @@ class Served(NamedTuple):
         found: dict[str, Any] = json.loads((self.home / ".state" / "server.json").read_bytes())
         return found
 
-    def ask(self, method: str, path: str, body: Any = None, token: str = "", **headers: str) -> Reply:
-        given = {"Content-Type": "application/json", **{name.replace("_", "-"): text for name, text in headers.items()}}
+    def ask(
+        self, method: str, path: str, body: Any = None, token: str = "", **headers: str
+    ) -> Reply:
+        given = {
+            "Content-Type": "application/json",
+            **{name.replace("_", "-"): text for name, text in headers.items()},
+        }
         if token:
             given["Authorization"] = f"Bearer {token}"
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)

@@ -22,6 +22,7 @@ from anthropic import Anthropic
 from anthropic.lib.tools import ToolError
 
 from commonplace.integrations.anthropic import VIEW_CHARS_MAX, AsyncMemoryTool, MemoryTool
+from commonplace.where.home import Home
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,16 +50,19 @@ def test_it_is_declared_as_the_api_wants_it(memory: Memory) -> None:
 
 
 def test_the_first_view_of_an_empty_memory_is_no_error(tool: MemoryTool, own_home: Path) -> None:
-    header = (
-        "Here're the files and directories up to 2 levels deep in /memories, excluding hidden items and node_modules:"
-    )
+    header = "Here're the files and directories up to 2 levels deep in /memories, excluding hidden items and node_modules:"
 
     assert say(tool, "view", path="/memories") == f"{header}\n0B\t/memories"
     assert not own_home.exists()
 
 
 def test_a_folder_is_shown_two_levels_deep_with_sizes(tool: MemoryTool, own_home: Path) -> None:
-    for path, size in (("a.md", 5632), ("plans/b.md", 1), ("plans/deep/c.md", 3), ("node_modules/x.md", 9)):
+    for path, size in (
+        ("a.md", 5632),
+        ("plans/b.md", 1),
+        ("plans/deep/c.md", 3),
+        ("node_modules/x.md", 9),
+    ):
         say(tool, "create", path=f"/memories/{path}", file_text="x" * size)
     (own_home / "agents" / "claude" / ".hidden").write_text("x")
 
@@ -88,18 +92,33 @@ def test_a_file_is_shown_with_line_numbers(tool: MemoryTool) -> None:
     )
     header = "Here's the content of /memories/a.md with line numbers:"
 
-    assert say(tool, "view", path="/memories/a.md") == f"{header}\n     1\tone\n     2\ttwo\n     3\tthree"
-    assert say(tool, "view", path="/memories/a.md", view_range=[2, 3]) == f"{header}\n     2\ttwo\n     3\tthree"
-    assert say(tool, "view", path="/memories/a.md", view_range=[3, -1]) == f"{header}\n     3\tthree"
+    assert (
+        say(tool, "view", path="/memories/a.md")
+        == f"{header}\n     1\tone\n     2\ttwo\n     3\tthree"
+    )
+    assert (
+        say(tool, "view", path="/memories/a.md", view_range=[2, 3])
+        == f"{header}\n     2\ttwo\n     3\tthree"
+    )
+    assert (
+        say(tool, "view", path="/memories/a.md", view_range=[3, -1]) == f"{header}\n     3\tthree"
+    )
     assert say(tool, "view", path="/memories/a.md", view_range=[0, 99]).endswith("\tthree")
-    assert say(tool, "view", path="/memories/a.md", view_range=[1]).startswith("!Error: Invalid `view_range`")
+    assert say(tool, "view", path="/memories/a.md", view_range=[1]).startswith(
+        "!Error: Invalid `view_range`"
+    )
     assert say(tool, "view", path="/memories/b.md") == (
         "!The path /memories/b.md does not exist. Please provide a valid path."
     )
 
 
 def test_a_long_view_is_cut_and_says_how_to_see_the_rest(tool: MemoryTool) -> None:
-    say(tool, "create", path="/memories/long.md", file_text="".join(f"line {n}\n" for n in range(9000)))
+    say(
+        tool,
+        "create",
+        path="/memories/long.md",
+        file_text="".join(f"line {n}\n" for n in range(9000)),
+    )
 
     said = say(tool, "view", path="/memories/long.md")
 
@@ -108,16 +127,29 @@ def test_a_long_view_is_cut_and_says_how_to_see_the_rest(tool: MemoryTool) -> No
     assert "\tline 8999" in say(tool, "view", path="/memories/long.md", view_range=[8990, -1])
 
 
-def test_creating_what_is_there_is_an_error_unless_overwriting_was_chosen(memory: Memory, tool: MemoryTool) -> None:
+def test_creating_what_is_there_is_an_error_unless_overwriting_was_chosen(
+    memory: Memory, tool: MemoryTool
+) -> None:
     say(tool, "create", path="/memories/a.md", file_text="one")
 
-    assert say(tool, "create", path="/memories/a.md", file_text="two") == "!Error: File /memories/a.md already exists"
+    assert (
+        say(tool, "create", path="/memories/a.md", file_text="two")
+        == "!Error: File /memories/a.md already exists"
+    )
     assert "one" in say(tool, "view", path="/memories/a.md")
     assert (
-        say(MemoryTool(memory, agent="claude", overwrite=True), "create", path="/memories/a.md", file_text="2")[0]
+        say(
+            MemoryTool(memory, agent="claude", overwrite=True),
+            "create",
+            path="/memories/a.md",
+            file_text="2",
+        )[0]
         != "!"
     )
-    assert say(tool, "create", path="/memories", file_text="x") == "!Error: The path /memories is a directory"
+    assert (
+        say(tool, "create", path="/memories", file_text="x")
+        == "!Error: The path /memories is a directory"
+    )
 
 
 def test_a_replacement_shows_the_lines_around_it(tool: MemoryTool) -> None:
@@ -143,8 +175,13 @@ def test_a_replacement_must_match_exactly_once(tool: MemoryTool) -> None:
         assert say(tool, "str_replace", path=path, old_str="a", new_str="b") == (
             f"!Error: The path {path} does not exist. Please provide a valid path."
         )
-    say(tool, "str_replace", path="/memories/a.md", old_str="two\n")  # Without `new_str` it is deleted.
-    assert say(tool, "view", path="/memories/a.md").splitlines()[1:] == ["     1\tone", "     2\tone"]
+    say(
+        tool, "str_replace", path="/memories/a.md", old_str="two\n"
+    )  # Without `new_str` it is deleted.
+    assert say(tool, "view", path="/memories/a.md").splitlines()[1:] == [
+        "     1\tone",
+        "     2\tone",
+    ]
 
 
 def test_an_insertion_comes_behind_its_line(tool: MemoryTool) -> None:
@@ -156,14 +193,18 @@ def test_an_insertion_comes_behind_its_line(tool: MemoryTool) -> None:
     say(tool, "insert", path="/memories/a.md", insert_line=2, insert_text="middle")
     say(tool, "insert", path="/memories/a.md", insert_line=4, insert_text="end")
 
-    lines = [line.partition("\t")[2] for line in say(tool, "view", path="/memories/a.md").splitlines()[1:]]
+    lines = [
+        line.partition("\t")[2]
+        for line in say(tool, "view", path="/memories/a.md").splitlines()[1:]
+    ]
     assert lines == ["top", "one", "middle", "two", "end"]
     assert say(tool, "insert", path="/memories/a.md", insert_line=6, insert_text="x") == (
         "!Error: Invalid `insert_line` parameter: 6. It should be within the range of lines of the file: [0, 5]"
     )
     for path in ("/memories/b.md", "/memories"):
         assert (
-            say(tool, "insert", path=path, insert_line=0, insert_text="x") == f"!Error: The path {path} does not exist"
+            say(tool, "insert", path=path, insert_line=0, insert_text="x")
+            == f"!Error: The path {path} does not exist"
         )
 
 
@@ -172,11 +213,16 @@ def test_files_and_folders_are_deleted_the_root_never(tool: MemoryTool, own_home
         say(tool, "create", path=f"/memories/{path}", file_text="x")
 
     assert say(tool, "delete", path="/memories/a.md") == "Successfully deleted /memories/a.md"
-    assert say(tool, "delete", path="/memories/a.md") == "!Error: The path /memories/a.md does not exist"
+    assert (
+        say(tool, "delete", path="/memories/a.md")
+        == "!Error: The path /memories/a.md does not exist"
+    )
     assert say(tool, "delete", path="/memories/plans") == "Successfully deleted /memories/plans"
     for root in ("/memories", "/memories/"):
-        assert say(tool, "delete", path=root) == "!Error: Cannot delete the /memories directory itself"
-    assert Notes(own_home, "claude").list() == []
+        assert (
+            say(tool, "delete", path=root) == "!Error: Cannot delete the /memories directory itself"
+        )
+    assert Notes(Home(own_home), "claude").list() == []
 
 
 def test_files_and_folders_are_renamed_where_nothing_is(tool: MemoryTool) -> None:
@@ -198,7 +244,9 @@ def test_files_and_folders_are_renamed_where_nothing_is(tool: MemoryTool) -> Non
     assert say(tool, "rename", old_path="/memories", new_path="/memories/x") == (
         "!Error: Cannot rename the /memories directory itself"
     )
-    assert "lies within" in say(tool, "rename", old_path="/memories/old", new_path="/memories/old/older")
+    assert "lies within" in say(
+        tool, "rename", old_path="/memories/old", new_path="/memories/old/older"
+    )
 
 
 ATTACKS = [
@@ -209,7 +257,9 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize("path", ATTACKS)
-def test_no_path_leads_out_of_the_agents_folder(tool: MemoryTool, tmp_path: Path, path: str) -> None:
+def test_no_path_leads_out_of_the_agents_folder(
+    tool: MemoryTool, tmp_path: Path, path: str
+) -> None:
     say(tool, "create", path="/memories/mine.md", file_text="mine")
     before = sorted(str(found) for found in tmp_path.rglob("*"))
     calls: list[dict[str, Any]] = [
@@ -239,7 +289,9 @@ def test_a_link_is_never_followed_nor_what_it_leads_to_deleted(
 
     for command in ("view", "delete"):
         assert "symbolic link" in say(tool, command, path="/memories/plans/link")
-    assert "symbolic link" in say(tool, "rename", old_path="/memories/plans/mine.md", new_path="/memories/plans/link/x")
+    assert "symbolic link" in say(
+        tool, "rename", old_path="/memories/plans/mine.md", new_path="/memories/plans/link/x"
+    )
     assert say(tool, "delete", path="/memories/plans") == "Successfully deleted /memories/plans"
     assert (tmp_path / "theirs" / "x.md").read_text() == "theirs"
 
@@ -257,14 +309,18 @@ def test_a_link_is_never_followed_nor_what_it_leads_to_deleted(
         {"command": "create", "path": "/memories/a.md/b.md/c", "file_text": "\ud800"},
     ],
 )
-def test_what_the_model_gets_wrong_is_an_error_it_can_read(tool: MemoryTool, given: dict[str, Any]) -> None:
+def test_what_the_model_gets_wrong_is_an_error_it_can_read(
+    tool: MemoryTool, given: dict[str, Any]
+) -> None:
     said = say(tool, **given)
 
     assert said.startswith("!Error: ")
     assert len(said) < 300
 
 
-def test_secrets_do_not_land_and_agents_do_not_meet(memory: Memory, tool: MemoryTool, own_home: Path) -> None:
+def test_secrets_do_not_land_and_agents_do_not_meet(
+    memory: Memory, tool: MemoryTool, own_home: Path
+) -> None:
     secret = "ghp_" + "Ab12" * 9
     say(tool, "create", path="/memories/a.md", file_text=f"use {secret}")
 
@@ -276,11 +332,11 @@ def test_secrets_do_not_land_and_agents_do_not_meet(memory: Memory, tool: Memory
 def test_all_of_it_can_be_cleared_by_the_program(tool: MemoryTool, own_home: Path) -> None:
     for path in ("a.md", "plans/b.md"):
         say(tool, "create", path=f"/memories/{path}", file_text="x")
-    Notes(own_home, "other").write("a.md", "theirs")
+    Notes(Home(own_home), "other").write("a.md", "theirs")
 
     assert tool.clear_all_memory() == "All memory cleared"
-    assert Notes(own_home, "claude").entries() == []
-    assert len(Notes(own_home, "other").list()) == 1
+    assert Notes(Home(own_home), "claude").entries() == []
+    assert len(Notes(Home(own_home), "other").list()) == 1
 
 
 def test_the_asynchronous_twin_says_the_same(memory: Memory) -> None:
@@ -288,7 +344,12 @@ def test_the_asynchronous_twin_says_the_same(memory: Memory) -> None:
         tool = AsyncMemoryTool(memory, agent="claude")
         steps: list[dict[str, Any]] = [
             {"command": "create", "path": "/memories/a.md", "file_text": "one\n"},
-            {"command": "insert", "path": "/memories/a.md", "insert_line": 1, "insert_text": "two\n"},
+            {
+                "command": "insert",
+                "path": "/memories/a.md",
+                "insert_line": 1,
+                "insert_text": "two\n",
+            },
             {"command": "str_replace", "path": "/memories/a.md", "old_str": "two", "new_str": "2"},
             {"command": "rename", "old_path": "/memories/a.md", "new_path": "/memories/b.md"},
             {"command": "view", "path": "/memories/b.md"},
@@ -299,7 +360,9 @@ def test_the_asynchronous_twin_says_the_same(memory: Memory) -> None:
 
     said = asyncio.run(talk())
 
-    assert said[4] == "Here's the content of /memories/b.md with line numbers:\n     1\tone\n     2\t2"
+    assert (
+        said[4] == "Here's the content of /memories/b.md with line numbers:\n     1\tone\n     2\t2"
+    )
     assert said[-1] == "All memory cleared"
 
 
@@ -321,7 +384,12 @@ def test_the_runner_of_the_sdk_carries_it(memory: Memory, monkeypatch: pytest.Mo
             use = turn < len(wanted)
             content: dict[str, Any] = {"type": "text", "text": "done"}
             if use:
-                content = {"type": "tool_use", "id": f"t{turn}", "name": "memory", "input": wanted[turn]}
+                content = {
+                    "type": "tool_use",
+                    "id": f"t{turn}",
+                    "name": "memory",
+                    "input": wanted[turn],
+                }
             reply = {
                 "id": f"m{turn}", "type": "message", "role": "assistant", "model": body["model"], "content": [content],
                 "stop_reason": "tool_use" if use else "end_turn", "stop_sequence": None,
@@ -339,7 +407,9 @@ def test_the_runner_of_the_sdk_carries_it(memory: Memory, monkeypatch: pytest.Mo
 
     with HTTPServer(("127.0.0.1", 0), Service) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        with Anthropic(api_key="k", base_url=f"http://127.0.0.1:{server.server_port}", max_retries=0) as client:
+        with Anthropic(
+            api_key="k", base_url=f"http://127.0.0.1:{server.server_port}", max_retries=0
+        ) as client:
             final = client.beta.messages.tool_runner(
                 model="claude-test",
                 max_tokens=99,
@@ -367,7 +437,9 @@ def test_the_package_is_imported_by_nobody_who_did_not_ask() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(("module", "package"), [("anthropic", "anthropic"), ("langgraph", "langgraph.store.base")])
+@pytest.mark.parametrize(
+    ("module", "package"), [("anthropic", "anthropic"), ("langgraph", "langgraph.store.base")]
+)
 def test_a_missing_package_is_a_sentence_that_names_the_extra(module: str, package: str) -> None:
     code = f"import sys; sys.modules['{package}'] = None; import commonplace.integrations.{module}"
 

@@ -86,24 +86,32 @@ def test_killed_writers_lose_nothing_acknowledged(own_home: Path) -> None:
         if round_number % 20 == 19:
             records, damages = read.read(path)
             stored |= {record.id for record in records}
-            assert len(damages) <= 20  # At most one torn line a kill, each healed by the next append.
+            assert (
+                len(damages) <= 20
+            )  # At most one torn line a kill, each healed by the next append.
             path.unlink()
 
     assert promised <= stored
     assert len(promised) > KILLS
 
 
-def test_fifty_writers_with_upkeep_beside_them_lose_tear_and_double_nothing(own_home: Path, tmp_path: Path) -> None:
+def test_fifty_writers_with_upkeep_beside_them_lose_tear_and_double_nothing(
+    own_home: Path, tmp_path: Path
+) -> None:
     own_home.mkdir()
     (own_home / "config.toml").write_text("[rotation]\nlines_max = 500\nmove = 250\n")
     flag = tmp_path / "flag"
     flag.write_text("")
     upkeep = subprocess.Popen([sys.executable, "-c", UPKEEP, "done", str(flag)])
     writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, str(who), str(APPENDS)], stdout=subprocess.PIPE)
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(who), str(APPENDS)], stdout=subprocess.PIPE
+        )
         for who in range(WRITERS)
     ]
-    promised = [ident for writer in writers for ident in writer.communicate(timeout=120)[0].decode().split()]
+    promised = [
+        ident for writer in writers for ident in writer.communicate(timeout=120)[0].decode().split()
+    ]
     flag.write_text("done")
     assert upkeep.wait(timeout=60) == 0
 
@@ -111,7 +119,10 @@ def test_fifty_writers_with_upkeep_beside_them_lose_tear_and_double_nothing(own_
         stored = [record.id for record in memory.records()]
         findings = memory.check()
     lines = [
-        line for path in own_home.glob("log/**/*.jsonl") for line in path.read_bytes().split(b"\n") if line.strip()
+        line
+        for path in own_home.glob("log/**/*.jsonl")
+        for line in path.read_bytes().split(b"\n")
+        if line.strip()
     ]
     assert len(promised) == len(set(promised)) == WRITERS * APPENDS
     assert sorted(stored) == sorted(promised)

@@ -40,7 +40,9 @@ def test_the_quick_reader_knows_exactly_the_flags_of_the_log_command() -> None:
     import typer.main
 
     command = typer.main.get_command(app).commands["log"]  # type: ignore[attr-defined]
-    flags = {name for parameter in command.params for name in parameter.opts if name.startswith("--")}
+    flags = {
+        name for parameter in command.params for name in parameter.opts if name.startswith("--")
+    }
 
     assert flags - {"--help"} == {*cli.LOG_FLAGS, *cli.LOG_SWITCHES}
 
@@ -69,7 +71,11 @@ def test_the_seeds_helper_call_writes_the_seeds_event(commonplace: Run, own_home
 def test_the_lines_of_a_fresh_log_pass_jq(commonplace: Run, own_home: Path) -> None:
     commonplace(*SEED)
 
-    subprocess.run(["jq", "-e", ".", str(own_home / "log" / "gptcoach2.jsonl")], check=True, capture_output=True)
+    subprocess.run(
+        ["jq", "-e", ".", str(own_home / "log" / "gptcoach2.jsonl")],
+        check=True,
+        capture_output=True,
+    )
 
 
 def test_the_seeds_script_is_the_same(own_home: Path, tmp_path: Path) -> None:
@@ -96,12 +102,22 @@ def test_only_type_and_lesson_are_needed(commonplace: Run, own_home: Path, tmp_p
     root.mkdir()
     git("init", "-q", cwd=root)
 
-    commonplace("log", "--type=success", "--lesson=--starts with dashes", cwd=root, COMMONPLACE_AGENT="agent-b")
+    commonplace(
+        "log",
+        "--type=success",
+        "--lesson=--starts with dashes",
+        cwd=root,
+        COMMONPLACE_AGENT="agent-b",
+    )
 
     (path,) = (own_home / "log").glob("*.jsonl")
     record = json.loads(path.read_text())
     assert path.name.startswith("shop-")
-    assert (record["agent_id"], record["lesson"], record["tags"]) == ("agent-b", "--starts with dashes", [])
+    assert (record["agent_id"], record["lesson"], record["tags"]) == (
+        "agent-b",
+        "--starts with dashes",
+        [],
+    )
 
 
 def test_typer_and_the_quick_reader_write_the_same(commonplace: Run, own_home: Path) -> None:
@@ -169,7 +185,12 @@ def test_invalid_utf_8_on_the_command_line_is_refused(own_home: Path) -> None:
         b'{"event_type":"error","lesson":1e999}',
         b'{"event_type":"error","lesson":"x","big":1e999}',
         b'{"event_type":"error","lesson":"x","deep":' + b"[" * 50_000 + b"]" * 50_000 + b"}",
-        b'{"event_type":"error","lesson":"token=ghp_' + b"Zx81" * 9 + b'","deep":' + b"[" * 600 + b"]" * 600 + b"}",
+        b'{"event_type":"error","lesson":"token=ghp_'
+        + b"Zx81" * 9
+        + b'","deep":'
+        + b"[" * 600
+        + b"]" * 600
+        + b"}",
     ],
 )
 def test_a_bad_line_on_stdin_is_told_by_number_and_the_good_ones_are_stored(
@@ -187,9 +208,16 @@ def test_a_bad_line_on_stdin_is_told_by_number_and_the_good_ones_are_stored(
 
 
 def test_stdin_takes_one_record_or_many(commonplace: Run) -> None:
-    rows = "".join(json.dumps({"event_type": "error", "lesson": f"row {n}", "repo": "app"}) + "\n" for n in range(500))
+    rows = "".join(
+        json.dumps({"event_type": "error", "lesson": f"row {n}", "repo": "app"}) + "\n"
+        for n in range(500)
+    )
 
-    assert answer(commonplace, "log", "--stdin", stdin=rows) == {"taken": 500, "redacted": 0, "refused": []}
+    assert answer(commonplace, "log", "--stdin", stdin=rows) == {
+        "taken": 500,
+        "redacted": 0,
+        "refused": [],
+    }
     assert len(commonplace("export").stdout.splitlines()) == 500
 
 
@@ -203,11 +231,19 @@ def test_what_was_redacted_is_told_by_kind_and_field(commonplace: Run, own_home:
     secret = "AKIA" + "QWER" * 4
 
     done = commonplace(
-        "log", "--type", "error", "--lesson", "rotate keys", "--command", f"aws configure set key {secret}"
+        "log",
+        "--type",
+        "error",
+        "--lesson",
+        "rotate keys",
+        "--command",
+        f"aws configure set key {secret}",
     )
 
     assert "aws-access-key in `command`" in done.stderr
-    assert secret not in done.stdout + done.stderr + "".join(p.read_text() for p in own_home.rglob("*.jsonl"))
+    assert secret not in done.stdout + done.stderr + "".join(
+        p.read_text() for p in own_home.rglob("*.jsonl")
+    )
 
 
 def test_init_says_what_it_did_and_twice_is_harmless(commonplace: Run, tmp_path: Path) -> None:
@@ -228,7 +264,9 @@ def test_init_says_what_it_did_and_twice_is_harmless(commonplace: Run, tmp_path:
 GOLDEN = ROOT / "tests" / "data" / "transcript.txt"
 
 
-def test_the_transcript_of_a_day_is_as_it_was(commonplace: Run, own_home: Path, tmp_path: Path) -> None:
+def test_the_transcript_of_a_day_is_as_it_was(
+    commonplace: Run, own_home: Path, tmp_path: Path
+) -> None:
     """Commands, both streams and exit codes; `UPDATE_GOLDEN=1 make test` writes it anew, to be reviewed as a diff."""
     steps = [
         SEED,
@@ -252,7 +290,9 @@ def test_the_transcript_of_a_day_is_as_it_was(commonplace: Run, own_home: Path, 
         done = commonplace(*step, COLUMNS="100", TERMINAL_WIDTH="100")
         shown = " ".join(f"'{word}'" if " " in word or not word else word for word in step)
         said.append(f"$ commonplace {shown}\n{done.stdout}{done.stderr}[exit {done.returncode}]\n")
-    text = "\n".join(said).replace(str(own_home), "HOME").replace(f"log/{tmp_path.name}", "log/HERE")
+    text = (
+        "\n".join(said).replace(str(own_home), "HOME").replace(f"log/{tmp_path.name}", "log/HERE")
+    )
     import re
 
     text = re.sub(r"(?!2025-10-31)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIMExxxxxxxxxxxxxxxx", text)
@@ -269,42 +309,74 @@ def test_a_home_that_is_a_file_is_one_sentence(commonplace: Run, own_home: Path)
     own_home.write_text("")
 
     others = ("export", "repos", "scan", "maintain", "doctor")
-    for arguments in (SEED, ["show", "x"], ["init", "--user"], *([name] for name in others), ["doctor", "--fix"]):
+    for arguments in (
+        SEED,
+        ["show", "x"],
+        ["init", "--user"],
+        *([name] for name in others),
+        ["doctor", "--fix"],
+    ):
         done = commonplace(*arguments)
         assert (done.returncode, "Traceback" in done.stderr) == (6, False), arguments
 
 
 def test_a_log_outside_the_home_is_not_read(commonplace: Run, own_home: Path) -> None:
     commonplace(*SEED)
-    (own_home.parent / "outside.jsonl").write_text((own_home / "log" / "gptcoach2.jsonl").read_text())
+    (own_home.parent / "outside.jsonl").write_text(
+        (own_home / "log" / "gptcoach2.jsonl").read_text()
+    )
 
     done = commonplace("export", "--repo", "../../outside")
 
     assert (done.returncode, done.stdout) == (3, "")
 
 
-def test_damage_met_while_reading_is_told_beside_the_answer(commonplace: Run, own_home: Path) -> None:
+def test_damage_met_while_reading_is_told_beside_the_answer(
+    commonplace: Run, own_home: Path
+) -> None:
     commonplace(*SEED)
     with (own_home / "log" / "gptcoach2.jsonl").open("a") as stream:
         stream.write('{"id": "torn", "kind": "les\n')
     commonplace(*SEED)
 
-    for arguments in (["export"], ["show", IDENT], ["history", IDENT], ["repos"], ["export", "--json"]):
+    for arguments in (
+        ["export"],
+        ["show", IDENT],
+        ["history", IDENT],
+        ["repos"],
+        ["export", "--json"],
+    ):
         done = commonplace(*arguments)
         assert done.returncode == 0
         assert done.stderr == "1 damaged line in log/gptcoach2.jsonl; see `commonplace doctor`\n"
 
 
 @pytest.mark.parametrize(
-    "line", ['{"id":"a","x":1e400}', '{"id":"a","x":"\\ud800"}', '{"id":"a","x":' + "[" * 600 + "]" * 600 + "}"]
+    "line",
+    [
+        '{"id":"a","x":1e400}',
+        '{"id":"a","x":"\\ud800"}',
+        '{"id":"a","x":' + "[" * 600 + "]" * 600 + "}",
+    ],
 )
-def test_a_line_another_program_spoilt_stops_no_command(commonplace: Run, own_home: Path, line: str) -> None:
+def test_a_line_another_program_spoilt_stops_no_command(
+    commonplace: Run, own_home: Path, line: str
+) -> None:
     commonplace(*SEED)
-    spoilt = line.replace('"id":"a"', '"id":"a","kind":"hologram","timestamp":"2026-01-01T00:00:00Z","of":["a"]')
+    spoilt = line.replace(
+        '"id":"a"', '"id":"a","kind":"hologram","timestamp":"2026-01-01T00:00:00Z","of":["a"]'
+    )
     with (own_home / "log" / "gptcoach2.jsonl").open("a") as stream:
         stream.write(spoilt + "\n")
 
-    for arguments in (["export"], ["repos"], ["scan"], ["maintain"], ["history", IDENT], ["forget", IDENT, "--erase"]):
+    for arguments in (
+        ["export"],
+        ["repos"],
+        ["scan"],
+        ["maintain"],
+        ["history", IDENT],
+        ["forget", IDENT, "--erase"],
+    ):
         done = commonplace(*arguments)
         assert (done.returncode, "Traceback" in done.stderr) == (0, False), (arguments, done.stderr)
     assert spoilt in (own_home / "log" / "gptcoach2.jsonl").read_text()
@@ -339,13 +411,20 @@ def test_a_folder_that_is_gone_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
 
     for command in ("init", "where"):
-        code = f"mkdir -p gone; cd gone && rmdir ../gone && {sys.executable} -m commonplace {command}"
-        done = subprocess.run(["sh", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+        code = (
+            f"mkdir -p gone; cd gone && rmdir ../gone && {sys.executable} -m commonplace {command}"
+        )
+        done = subprocess.run(
+            ["sh", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
         assert (done.returncode, "no longer exists" in done.stderr) == (2, True), done.stderr
 
 
 def test_closing_the_pipe_early_is_no_error(commonplace: Run, own_home: Path) -> None:
-    rows = "".join(json.dumps({"event_type": "error", "lesson": f"row {n} " + "x" * 200}) + "\n" for n in range(5000))
+    rows = "".join(
+        json.dumps({"event_type": "error", "lesson": f"row {n} " + "x" * 200}) + "\n"
+        for n in range(5000)
+    )
     commonplace("log", "--stdin", stdin=rows)
     import sys
 

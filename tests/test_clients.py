@@ -34,7 +34,9 @@ def test_the_conformance_scenarios_pass(own_home: Path, tmp_path: Path) -> None:
             flags = ("--url", f"{server.address}/mcp", "--scenario", scenario, "-o", str(tmp_path))
             done = npm.run(npm.CONFORMANCE, "server", *flags)
             assert done.returncode == 0, (scenario, done.stdout[-600:])
-            checks = json.loads(next(tmp_path.glob(f"server-{scenario}-*/checks.json")).read_text("utf-8"))
+            checks = json.loads(
+                next(tmp_path.glob(f"server-{scenario}-*/checks.json")).read_text("utf-8")
+            )
             assert {check["status"] for check in checks} <= {"SUCCESS", "INFO"}, scenario
 
 
@@ -45,7 +47,9 @@ def test_the_inspector_lists_and_calls(own_home: Path, transport: str) -> None:
 
         def inspect(*flags: str) -> Any:
             local = (sys.executable, "-m", "commonplace", "mcp")
-            target = local if transport == "stdio" else (f"{server.address}/mcp", "--transport", "http")
+            target = (
+                local if transport == "stdio" else (f"{server.address}/mcp", "--transport", "http")
+            )
             done = npm.run(npm.INSPECTOR, "--cli", *target, *flags)
             assert done.returncode == 0, done.stderr[-600:]
             return json.loads(done.stdout)
@@ -55,7 +59,14 @@ def test_the_inspector_lists_and_calls(own_home: Path, transport: str) -> None:
             "--method", "tools/call", "--tool-name", "remember",
             "--tool-arg", "lesson=seed after migrating", "--tool-arg", "type=error",
         )  # fmt: skip
-        found = inspect("--method", "tools/call", "--tool-name", "recall", "--tool-arg", "text=seed after migrating")
+        found = inspect(
+            "--method",
+            "tools/call",
+            "--tool-name",
+            "recall",
+            "--tool-arg",
+            "text=seed after migrating",
+        )
         resources = [one["uri"] for one in inspect("--method", "resources/list")["resources"]]
 
     assert names[0] == "recall"

@@ -28,7 +28,12 @@ COMMANDS = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_its_flags_are_documented(name: str) -> None:
-    flags = {flag for parameter in COMMANDS[name].params for flag in parameter.opts if flag.startswith("--")}
+    flags = {
+        flag
+        for parameter in COMMANDS[name].params
+        for flag in parameter.opts
+        if flag.startswith("--")
+    }
 
     assert f"`commonplace {name}" in CLI
     assert [flag for flag in flags if flag not in CLI] == []
@@ -87,4 +92,6 @@ def test_what_the_registry_starts_is_the_server() -> None:
     assert package["identifier"] in scripts  # `uvx NAME` runs the script of that name.
     assert arguments == ["mcp"]
     assert "mcp" in COMMANDS
-    assert all(f"`{variable['name']}`" in environment for variable in package["environmentVariables"])
+    assert all(
+        f"`{variable['name']}`" in environment for variable in package["environmentVariables"]
+    )

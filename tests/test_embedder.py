@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace.embed import minilm
+from commonplace.embed.minilm import FOLDER, PIECES_MAX, MiniLM
+from commonplace.embed.wordpiece import WordPiece
 from commonplace.errors import EmbedderUnavailable
-from commonplace.index import minilm
-from commonplace.index.minilm import FOLDER, PIECES_MAX, MiniLM
-from commonplace.index.wordpiece import WordPiece
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("onnxruntime")
@@ -58,7 +58,17 @@ GOLDEN = {
     ],
     "数据库 index": [101, 100, 100, 100, 5950, 102],
     "ΣΊΣΥΦΟΣ": [101, 1173, 18199, 29733, 29735, 29736, 29730, 29733, 102],
-    "tabs\tand\nnew\xa0lines\u200b\x00\x1fjoined": [101, 21628, 2015, 1998, 2047, 3210, 5558, 21280, 102],
+    "tabs\tand\nnew\xa0lines\u200b\x00\x1fjoined": [
+        101,
+        21628,
+        2015,
+        1998,
+        2047,
+        3210,
+        5558,
+        21280,
+        102,
+    ],
     "y" * 101: [101, 100, 102],
     "🚀 exit code 137": [101, 100, 6164, 3642, 14989, 102],
 }
@@ -98,7 +108,11 @@ def test_a_cut_text_keeps_its_start_and_its_end_mark(pieces: WordPiece) -> None:
 
 def test_similar_sentences_are_nearer_than_different_ones(embedder: MiniLM) -> None:
     crash, killed, recipe = embedder.encode(
-        ["the process ran out of memory", "OOM killer ended the job", "stir the soup until it thickens"]
+        [
+            "the process ran out of memory",
+            "OOM killer ended the job",
+            "stir the soup until it thickens",
+        ]
     )
 
     assert crash @ killed > crash @ recipe + 0.2
@@ -124,7 +138,9 @@ def test_a_second_load_gives_the_same_vectors(embedder: MiniLM) -> None:
 
 
 def test_a_quick_load_gives_the_same_vectors(embedder: MiniLM) -> None:
-    assert np.abs(MiniLM.load(for_one_query=True).encode(TEXTS) - embedder.encode(TEXTS)).max() < 1e-5
+    assert (
+        np.abs(MiniLM.load(for_one_query=True).encode(TEXTS) - embedder.encode(TEXTS)).max() < 1e-5
+    )
 
 
 def test_no_texts_give_no_vectors(embedder: MiniLM) -> None:
@@ -205,11 +221,17 @@ def test_without_onnxruntime_there_is_a_hint(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_importing_the_module_imports_neither_numpy_nor_onnxruntime() -> None:
-    code = "import sys, commonplace.index.minilm; print({'numpy', 'onnxruntime'} & set(sys.modules))"
+    code = (
+        "import sys, commonplace.embed.minilm; print({'numpy', 'onnxruntime'} & set(sys.modules))"
+    )
     source = str(Path(__file__).parent.parent / "src")
 
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": source}
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": source},
     )
 
     assert done.stdout.strip() == "set()"

@@ -18,7 +18,19 @@ from conftest import ROOT
 
 DATA = ROOT / "tests" / "data" / "hooks"
 PAYLOADS = sorted(DATA.glob("*/*.json"))
-SHOWN = ("kind", "session", "called", "source", "subagent", "tool", "command", "files", "output", "error", "prompt")
+SHOWN = (
+    "kind",
+    "session",
+    "called",
+    "source",
+    "subagent",
+    "tool",
+    "command",
+    "files",
+    "output",
+    "error",
+    "prompt",
+)
 
 
 def agent_of(path: Path) -> str:
@@ -53,11 +65,22 @@ def test_every_payload_becomes_what_it_did_before(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dialect", sorted({path.parent.name for path in PAYLOADS}))
 def test_every_dialect_tells_of_the_same_session(dialect: str, tmp_path: Path) -> None:
     paths = [path for path in PAYLOADS if path.parent.name == dialect]
-    found = [taken(agent_of(path), payload(path, tmp_path), at=1000.0, cwd=str(tmp_path)) for path in paths]
+    found = [
+        taken(agent_of(path), payload(path, tmp_path), at=1000.0, cwd=str(tmp_path))
+        for path in paths
+    ]
     by_number = {path.stem[:2]: one for path, one in zip(paths, found, strict=True)}
     kinds = {number: one.kind for number, one in by_number.items() if one is not None}
 
-    wanted = {"01": "start", "02": "prompt", "03": "failure", "04": "tool", "05": "tool", "06": "tool", "07": "compact"}
+    wanted = {
+        "01": "start",
+        "02": "prompt",
+        "03": "failure",
+        "04": "tool",
+        "05": "tool",
+        "06": "tool",
+        "07": "compact",
+    }
     wanted |= {"08": "start", "09": "stop", "10": "subagent_stop", "11": "end"}
     assert kinds == {number: kind for number, kind in wanted.items() if number in kinds}
     assert {"01", "02", "03", "04", "05", "06", "07", "09", "11"} <= set(kinds)
@@ -87,7 +110,11 @@ def test_what_an_agent_reads_is_in_its_own_form(tmp_path: Path) -> None:
             {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "x"}},
             "UserPromptSubmit",
         ),
-        ("gemini", {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "x"}}, "BeforeAgent"),
+        (
+            "gemini",
+            {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "x"}},
+            "BeforeAgent",
+        ),
         (
             "opencode",
             {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "x"}},
@@ -109,7 +136,9 @@ def test_what_an_agent_reads_is_in_its_own_form(tmp_path: Path) -> None:
 
 
 def test_copilot_reads_its_own_form_though_claude_s_settings_named_the_hook(tmp_path: Path) -> None:
-    raw = json.dumps({"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(tmp_path)}).encode()
+    raw = json.dumps(
+        {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(tmp_path)}
+    ).encode()
     found = taken("claude-code", raw, at=1.0, cwd=str(tmp_path), host="copilot")
 
     assert found is not None
@@ -119,7 +148,9 @@ def test_copilot_reads_its_own_form_though_claude_s_settings_named_the_hook(tmp_
 
 def test_an_agent_that_another_one_started_is_itself(tmp_path: Path) -> None:
     """`codex exec` in a shell of Claude Code inherits its environment, and would refuse an answer in another's form."""
-    raw = json.dumps({"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(tmp_path)}).encode()
+    raw = json.dumps(
+        {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(tmp_path)}
+    ).encode()
     for dialect, host in (("codex", "claude-code"), ("codex", "copilot"), ("gemini", "cursor")):
         found = taken(dialect, raw, at=1.0, cwd=str(tmp_path), host=host)
         assert found is not None
@@ -181,7 +212,11 @@ def test_failure_is_seen_in_every_agent_s_way_of_telling_it(
 @pytest.mark.parametrize(
     ("agent", "called", "answer"),
     [
-        ("claude-code", "PostToolUse", {"stdout": "LEARNED: exit code 137 is the OOM killer", "stderr": ""}),
+        (
+            "claude-code",
+            "PostToolUse",
+            {"stdout": "LEARNED: exit code 137 is the OOM killer", "stderr": ""},
+        ),
         ("claude-code", "PostToolUse", {"stdout": "the worker said:\nexit status 3", "stderr": ""}),
         ("codex", "PostToolUse", "[main 1a2b3c4] LEARNED: exit code 137 is the OOM killer"),
         (
@@ -196,9 +231,18 @@ def test_failure_is_seen_in_every_agent_s_way_of_telling_it(
         ),
     ],
 )
-def test_what_speaks_of_an_exit_code_has_not_failed(agent: str, called: str, answer: Any, tmp_path: Path) -> None:
+def test_what_speaks_of_an_exit_code_has_not_failed(
+    agent: str, called: str, answer: Any, tmp_path: Path
+) -> None:
     given = {"command": "git commit -m 'LEARNED: exit code 137 is the OOM killer'"}
-    found = event(agent, tmp_path, hook_event_name=called, tool_name="bash", tool_input=given, tool_response=answer)
+    found = event(
+        agent,
+        tmp_path,
+        hook_event_name=called,
+        tool_name="bash",
+        tool_input=given,
+        tool_response=answer,
+    )
 
     assert found is not None
     assert found.kind == "tool"
@@ -207,7 +251,11 @@ def test_what_speaks_of_an_exit_code_has_not_failed(agent: str, called: str, ans
 @pytest.mark.parametrize(
     ("command", "printed_out", "failed"),
     [
-        ("pytest -q 2>&1 | tail -5", "FAILED tests/test_a.py::test_b\n1 failed, 3 passed in 0.2s", True),
+        (
+            "pytest -q 2>&1 | tail -5",
+            "FAILED tests/test_a.py::test_b\n1 failed, 3 passed in 0.2s",
+            True,
+        ),
         ("npm test | tail", "Tests:       1 failed, 11 passed, 12 total", True),
         ("npx mocha | tail", "  3 passing\n  1 failing", True),
         ("go test ./... | tail -3", "--- FAIL: TestX (0.00s)\nFAIL", True),
@@ -217,22 +265,39 @@ def test_what_speaks_of_an_exit_code_has_not_failed(agent: str, called: str, ans
         ("cat report.txt | tail", "1 failed, 3 passed", False),
     ],
 )
-def test_a_pipe_does_not_hide_a_failure(command: str, printed_out: str, failed: bool, tmp_path: Path) -> None:
+def test_a_pipe_does_not_hide_a_failure(
+    command: str, printed_out: str, failed: bool, tmp_path: Path
+) -> None:
     answer = {"stdout": printed_out, "stderr": ""}
     gemini = {"llmContent": f"Output: (see below)\n{printed_out}\nError: (none)\nExit Code: 0"}
-    for agent, called, said in (("claude-code", "PostToolUse", answer), ("gemini", "AfterTool", gemini)):
+    for agent, called, said in (
+        ("claude-code", "PostToolUse", answer),
+        ("gemini", "AfterTool", gemini),
+    ):
         given = {"command": command}
-        found = event(agent, tmp_path, hook_event_name=called, tool_name="bash", tool_input=given, tool_response=said)
+        found = event(
+            agent,
+            tmp_path,
+            hook_event_name=called,
+            tool_name="bash",
+            tool_input=given,
+            tool_response=said,
+        )
         assert found is not None
         assert found.failed is failed
 
 
 @given(place=st.integers(0, 6000), tail=st.integers(0, 6000))
 def test_no_cut_leaves_half_of_a_secret(place: int, tail: int) -> None:
-    lines = "\n".join("MIIEpAIBAAKCAQEAz0Yq8wabcdEFGH1234abcdEFGH1234abcdEFGH1234abcdEF" for _ in range(24))
+    lines = "\n".join(
+        "MIIEpAIBAAKCAQEAz0Yq8wabcdEFGH1234abcdEFGH1234abcdEFGH1234abcdEF" for _ in range(24)
+    )
     for secret, part in (
         ("ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8", "A1b2C3"),
-        (f"-----BEGIN RSA PRIVATE KEY-----\n{lines}\n-----END RSA PRIVATE KEY-----", "abcdEFGH1234"),
+        (
+            f"-----BEGIN RSA PRIVATE KEY-----\n{lines}\n-----END RSA PRIVATE KEY-----",
+            "abcdEFGH1234",
+        ),
     ):
         text = f"{'x ' * (place // 2)}\n{secret}\n{'y ' * (tail // 2)}"
         kept = events.redacted(Event("a", "failure", "s", 1.0, error=events.cut(text, 2000))).error
@@ -255,7 +320,11 @@ def test_no_cut_leaves_half_of_a_secret(place: int, tail: int) -> None:
 )
 def test_our_own_tools_are_told_apart(tool: str, command: str, ours: bool, tmp_path: Path) -> None:
     found = event(
-        "claude-code", tmp_path, hook_event_name="PostToolUse", tool_name=tool, tool_input={"command": command}
+        "claude-code",
+        tmp_path,
+        hook_event_name="PostToolUse",
+        tool_name=tool,
+        tool_input={"command": command},
     )
 
     assert found is not None
@@ -289,14 +358,18 @@ def test_a_long_output_keeps_its_head_and_its_tail(tmp_path: Path) -> None:
 
 def test_an_event_of_a_newer_version_is_passed_over_and_its_new_fields_too(tmp_path: Path) -> None:
     assert event("claude-code", tmp_path, hook_event_name="PostQuantumUse") is None
-    found = event("claude-code", tmp_path, hook_event_name="Stop", novelty={"deep": [1, {"er": None}]})
+    found = event(
+        "claude-code", tmp_path, hook_event_name="Stop", novelty={"deep": [1, {"er": None}]}
+    )
 
     assert found is not None
 
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 FIELDS = st.sampled_from(
@@ -306,11 +379,17 @@ FIELDS = st.sampled_from(
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.dictionaries(FIELDS, JSON), st.sampled_from([*events.KINDS, "", "x"]), st.sampled_from(events.AGENTS))
+@given(
+    st.dictionaries(FIELDS, JSON),
+    st.sampled_from([*events.KINDS, "", "x"]),
+    st.sampled_from(events.AGENTS),
+)
 def test_no_payload_breaks_it_and_every_event_survives_the_spool(
     fields: dict[str, Any], called: str, agent: str
 ) -> None:
-    found = taken(agent, json.dumps({"hook_event_name": called, **fields}).encode(), at=1.0, cwd="/")
+    found = taken(
+        agent, json.dumps({"hook_event_name": called, **fields}).encode(), at=1.0, cwd="/"
+    )
 
     if found is not None:
         again = events.of(json.loads(json.dumps(found._asdict())))

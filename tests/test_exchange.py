@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commonplace.errors import FolderRefused, FormatUnknown, UsageError
-from commonplace.exchange import files, frontmatter, shape
-from commonplace.exchange.exporting import lay_out
-from commonplace.exchange.extra import EXTRA
+from commonplace.exchange import files, frontmatter, normalize
+from commonplace.exchange.exporter import lay_out
 from commonplace.exchange.formats import FORMATS, LAYOUTS, loki
-from commonplace.exchange.importing import Report, bring
+from commonplace.exchange.importer import Report, bring
+from commonplace.exchange.round_trip import EXTRA
 from commonplace.memory import Memory
 from commonplace.records import KINDS
 from conftest import ROOT
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 DATA = ROOT / "tests" / "data" / "exchange"
 # Read here, before the tests' own environment hides it.
-LOGS = Path(os.environ.get("COMMONPLACE_AGENT_LOGS") or ROOT.parent / "shared" / "data" / "agent-logs")
+LOGS = Path(
+    os.environ.get("COMMONPLACE_AGENT_LOGS") or ROOT.parent / "shared" / "data" / "agent-logs"
+)
 
 
 def records_of(memory: Memory) -> dict[str, dict[str, Any]]:
@@ -46,14 +48,22 @@ def lines_file(path: Path, *entries: object) -> Path:
 
 
 def lesson(text: str, **more: Any) -> dict[str, Any]:
-    return {"kind": "lesson", "timestamp": "2026-01-01T00:00:00Z", "event_type": "learned", "lesson": text, **more}
+    return {
+        "kind": "lesson",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "event_type": "learned",
+        "lesson": text,
+        **more,
+    }
 
 
 # --- Every format -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_each_format_is_recognised_and_named_formats_read_the_same(name: str, tmp_path: Path) -> None:
+def test_each_format_is_recognised_and_named_formats_read_the_same(
+    name: str, tmp_path: Path
+) -> None:
     with Memory.open(tmp_path / "a") as recognising, Memory.open(tmp_path / "b") as told:
         found = bring(recognising, DATA / name)
         named = bring(told, DATA / name, format_name=name)
@@ -93,7 +103,9 @@ def test_a_folder_may_hold_several_formats(memory: Memory) -> None:
     assert set(report.formats) == set(FORMATS)
 
 
-def test_everything_brought_says_where_it_came_from_and_nobody_in_particular_said_it(memory: Memory) -> None:
+def test_everything_brought_says_where_it_came_from_and_nobody_in_particular_said_it(
+    memory: Memory,
+) -> None:
     bring(memory, DATA)
 
     for fields in records_of(memory).values():
@@ -124,7 +136,11 @@ def test_seed_000_logs_become_lessons_of_their_repository(memory: Memory) -> Non
     found = {fields["lesson"]: fields for fields in records_of(memory).values()}
 
     yeast = found["check the date on the yeast before you knead"]
-    assert (yeast["repo"], yeast["agent_id"], yeast["success_rate"]) == ("kitchen", "cook-1", "9/10")
+    assert (yeast["repo"], yeast["agent_id"], yeast["success_rate"]) == (
+        "kitchen",
+        "cook-1",
+        "9/10",
+    )
     flour = found["weigh flour, never scoop it"]
     assert flour["timestamp"] == "2025-11-02T08:00:00Z"
     assert flour["tags"] == ["flour", "scales"]
@@ -134,7 +150,9 @@ def test_seed_000_logs_become_lessons_of_their_repository(memory: Memory) -> Non
     assert memory.repos()[0]["repo"] == "kitchen"
 
 
-def test_seed_003_entries_become_spoken_lessons_and_the_latest_of_a_key_wins(memory: Memory) -> None:
+def test_seed_003_entries_become_spoken_lessons_and_the_latest_of_a_key_wins(
+    memory: Memory,
+) -> None:
     bring(memory, DATA / "beads" / ".beads" / "memory")
     found = records_of(memory)
 
@@ -174,7 +192,10 @@ def test_mulch_types_become_the_kinds_they_are(memory: Memory) -> None:
     assert found["mx-a00002"]["files"] == ["recipes/cake.md"]
     assert found["mx-a00003"]["prevention"] == "Let the cake cool first."
     assert found["mx-a00004"]["links"] == [{"to": "mx-a00001", "rel": "supersedes"}]
-    assert (found["mx-a00004"]["label"], found["mx-a00004"]["payload"]) == ("Use butter", "Oil makes it heavy.")
+    assert (found["mx-a00004"]["label"], found["mx-a00004"]["payload"]) == (
+        "Use butter",
+        "Oil makes it heavy.",
+    )
     assert found["mx-a00006"]["payload"] == {"verdict": "too sweet"}
     assert all("baking" in fields["tags"] for fields in found.values())
 
@@ -202,7 +223,10 @@ def test_lessons_of_compound_agent_keep_ids_links_and_what_was_withdrawn(memory:
 
 def test_a_graph_becomes_nodes_and_links(memory: Memory) -> None:
     bring(memory, DATA / "mcp-memory")
-    found = {fields.get("label") or fields.get("as") or fields["rel"]: fields for fields in records_of(memory).values()}
+    found = {
+        fields.get("label") or fields.get("as") or fields["rel"]: fields
+        for fields in records_of(memory).values()
+    }
 
     starter = found["Sourdough Starter"]
     assert (starter["kind"], starter["type"], starter["payload"]) == (
@@ -223,7 +247,9 @@ def test_memories_of_serena_refer_to_one_another(memory: Memory) -> None:
     assert found["tools/scales"]["meta"]["dated"] == "file"
 
 
-def test_topics_of_claude_code_become_lessons_and_facts_and_the_index_says_nothing(memory: Memory) -> None:
+def test_topics_of_claude_code_become_lessons_and_facts_and_the_index_says_nothing(
+    memory: Memory,
+) -> None:
     report = bring(memory, DATA / "claude-memory")
     found = {fields["meta"]["name"]: fields for fields in records_of(memory).values()}
 
@@ -242,7 +268,11 @@ def test_notes_of_basic_memory_keep_observations_and_relations(memory: Memory) -
     coffee = found["Coffee Brewing"]
     assert coffee["tags"] == ["coffee", "slow, patient", "pour-over"]
     assert coffee["timestamp"] == "2026-03-04T00:00:00Z"
-    assert coffee["links"][0] == {"to": found["Grinding Beans"]["id"], "rel": "uses", "as": "requires"}
+    assert coffee["links"][0] == {
+        "to": found["Grinding Beans"]["id"],
+        "rel": "uses",
+        "as": "requires",
+    }
     assert coffee["links"][1]["as"] == "pairs with"
     assert "buy filters" in coffee["payload"]
 
@@ -276,15 +306,21 @@ def test_seed_001_layout_becomes_every_kind_it_has(memory: Memory) -> None:
     assert found["sem-001"]["links"] == [{"to": "sem-005", "rel": "related_to"}]
     assert found["sem-002"]["meta"]["unfit"] == {"confidence": 95}
     skill = (memory.home.path / "skills" / "shape-a-loaf" / "SKILL.md").read_text("utf-8")
-    assert skill.startswith('---\nname: shape-a-loaf\ndescription: "Shape a Loaf"\n---\n\n# Skill: Shape a Loaf\n')
+    assert skill.startswith(
+        '---\nname: shape-a-loaf\ndescription: "Shape a Loaf"\n---\n\n# Skill: Shape a Loaf\n'
+    )
 
 
 # --- What is the user's own stays ---------------------------------------------------------------------------------------
 
 
-def test_an_import_never_takes_the_place_of_a_record_of_the_users(memory: Memory, tmp_path: Path) -> None:
+def test_an_import_never_takes_the_place_of_a_record_of_the_users(
+    memory: Memory, tmp_path: Path
+) -> None:
     own = memory.log(event_type="learned", lesson="the key is under the mat")
-    forged = lines_file(tmp_path / "x.jsonl", lesson("the key is with Mallory", id=own.id, meta={"origin": "user"}))
+    forged = lines_file(
+        tmp_path / "x.jsonl", lesson("the key is with Mallory", id=own.id, meta={"origin": "user"})
+    )
 
     report = bring(memory, forged)
 
@@ -302,7 +338,9 @@ def test_nor_of_one_in_a_home_further_away(tmp_path: Path, own_home: Path) -> No
         assert bring(memory, forged).kept == 1
 
 
-def test_nothing_from_outside_hides_or_judges_what_is_the_users(memory: Memory, tmp_path: Path) -> None:
+def test_nothing_from_outside_hides_or_judges_what_is_the_users(
+    memory: Memory, tmp_path: Path
+) -> None:
     own = memory.log(event_type="learned", lesson="the key is under the mat")
     about = {"timestamp": "2026-01-01T00:00:00Z", "of": own.id}
     forged = lines_file(
@@ -343,7 +381,11 @@ def test_a_secret_is_taken_out_on_the_way_in(memory: Memory, tmp_path: Path) -> 
     report = bring(memory, tmp_path / "in")
 
     assert report.redacted == 2
-    assert not any(token.encode() in path.read_bytes() for path in memory.home.path.rglob("*") if path.is_file())
+    assert not any(
+        token.encode() in path.read_bytes()
+        for path in memory.home.path.rglob("*")
+        if path.is_file()
+    )
     assert bring(memory, tmp_path / "in").unchanged == 2
 
 
@@ -366,11 +408,15 @@ def test_a_note_or_skill_that_is_there_and_differs_stays(memory: Memory) -> None
 
 def versions() -> st.SearchStrategy[list[list[tuple[str, str]]]]:
     """What another system's file held at each import: ids with a text each, or none where one was withdrawn."""
-    entry = st.tuples(st.sampled_from(["a-1", "a-2"]), st.sampled_from(["red", "blue", "green", ""]))
+    entry = st.tuples(
+        st.sampled_from(["a-1", "a-2"]), st.sampled_from(["red", "blue", "green", ""])
+    )
     return st.lists(st.lists(entry, max_size=5), min_size=1, max_size=4)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(versions())
 def test_after_an_import_the_last_word_of_the_other_system_holds(
     tmp_path: Path, snapshots: list[list[tuple[str, str]]]
@@ -387,7 +433,11 @@ def test_after_an_import_the_last_word_of_the_other_system_holds(
             bring(memory, path, format_name="jsonl")
 
             assert log_bytes(memory.home.path) == before
-            held = {ident: str(fields["lesson"]) for ident, fields in records_of(memory).items() if "lesson" in fields}
+            held = {
+                ident: str(fields["lesson"])
+                for ident, fields in records_of(memory).items()
+                if "lesson" in fields
+            }
             assert held == {ident: text for ident, text in expected.items() if text}
 
 
@@ -445,7 +495,9 @@ def test_one_bad_file_never_stops_the_rest(memory: Memory, tmp_path: Path) -> No
     assert not hasattr(os, "mkfifo") or told["pipe.md"] == "is no plain file"
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="whoever may do all can read it")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="whoever may do all can read it"
+)
 def test_what_may_not_be_read_is_told(memory: Memory, tmp_path: Path) -> None:
     folder = tmp_path / "in" / "serena"
     folder.mkdir(parents=True)
@@ -462,7 +514,9 @@ def test_what_may_not_be_read_is_told(memory: Memory, tmp_path: Path) -> None:
 
 def test_untidy_lines_are_told_one_by_one(memory: Memory, tmp_path: Path) -> None:
     path = tmp_path / "knowledge.jsonl"
-    good = json.dumps({"key": "learned-x", "type": "learned", "content": "x", "ts": 1_700_000_000, "bead": ""})
+    good = json.dumps(
+        {"key": "learned-x", "type": "learned", "content": "x", "ts": 1_700_000_000, "bead": ""}
+    )
     bad = [
         b"not json", b"[1]", b"{}", b'{"content": "\\ud800", "key": "k"}', b"\xff\xfe", b'{"content": 1e999}',
         b'{"content": ' + b"[" * 5000 + b"]" * 5000 + b"}", b'{"key": "k", "content": "nul \\u0000"}',
@@ -477,9 +531,27 @@ def test_untidy_lines_are_told_one_by_one(memory: Memory, tmp_path: Path) -> Non
 
 def test_odd_values_fit_or_are_set_aside(memory: Memory, tmp_path: Path) -> None:
     entries = [
-        {"key": "ключ с пробелом", "type": "learned", "content": "an id of ours it cannot be", "ts": "1706360000"},
-        {"key": "learned-a", "type": 7, "content": "no such type", "ts": -5, "tags": "a, b,,#c", "bead": None},
-        {"key": 12, "type": "learned", "content": "x" * 50, "ts": 1_706_360_000_000, "tags": {"no": "list"}},
+        {
+            "key": "ключ с пробелом",
+            "type": "learned",
+            "content": "an id of ours it cannot be",
+            "ts": "1706360000",
+        },
+        {
+            "key": "learned-a",
+            "type": 7,
+            "content": "no such type",
+            "ts": -5,
+            "tags": "a, b,,#c",
+            "bead": None,
+        },
+        {
+            "key": 12,
+            "type": "learned",
+            "content": "x" * 50,
+            "ts": 1_706_360_000_000,
+            "tags": {"no": "list"},
+        },
     ]
     report = bring(memory, lines_file(tmp_path / "knowledge.jsonl", *entries))
 
@@ -524,26 +596,40 @@ def test_front_matter_never_fails_and_loses_no_body(text: str) -> None:
     assert frontmatter.split(f"---\ntitle: a\n---\n{text}")[0] is not None
 
 
-@given(st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.lists(st.integers())))
+@given(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.lists(st.integers())
+    )
+)
 def test_a_time_is_one_of_ours_or_none(value: object) -> None:
-    found = shape.moment(value)
+    found = normalize.moment(value)
     assert found is None or found.endswith("Z")
 
 
 # --- Layouts -----------------------------------------------------------------------------------------------------------
 
 
-TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=30).filter(str.strip)
+TEXT = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=30
+).filter(str.strip)
 NUMBER = st.one_of(st.integers(0, 10**6), st.floats(0, 1e6, allow_nan=False))
 VALUE = st.recursive(
-    st.one_of(st.none(), st.booleans(), NUMBER, TEXT), lambda inner: st.lists(inner, max_size=3), max_leaves=5
+    st.one_of(st.none(), st.booleans(), NUMBER, TEXT),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=5,
 )
 IDS = st.from_regex(r"[a-z]{1,8}(-[a-z0-9./]{1,12}){0,2}", fullmatch=True)
-TIMES = st.datetimes().map(lambda moment: moment.replace(microsecond=moment.microsecond // 1000).isoformat() + "Z")
+TIMES = st.datetimes().map(
+    lambda moment: moment.replace(microsecond=moment.microsecond // 1000).isoformat() + "Z"
+)
 LINKS = st.lists(
     st.fixed_dictionaries(
         {"to": IDS},
-        optional={"rel": st.sampled_from(["related_to", "supersedes"]), "relation": TEXT, "w": st.floats(0, 1)},
+        optional={
+            "rel": st.sampled_from(["related_to", "supersedes"]),
+            "relation": TEXT,
+            "w": st.floats(0, 1),
+        },
     ),
     max_size=2,
 )
@@ -575,7 +661,13 @@ def records(kinds: tuple[str, ...]) -> st.SearchStrategy[list[dict[str, Any]]]:
     def one(kind: str) -> st.SearchStrategy[dict[str, Any]]:
         needed = {"label": TEXT} if kind in loki.NODES else NEEDED[kind]
         own = NODE_OWN if kind in loki.NODES else OWN[kind]
-        common = {"tags": st.lists(TEXT, max_size=3), "links": LINKS, "x-unknown": VALUE, "key": TEXT, "relation": TEXT}
+        common = {
+            "tags": st.lists(TEXT, max_size=3),
+            "links": LINKS,
+            "x-unknown": VALUE,
+            "key": TEXT,
+            "relation": TEXT,
+        }
         meta = st.dictionaries(st.sampled_from(["source", "bead", "key", "type"]), TEXT, max_size=3)
         return st.fixed_dictionaries(
             {"kind": st.just(kind), "id": IDS, "timestamp": TIMES, "agent_id": st.sampled_from(["", "ana", "Ben B."]),
@@ -589,17 +681,25 @@ def records(kinds: tuple[str, ...]) -> st.SearchStrategy[list[dict[str, Any]]]:
 
 def without_provenance(fields: dict[str, Any]) -> dict[str, Any]:
     """A record but for what says that it was brought."""
-    meta = {name: value for name, value in (fields.get("meta") or {}).items() if name not in ("origin", "file")}
+    meta = {
+        name: value
+        for name, value in (fields.get("meta") or {}).items()
+        if name not in ("origin", "file")
+    }
     rest = {name: value for name, value in fields.items() if name != "meta"}
     return {**rest, "meta": meta} if meta else rest
 
 
 @settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @pytest.mark.parametrize("layout", ["agent-knowledge", "beads", "loki"])
 @given(data=st.data())
-def test_what_is_laid_out_and_brought_back_is_what_it_was(layout: str, tmp_path: Path, data: st.DataObject) -> None:
+def test_what_is_laid_out_and_brought_back_is_what_it_was(
+    layout: str, tmp_path: Path, data: st.DataObject
+) -> None:
     given_records = data.draw(records(LAYOUTS[layout].KINDS_HELD))
     for name in ("first", "second", "out"):
         shutil.rmtree(tmp_path / name, ignore_errors=True)
@@ -611,16 +711,18 @@ def test_what_is_laid_out_and_brought_back_is_what_it_was(layout: str, tmp_path:
             report = bring(second, tmp_path / "out")
 
             assert (report.unread, set(report.formats)) == ([], {layout})
-        assert {ident: without_provenance(fields) for ident, fields in records_of(second).items()} == {
-            ident: without_provenance(fields) for ident, fields in records_of(first).items()
-        }
+        assert {
+            ident: without_provenance(fields) for ident, fields in records_of(second).items()
+        } == {ident: without_provenance(fields) for ident, fields in records_of(first).items()}
         # Where it came from, nothing is new.
         if given_records:
             assert bring(first, tmp_path / "out").records == 0
         assert log_bytes(first.home.path) == before
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.dictionaries(st.sampled_from(["CONTEXT.md", "a/b.md", "plan.txt"]), TEXT, max_size=3))
 def test_notes_come_back_as_they_were(tmp_path: Path, texts: dict[str, str]) -> None:
     for name in ("first", "second", "out"):
@@ -650,7 +752,9 @@ def test_each_layout_has_the_names_and_fields_of_its_seed(memory: Memory, tmp_pa
     for layout in LAYOUTS:
         lay_out(memory, layout, tmp_path / layout)
 
-    names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    names = {
+        path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()
+    }
     assert {
         "agent-knowledge/agent-knowledge/logs/kitchen.jsonl",
         "beads/.beads/memory/knowledge.jsonl",
@@ -666,7 +770,9 @@ def test_each_layout_has_the_names_and_fields_of_its_seed(memory: Memory, tmp_pa
         "loki/.loki/memory/handoffs/handoff-001.json",
         "loki/.loki/memory/learnings/2026-01-06.json",
     } <= names
-    oven = next(entry for entry in entries_of(tmp_path / "beads") if entry["key"] == "learned-the-oven-lies")
+    oven = next(
+        entry for entry in entries_of(tmp_path / "beads") if entry["key"] == "learned-the-oven-lies"
+    )
     assert list(oven) == ["key", "type", "content", "source", "tags", "ts", "bead", EXTRA]
     assert (oven["source"], oven["bead"], oven["ts"]) == ("supervisor", "BK-009", 1706460000)
     event = next(entries_of(tmp_path / "agent-knowledge"))
@@ -687,9 +793,13 @@ def test_what_is_laid_out_is_for_its_owner_only(memory: Memory, tmp_path: Path) 
     for layout in LAYOUTS:
         lay_out(memory, layout, tmp_path / "out" / layout)
 
-    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    modes = {
+        path.stat().st_mode & 0o777 for path in (tmp_path / "out").rglob("*") if path.is_file()
+    }
     assert modes == {0o600}
-    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out").rglob("*") if path.is_dir()} == {0o700}
+    assert {
+        path.stat().st_mode & 0o777 for path in (tmp_path / "out").rglob("*") if path.is_dir()
+    } == {0o700}
 
 
 def test_a_layout_says_what_it_has_no_place_for(memory: Memory, tmp_path: Path) -> None:
@@ -712,7 +822,9 @@ def test_a_hand_that_edits_the_layout_is_heard(memory: Memory, tmp_path: Path) -
     first = memory.log(event_type="learned", lesson="the oven lies", context="baking")
     lay_out(memory, "beads", tmp_path / "out")
     path = tmp_path / "out" / ".beads" / "memory" / "knowledge.jsonl"
-    path.write_text(path.read_text("utf-8").replace("the oven lies", "the oven tells the truth"), "utf-8")
+    path.write_text(
+        path.read_text("utf-8").replace("the oven lies", "the oven tells the truth"), "utf-8"
+    )
     with Memory.open(tmp_path / "second") as second:
         bring(second, tmp_path / "out")
 
@@ -735,15 +847,22 @@ def test_an_export_destroys_nothing_it_did_not_write(memory: Memory, tmp_path: P
     after = list(entries_of(tmp_path / "beads" / ".beads" / "memory"))
     assert after[: len(before)] == before
     assert [entry["content"] for entry in after[len(before) :]].count("ours") == 1
-    assert "The oven lies." in (tmp_path / "harness" / "agents" / "baker" / "memory" / "CONTEXT.md").read_text()
+    assert (
+        "The oven lies."
+        in (tmp_path / "harness" / "agents" / "baker" / "memory" / "CONTEXT.md").read_text()
+    )
     ledger = tmp_path / "loki" / ".loki" / "memory" / "ledgers" / "cook-1.json"
     assert EXTRA not in json.loads(ledger.read_text())
 
     lay_out(memory, "harness", tmp_path / "harness", force=True)
-    assert (tmp_path / "harness" / "agents" / "baker" / "memory" / "CONTEXT.md").read_text() == "ours"
+    assert (
+        tmp_path / "harness" / "agents" / "baker" / "memory" / "CONTEXT.md"
+    ).read_text() == "ours"
 
 
-def test_a_folder_with_other_things_is_left_alone_unless_forced(memory: Memory, tmp_path: Path) -> None:
+def test_a_folder_with_other_things_is_left_alone_unless_forced(
+    memory: Memory, tmp_path: Path
+) -> None:
     memory.log(event_type="learned", lesson="ours")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("years of work")
@@ -761,7 +880,9 @@ def test_an_export_goes_through_no_link_and_over_no_file(memory: Memory, tmp_pat
     memory.log(event_type="learned", lesson="ours")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "out" / ".beads").mkdir(parents=True)
-    (tmp_path / "out" / ".beads" / "memory").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    (tmp_path / "out" / ".beads" / "memory").symlink_to(
+        tmp_path / "elsewhere", target_is_directory=True
+    )
     (tmp_path / "file").write_text("a file")
 
     for target in (tmp_path / "out", tmp_path / "file", tmp_path / "file" / "below"):
@@ -771,12 +892,19 @@ def test_an_export_goes_through_no_link_and_over_no_file(memory: Memory, tmp_pat
 
 
 def test_names_of_files_are_safe_whatever_a_record_says(memory: Memory, tmp_path: Path) -> None:
-    for number, task in enumerate(("../../escape", "con", "index", "a/b", "ähm", "x" * 300, "Task", "task")):
-        memory.log(kind="episode", id=f"ep-{number}", task_id=task, timestamp="2026-01-01T00:00:00Z")
+    for number, task in enumerate(
+        ("../../escape", "con", "index", "a/b", "ähm", "x" * 300, "Task", "task")
+    ):
+        memory.log(
+            kind="episode", id=f"ep-{number}", task_id=task, timestamp="2026-01-01T00:00:00Z"
+        )
     lay_out(memory, "loki", tmp_path / "out")
     with Memory.open(tmp_path / "second") as second:
         assert bring(second, tmp_path / "out").kinds["episode"] == 8
-    assert {path.parent.name for path in (tmp_path / "out").rglob("*.json")} == {"2026-01-01", "episodic"}
+    assert {path.parent.name for path in (tmp_path / "out").rglob("*.json")} == {
+        "2026-01-01",
+        "episodic",
+    }
 
 
 # --- The command line ----------------------------------------------------------------------------------------------------
@@ -819,7 +947,9 @@ def test_the_commands_answer_in_words_json_and_exit_codes(
 # --- Real logs -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not LOGS.is_dir(), reason="no folder of real logs: name one with COMMONPLACE_AGENT_LOGS")
+@pytest.mark.skipif(
+    not LOGS.is_dir(), reason="no folder of real logs: name one with COMMONPLACE_AGENT_LOGS"
+)
 def test_real_logs_are_taken_whole_and_once(memory: Memory) -> None:
     reports: dict[str, Report] = {}
     for name in ("beads", "mulch", "lessons", "serena", "solutions"):

@@ -6,11 +6,30 @@ import ast
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "commonplace"
-FLOW = ["errors", "records", "settings", "repository", "homes", "capture", "log", "index", "recall", "compose"]
-FLOW += ["usage", "asking", "notes", "memory", "sessions", "exchange", "setup"]
+FLOW = ["errors", "records", "where", "settings", "redaction", "files", "log", "embed", "index"]
+FLOW += [
+    "recall",
+    "compose",
+    "usage",
+    "erasure",
+    "engine",
+    "notes",
+    "memory",
+    "sessions",
+    "exchange",
+]
+FLOW += ["setup"]
 # Surfaces know the memory, the records and the errors; where something is, they may ask too.
 SURFACES = {"cli", "hooks", "integrations", "server"}
-OPEN_TO_SURFACES = {"memory", "records", "errors", "homes", "repository", "sessions", "exchange", "setup"}
+OPEN_TO_SURFACES = {
+    "memory",
+    "records",
+    "errors",
+    "where",
+    "sessions",
+    "exchange",
+    "setup",
+}
 
 
 def layer_of(path: Path) -> str:
@@ -20,14 +39,21 @@ def layer_of(path: Path) -> str:
 def layers_imported_by(path: Path) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "commonplace":
+        if (
+            isinstance(node, ast.ImportFrom)
+            and (node.module or "").partition(".")[0] == "commonplace"
+        ):
             rest = (node.module or "").split(".")[1:]
             found |= {rest[0]} if rest else {alias.name for alias in node.names}
     return found - {"__version__"}
 
 
 def modules() -> list[Path]:
-    return sorted(path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or not path.name.startswith("__"))
+    return sorted(
+        path
+        for path in SOURCE.rglob("*.py")
+        if path.parent != SOURCE or not path.name.startswith("__")
+    )
 
 
 def test_every_module_belongs_to_a_layer_or_a_surface() -> None:
@@ -43,7 +69,17 @@ def test_every_module_imports_only_from_upstream() -> None:
 
 def test_a_surface_knows_the_memory_and_not_what_is_behind_it() -> None:
     # Types of what the memory returns may be named, and stdin is read with the log's own line reader.
-    allowed = {"log", "capture", "asking", "index", "recall", "notes", "server"}
+    allowed = {
+        "log",
+        "files",
+        "redaction",
+        "engine",
+        "erasure",
+        "index",
+        "recall",
+        "notes",
+        "server",
+    }
     for path in modules():
         layer = layer_of(path)
         if layer in SURFACES:

@@ -35,9 +35,18 @@ def guard(app: ASGIApp, **limits: Any) -> Guard:
 
 
 def request(path: str, method: str = "POST", **headers: str) -> dict[str, Any]:
-    given = {"host": "localhost", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    given = {
+        "host": "localhost",
+        **{name.replace("_", "-"): value for name, value in headers.items()},
+    }
     raw = [(name.encode(), value.encode()) for name, value in given.items()]
-    return {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "headers": raw}
+    return {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "headers": raw,
+    }
 
 
 async def never() -> MutableMapping[str, Any]:
@@ -81,7 +90,9 @@ def test_a_body_that_trickles_has_one_deadline_for_all_of_it() -> None:
         return {"type": "http.request", "body": b"", "more_body": True}
 
     async def talk() -> tuple[int, Any]:
-        return await asked(guard(takes_the_body, patience_s=SOON_S), request("/api/v1/recall"), trickle)
+        return await asked(
+            guard(takes_the_body, patience_s=SOON_S), request("/api/v1/recall"), trickle
+        )
 
     assert asyncio.run(talk())[0] == 408
 
@@ -116,7 +127,9 @@ def test_only_who_is_let_in_keeps_it_alive() -> None:
     assert used(request("/mcp"))
 
 
-@pytest.mark.parametrize("stream", [request("/mcp", "GET"), request("/mcp", mcp_method="subscriptions/listen")])
+@pytest.mark.parametrize(
+    "stream", [request("/mcp", "GET"), request("/mcp", mcp_method="subscriptions/listen")]
+)
 def test_who_only_listens_takes_no_slot_of_those_who_work(stream: dict[str, Any]) -> None:
     async def app(scope: Scope, _receive: Receive, send: Send) -> None:
         if scope["path"] == "/mcp":
@@ -170,11 +183,15 @@ async def listening(app: ASGIApp, talk: Callable[[int], Awaitable[Any]], **chang
 
 
 async def plain(_scope: Scope, _receive: Receive, send: Send) -> None:
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send(
+        {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]}
+    )
     await send({"type": "http.response.body", "body": b"ok"})
 
 
-@pytest.mark.parametrize("said", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HT"])
+@pytest.mark.parametrize(
+    "said", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HT"]
+)
 def test_a_connection_on_which_nothing_is_asked_is_closed(said: bytes) -> None:
     async def talk(port: int) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -214,4 +231,7 @@ def test_connections_over_the_limit_are_closed_at_once() -> None:
             one.close()
         return told
 
-    assert asyncio.run(asyncio.wait_for(listening(plain, talk, connections_max=1, patience_s=600), 20)) == b""
+    assert (
+        asyncio.run(asyncio.wait_for(listening(plain, talk, connections_max=1, patience_s=600), 20))
+        == b""
+    )

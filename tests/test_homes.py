@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commonplace import homes, repository
 from commonplace.errors import HomeUnusable, SettingsInvalid
 from commonplace.memory import Memory
 from commonplace.records import LINE_READ_BYTES_MAX
 from commonplace.settings import SETTINGS
+from commonplace.where import homes, repository
+from commonplace.where.home import Home
 from conftest import git
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ def test_a_worktree_uses_the_home_of_the_main_one_unless_it_has_its_own(tmp_path
 
 def test_an_empty_variable_counts_as_unset(tmp_path: Path) -> None:
     assert found(tmp_path, HOME=str(tmp_path), COMMONPLACE_HOME="") == [tmp_path / ".commonplace"]
-    assert found(tmp_path, HOME=str(tmp_path), COMMONPLACE_HOME=str(tmp_path / "x")) == [tmp_path / "x"]
+    assert found(tmp_path, HOME=str(tmp_path), COMMONPLACE_HOME=str(tmp_path / "x")) == [
+        tmp_path / "x"
+    ]
 
 
 def test_outside_git_a_folder_above_counts_only_within_the_users_own(tmp_path: Path) -> None:
@@ -65,14 +68,16 @@ def test_a_named_home_is_the_only_one(tmp_path: Path) -> None:
 
 
 def test_making_a_home_twice_is_harmless(tmp_path: Path) -> None:
-    assert len(homes.make(tmp_path / "h")) == 4
+    assert len(homes.make(Home(tmp_path / "h"))) == 4
     (tmp_path / "h" / ".gitignore").write_text("mine\n")
 
-    assert homes.make(tmp_path / "h") == []
+    assert homes.make(Home(tmp_path / "h")) == []
     assert (tmp_path / "h" / ".gitignore").read_text() == "mine\n"
 
 
-def test_a_first_write_of_several_at_once_makes_one_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_first_write_of_several_at_once_makes_one_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = type(tmp_path).is_dir
 
     def looked(path: Path) -> bool:
@@ -83,7 +88,7 @@ def test_a_first_write_of_several_at_once_makes_one_home(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(type(tmp_path), "is_dir", looked)
 
-    homes.make(tmp_path / "h")
+    homes.make(Home(tmp_path / "h"))
 
     assert (tmp_path / "h" / ".gitignore").read_text() == homes.GITIGNORE
 
@@ -103,7 +108,7 @@ def test_a_home_that_is_a_file_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "h").write_text("")
 
     with pytest.raises(HomeUnusable, match="file"):
-        homes.make(tmp_path / "h")
+        homes.make(Home(tmp_path / "h"))
     with pytest.raises(HomeUnusable), Memory.open(tmp_path / "h") as memory:
         memory.log(event_type="error", lesson="x")
 
@@ -117,11 +122,13 @@ def test_a_home_that_may_not_be_written_is_told_so(tmp_path: Path) -> None:
         memory.log(event_type="error", lesson="x")
 
 
-def test_a_home_that_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_may_not_be_read_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(_path: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("commonplace.homes.os.scandir", refuse)
+    monkeypatch.setattr("commonplace.where.homes.os.scandir", refuse)
 
     with pytest.raises(HomeUnusable, match="Permission denied"):
         Memory.open(tmp_path)
@@ -148,7 +155,9 @@ def test_reading_a_home_that_does_not_exist_makes_none(tmp_path: Path) -> None:
         ("fsync =", "TOML"),
     ],
 )
-def test_a_setting_that_cannot_be_is_refused_with_its_name(tmp_path: Path, text: str, reason: str) -> None:
+def test_a_setting_that_cannot_be_is_refused_with_its_name(
+    tmp_path: Path, text: str, reason: str
+) -> None:
     (tmp_path / "config.toml").write_text(text)
 
     with pytest.raises(SettingsInvalid, match=reason):
@@ -176,7 +185,9 @@ def test_the_nearest_homes_settings_win_over_the_users(tmp_path: Path) -> None:
     (user / "config.toml").write_text("fsync = 'always'\nline_bytes_max = 2048\n")
     (root / ".commonplace" / "config.toml").write_text("fsync = 'never'\n")
 
-    memory = Memory.open(cwd=root, environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)})
+    memory = Memory.open(
+        cwd=root, environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}
+    )
 
     assert (memory.settings["fsync"], memory.settings["line_bytes_max"]) == ("never", 2048)
 

@@ -18,11 +18,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commonplace import homes, hooks, repository
-from commonplace.capture import spool
-from commonplace.log.append import held
+from commonplace import hooks
+from commonplace.files.lock import hold
 from commonplace.memory import Memory
-from commonplace.sessions import inbox
+from commonplace.sessions import inbox, spool
+from commonplace.where import homes, repository
+from commonplace.where.home import Home
 from conftest import git
 from serving import command, served
 from test_events import PAYLOADS, agent_of, payload
@@ -53,13 +54,20 @@ def hook(raw: bytes, *arguments: str, cwd: Path | None = None, **environment: st
 
 
 def event(cwd: Path, called: str, **fields: Any) -> bytes:
-    return json.dumps({"session_id": "s-1", "cwd": str(cwd), "hook_event_name": called, **fields}).encode()
+    return json.dumps(
+        {"session_id": "s-1", "cwd": str(cwd), "hook_event_name": called, **fields}
+    ).encode()
 
 
 def said(cwd: Path, lesson: str, call: str = "t-1") -> bytes:
     given_command = {"command": f'bd comment BD-1 "LEARNED: {lesson}"'}
     return event(
-        cwd, "PostToolUse", tool_name="Bash", tool_input=given_command, tool_response={"stdout": "ok"}, tool_use_id=call
+        cwd,
+        "PostToolUse",
+        tool_name="Bash",
+        tool_input=given_command,
+        tool_response={"stdout": "ok"},
+        tool_use_id=call,
     )
 
 
@@ -75,7 +83,9 @@ def exported(home: Path) -> list[dict[str, Any]]:
 def play(dialect: str, project: Path) -> dict[str, str]:
     """A session as its agent tells it; what was printed, by the number of the event."""
     paths = [path for path in PAYLOADS if path.parent.name == dialect]
-    return {path.stem[:2]: hook(payload(path, project), agent_of(path), cwd=project) for path in paths}
+    return {
+        path.stem[:2]: hook(payload(path, project), agent_of(path), cwd=project) for path in paths
+    }
 
 
 def check_session(dialect: str, home: Path, printed: dict[str, str], again: str) -> None:
@@ -86,7 +96,7 @@ def check_session(dialect: str, home: Path, printed: dict[str, str], again: str)
     assert episode["context"]["goal"].startswith("npm install fails")
     assert [action.get("result") for action in episode["action_log"]][:2] == ["fail", "pass"]
     assert "src/server.ts" in episode["artifacts_produced"]
-    (candidate,) = inbox.candidates(home)
+    (candidate,) = inbox.candidates(Home(home))
     assert "EACCES" in candidate.error
     assert candidate.worked.endswith("npm ci")
     assert printed["01"] == "", "there was nothing to say at the first start"
@@ -103,7 +113,9 @@ def test_a_session_without_a_server(dialect: str, own_home: Path, tmp_path: Path
     printed = play(dialect, project)
     first = next(path for path in PAYLOADS if path.parent.name == dialect)
     again = hook(
-        payload(first, project).replace(b'"source": "startup"', b'"source": "resume"'), agent_of(first), cwd=project
+        payload(first, project).replace(b'"source": "startup"', b'"source": "resume"'),
+        agent_of(first),
+        cwd=project,
     )
 
     check_session(dialect, own_home, printed, again)
@@ -121,9 +133,11 @@ def test_a_session_with_a_server_in_every_dialect(own_home: Path, tmp_path: Path
             again = hook(raw, agent_of(first), cwd=project)
             assert f"[LEARN] {SAID} (orchestrator)" in again
             assert printed["01"] == ""
-        assert not spool.waiting(spool.folder_of(own_home)), "the server took everything in"
+        assert not spool.waiting(Home(own_home).spool_folder), "the server took everything in"
     found = {(record["repo"], record["kind"]) for record in exported(own_home)}
-    assert found == {(f"project-{dialect}", kind) for dialect in DIALECTS for kind in ("lesson", "episode")}
+    assert found == {
+        (f"project-{dialect}", kind) for dialect in DIALECTS for kind in ("lesson", "episode")
+    }
 
 
 # --- With a server --------------------------------------------------------------------------------------------------
@@ -137,7 +151,11 @@ def test_a_prompt_is_answered_by_the_server_and_only_once(own_home: Path, tmp_pa
             context="stripe webhook fails",
             repo=tmp_path.name,
         )
-    prompt = event(tmp_path, "UserPromptSubmit", prompt="the stripe webhook signature check fails, please fix it")
+    prompt = event(
+        tmp_path,
+        "UserPromptSubmit",
+        prompt="the stripe webhook signature check fails, please fix it",
+    )
     assert hook(prompt) == "", "without a server a prompt gets nothing"
     with served(own_home):
         first, again = hook(prompt), hook(prompt)
@@ -153,7 +171,10 @@ def test_with_a_server_a_hook_loads_next_to_nothing(own_home: Path, tmp_path: Pa
     )
     with served(own_home):
         done = subprocess.run(
-            [sys.executable, "-c", code, "claude-code"], input=event(tmp_path, "Stop"), capture_output=True, check=True
+            [sys.executable, "-c", code, "claude-code"],
+            input=event(tmp_path, "Stop"),
+            capture_output=True,
+            check=True,
         )
 
     loaded = set(eval(done.stderr))
@@ -184,7 +205,10 @@ def test_a_server_that_does_not_answer_costs_a_quarter_of_a_second_and_no_event(
 
         thread = threading.Thread(target=serve)
         thread.start()
-        with standing(own_home, {"host": "127.0.0.1", "port": listening.getsockname()[1], "pid": 1, "key": "k"}):
+        with standing(
+            own_home,
+            {"host": "127.0.0.1", "port": listening.getsockname()[1], "pid": 1, "key": "k"},
+        ):
             hook(said(tmp_path, "kept all the same"))
         over.set()
         thread.join()
@@ -197,7 +221,7 @@ def standing(home: Path, there: dict[str, Any]) -> Iterator[None]:
     """Say that a server is there and hold what it holds."""
     (home / ".state").mkdir(parents=True, exist_ok=True)
     (home / ".state" / "server.json").write_text(json.dumps(there))
-    with held(home / ".state" / "server.lock"):
+    with hold(home / ".state" / "server.lock"):
         yield
 
 
@@ -233,7 +257,10 @@ def test_what_is_sent_to_the_server_is_the_event_as_it_came(own_home: Path, tmp_
         thread = threading.Thread(target=serve)
         thread.start()
         raw = event(folder, "SessionStart")
-        with standing(own_home, {"host": "127.0.0.1", "port": listening.getsockname()[1], "pid": 1, "key": "the-key"}):
+        with standing(
+            own_home,
+            {"host": "127.0.0.1", "port": listening.getsockname()[1], "pid": 1, "key": "the-key"},
+        ):
             answer = hook(raw, "codex", CURSOR_VERSION="3.1", COMMONPLACE_AGENT="researcher")
         thread.join()
 
@@ -281,7 +308,14 @@ def test_bad_input_is_met_with_silence(own_home: Path, tmp_path: Path) -> None:
 def test_twenty_megabytes_and_binary_output_are_cut_to_size(own_home: Path, tmp_path: Path) -> None:
     given_command = {"command": 'cat dump; echo "LEARNED: dumps are large"'}
     fields = {"tool_name": "Bash", "tool_input": given_command, "tool_use_id": "t"}
-    hook(event(tmp_path, "PostToolUse", **fields, tool_response={"stdout": "\x00\x1b[31m\ufffd\ud800" * 700_000}))
+    hook(
+        event(
+            tmp_path,
+            "PostToolUse",
+            **fields,
+            tool_response={"stdout": "\x00\x1b[31m\ufffd\ud800" * 700_000},
+        )
+    )
 
     assert [record["lesson"] for record in exported(own_home)] == ["dumps are large"]
     assert sum(path.stat().st_size for path in own_home.rglob("*") if path.is_file()) < 100_000
@@ -295,7 +329,9 @@ def test_a_transcript_that_is_being_written_is_not_touched(own_home: Path, tmp_p
     assert transcript.read_text() == '{"type": "user", "mess'
 
 
-def test_with_no_home_nothing_is_said_and_a_start_leaves_nothing(own_home: Path, tmp_path: Path) -> None:
+def test_with_no_home_nothing_is_said_and_a_start_leaves_nothing(
+    own_home: Path, tmp_path: Path
+) -> None:
     assert hook(event(tmp_path, "SessionStart", source="startup"), "claude-code", "--ensure") == ""
     assert not own_home.exists()
     own_home.write_text("not a folder")
@@ -335,7 +371,10 @@ def test_a_hook_killed_half_way_leaves_nothing_that_matters(own_home: Path, tmp_
     raw = said(tmp_path, "never finished")
     for cut in (0, len(raw) // 2, len(raw)):
         process = subprocess.Popen(
-            [*HOOK, "claude-code"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [*HOOK, "claude-code"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         assert process.stdin is not None
         process.stdin.write(raw[:cut])
@@ -351,7 +390,10 @@ def test_two_hundred_hooks_at_once_lose_nothing(own_home: Path, tmp_path: Path) 
     running = []
     for number in range(200):
         process = subprocess.Popen(
-            [*HOOK, "claude-code"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            [*HOOK, "claude-code"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
         )
         assert process.stdin is not None
         process.stdin.write(said(tmp_path, f"fact number {number} of the storm", f"t-{number}"))
@@ -365,13 +407,15 @@ def test_two_hundred_hooks_at_once_lose_nothing(own_home: Path, tmp_path: Path) 
 
     lessons = [record["lesson"] for record in exported(own_home)]
     assert sorted(lessons) == sorted(f"fact number {number} of the storm" for number in range(200))
-    assert not spool.waiting(spool.folder_of(own_home))
+    assert not spool.waiting(Home(own_home).spool_folder)
 
 
 # --- Which home -----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     kind=st.sampled_from(["plain", "git", "worktree", "bare"]),
     homes_in=st.sets(st.sampled_from(["root", "inner", "user", "above"])),
@@ -399,7 +443,10 @@ def test_the_nearest_home_is_the_one_that_counts(
     places = {"root": root, "inner": inner, "user": above / "user", "above": above}
     for place in homes_in:
         (places[place] / ".commonplace").mkdir()
-    environment = {"HOME": str(above / "user"), **({"COMMONPLACE_HOME": str(above / "named")} if named else {})}
+    environment = {
+        "HOME": str(above / "user"),
+        **({"COMMONPLACE_HOME": str(above / "named")} if named else {}),
+    }
     cwd = places[where]
 
     wanted = homes.find(None, cwd, repository.find(cwd), environment)[0].path
@@ -418,8 +465,12 @@ def test_the_nearest_home_is_the_one_that_counts(
         ("{{", False),
     ],
 )
-def test_the_folder_of_an_event_is_read_off_its_beginning(raw: str, found: bool, tmp_path: Path) -> None:
-    assert hooks.folder_of(raw.format(json.dumps(str(tmp_path))).encode()) == (str(tmp_path) if found else "")
+def test_the_folder_of_an_event_is_read_off_its_beginning(
+    raw: str, found: bool, tmp_path: Path
+) -> None:
+    assert hooks.folder_of(raw.format(json.dumps(str(tmp_path))).encode()) == (
+        str(tmp_path) if found else ""
+    )
 
 
 # --- The completion check -------------------------------------------------------------------------------------------
@@ -440,15 +491,21 @@ def unfinished(tmp_path: Path) -> Path:
     return work
 
 
-def completion(work: Path, wanted: str, home: Path, agent: str = "claude-code", **fields: Any) -> dict[str, Any]:
+def completion(
+    work: Path, wanted: str, home: Path, agent: str = "claude-code", **fields: Any
+) -> dict[str, Any]:
     home.mkdir(exist_ok=True)
     (home / "config.toml").write_text(f'[hooks]\ncompletion = "{wanted}"\n')
-    printed = hook(event(work, "SubagentStop", agent_type="builder", **fields), agent, "check-completion")
+    printed = hook(
+        event(work, "SubagentStop", agent_type="builder", **fields), agent, "check-completion"
+    )
     found: dict[str, Any] = json.loads(printed) if printed else {}
     return found
 
 
-def test_what_is_left_to_do_is_reported_or_keeps_the_agent_at_work(unfinished: Path, own_home: Path) -> None:
+def test_what_is_left_to_do_is_reported_or_keeps_the_agent_at_work(
+    unfinished: Path, own_home: Path
+) -> None:
     assert completion(unfinished, "off", own_home) == {}
     told = completion(unfinished, "report", own_home)["systemMessage"]
     assert "uncommitted files" in told
@@ -457,7 +514,9 @@ def test_what_is_left_to_do_is_reported_or_keeps_the_agent_at_work(unfinished: P
     assert "bead BD-7 is in_progress" in told
     assert "BD-70" not in told
     assert completion(unfinished, "block", own_home)["decision"] == "block"
-    assert "decision" not in completion(unfinished, "block", own_home, stop_hook_active=True), "told once"
+    assert "decision" not in completion(unfinished, "block", own_home, stop_hook_active=True), (
+        "told once"
+    )
     assert completion(unfinished, "block", own_home, agent="gemini")["decision"] == "deny"
     assert "followup_message" in completion(unfinished, "block", own_home, agent="cursor")
     assert completion(unfinished, "report", own_home, agent="cursor") == {}

@@ -20,7 +20,8 @@ from mcp.client.streamable_http import streamable_http_client
 from commonplace.errors import ServerTrouble
 from commonplace.memory import Memory
 from commonplace.server import control, presence
-from commonplace.server.tokens import Tokens
+from commonplace.server.access_tokens import Tokens
+from commonplace.where.home import Home
 from serving import Served, alive, command, served
 
 if TYPE_CHECKING:
@@ -53,9 +54,18 @@ def test_host_and_origin_are_checked_on_every_route(server: Served) -> None:
     for method, path in routes:
         assert server.ask(method, path, Host="evil.example").status == 421, path
         assert server.ask(method, path, Host=f"evil.example:{server.port}").status == 421, path
-        for origin in ("http://evil.example", "null", f"http://localhost.evil.example:{server.port}"):
+        for origin in (
+            "http://evil.example",
+            "null",
+            f"http://localhost.evil.example:{server.port}",
+        ):
             assert server.ask(method, path, Origin=origin).status == 403, (path, origin)
-        assert server.ask(method, path, Host=f"127.0.0.1:{server.port}", Origin="http://127.0.0.1:1").status == 403
+        assert (
+            server.ask(
+                method, path, Host=f"127.0.0.1:{server.port}", Origin="http://127.0.0.1:1"
+            ).status
+            == 403
+        )
     own = server.ask("GET", "/health", Origin=server.address)
     assert own.status == 200
     assert set(own.json) == {"status", "version"}, "a stranger learns no more than that"
@@ -74,9 +84,13 @@ def test_a_token_that_could_be_none_is_refused_like_any_other(server: Served) ->
 
 
 def test_a_token_opens_the_door_for_its_agent_and_its_scopes(server: Served) -> None:
-    assert server.call("recall", text="anything").status == 200, "with no token made, this machine is let in"
+    assert server.call("recall", text="anything").status == 200, (
+        "with no token made, this machine is let in"
+    )
     tokens = {
-        scope: command("token", "add", f"{scope}er", "--scopes", scope, home=server.home).stdout.strip()
+        scope: command(
+            "token", "add", f"{scope}er", "--scopes", scope, home=server.home
+        ).stdout.strip()
         for scope in ("read", "write", "admin")
     }
 
@@ -111,7 +125,7 @@ WRITING: dict[str, dict[str, Any]] = {
 
 
 def test_whatever_is_not_read_only_needs_the_scope_write(server: Served) -> None:
-    _token, reader = Tokens(server.home).add("reader", ["read"], "2026-01-01T00:00:00Z")
+    _token, reader = Tokens(Home(server.home)).add("reader", ["read"], "2026-01-01T00:00:00Z")
 
     async def talk(client: Client) -> None:
         tools = (await client.list_tools()).tools
@@ -123,13 +137,16 @@ def test_whatever_is_not_read_only_needs_the_scope_write(server: Served) -> None
 
     for mode in ERAS:
         asyncio.run(over_http(server, talk, mode, reader))
-    assert [server.call(name, reader, **arguments).status for name, arguments in WRITING.items()] == [403] * len(
-        WRITING
-    )
+    assert [
+        server.call(name, reader, **arguments).status for name, arguments in WRITING.items()
+    ] == [403] * len(WRITING)
 
 
 def test_notes_over_http_are_the_tokens_own(server: Served) -> None:
-    texts = {name: Tokens(server.home).add(name, ["write"], "2026-01-01T00:00:00Z")[1] for name in ("a", "b")}
+    texts = {
+        name: Tokens(Home(server.home)).add(name, ["write"], "2026-01-01T00:00:00Z")[1]
+        for name in ("a", "b")
+    }
 
     assert server.call("memory_write", texts["a"], path="CONTEXT.md", content="of a").status == 200
     assert server.call("memory_read", texts["b"], path="CONTEXT.md").status == 404
@@ -138,13 +155,22 @@ def test_notes_over_http_are_the_tokens_own(server: Served) -> None:
 
 
 def test_a_session_belongs_to_the_token_that_began_it(server: Served) -> None:
-    texts = {name: Tokens(server.home).add(name, ["write"], "2026-01-01T00:00:00Z")[1] for name in ("a", "b")}
+    texts = {
+        name: Tokens(Home(server.home)).add(name, ["write"], "2026-01-01T00:00:00Z")[1]
+        for name in ("a", "b")
+    }
     began = server.ask("POST", "/mcp", HELLO, texts["a"], **ACCEPT)
     session = {name.lower(): value for name, value in began.headers.items()}["mcp-session-id"]
     listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 
-    assert server.ask("POST", "/mcp", listing, texts["b"], **ACCEPT, Mcp_Session_Id=session).status == 404
-    assert server.ask("POST", "/mcp", listing, texts["a"], **ACCEPT, Mcp_Session_Id=session).status == 200
+    assert (
+        server.ask("POST", "/mcp", listing, texts["b"], **ACCEPT, Mcp_Session_Id=session).status
+        == 404
+    )
+    assert (
+        server.ask("POST", "/mcp", listing, texts["a"], **ACCEPT, Mcp_Session_Id=session).status
+        == 200
+    )
 
 
 def test_damaged_tokens_let_nobody_in(server: Served) -> None:
@@ -186,7 +212,9 @@ def test_one_that_listens_everywhere_is_found_over_its_own_family(own_home: Path
 def test_bodies_rates_and_types_have_limits(own_home: Path) -> None:
     with served(own_home, "[server]\nbody_bytes_max = 2048\nrate_max = 20\n") as server:
         assert server.call("recall", text="x" * 3000).status == 413
-        raw = b"POST /api/v1/recall HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        raw = (
+            b"POST /api/v1/recall HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        )
         raw += b"Transfer-Encoding: chunked\r\n\r\n" + b"1000\r\n" + b"x" * 4096 + b"\r\n0\r\n\r\n"
         with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plug:
             plug.sendall(raw)
@@ -213,7 +241,11 @@ def test_a_bad_body_is_answered_with_a_sentence(own_home: Path, body: bytes, sta
 def test_a_home_that_vanishes_is_a_tool_error_and_the_server_lives(server: Served) -> None:
     assert server.call("remember", **LESSON).status == 200
     server.home.rename(server.home.with_name("away"))
-    for tool, given in (("recall", {"text": "migrations"}), ("remember", LESSON), ("memory_list", {})):
+    for tool, given in (
+        ("recall", {"text": "migrations"}),
+        ("remember", LESSON),
+        ("memory_list", {}),
+    ):
         reply = server.call(tool, **given)
         assert (reply.status, "it was here and is gone" in reply.json["error"]) == (503, True)
     assert not server.home.exists()  # Nothing was made behind the user's back.
@@ -237,10 +269,12 @@ def test_a_client_that_hangs_up_half_way_harms_nobody(server: Served) -> None:
             plug.sendall(part)
     assert server.call("recall", text="anything").status == 200
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plug:
-        plug.sendall(b"POST /api/v1/recall HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n")
+        plug.sendall(
+            b"POST /api/v1/recall HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        )
         plug.sendall(b"Content-Length: 500\r\n\r\n{half")
     command("serve", "--stop", home=server.home)
-    assert "Traceback" not in presence.log_path(server.home).read_text("utf-8")
+    assert "Traceback" not in Home(server.home).server_log.read_text("utf-8")
 
 
 # --- The protocol ---------------------------------------------------------------------------------------------------
@@ -252,16 +286,25 @@ async def over_http(server: Served, talk: Any, mode: str, token: str = "") -> An
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=30) as http_client,
-        Client(streamable_http_client(f"{server.address}/mcp", http_client=http_client), mode=mode) as client,
+        Client(
+            streamable_http_client(f"{server.address}/mcp", http_client=http_client), mode=mode
+        ) as client,
     ):
         return await talk(client)
 
 
 @pytest.mark.parametrize("mode", ERAS)
 def test_two_agents_share_a_lesson_over_http(server: Served, mode: str) -> None:
-    tokens = [Tokens(server.home).add(name, ["write"], "2026-01-01T00:00:00Z")[1] for name in ("a", "b")]
-    stored = asyncio.run(over_http(server, lambda c: c.call_tool("remember", LESSON), mode, tokens[0]))
-    found = asyncio.run(over_http(server, lambda c: c.call_tool("recall", {"text": "seed script"}), mode, tokens[1]))
+    tokens = [
+        Tokens(Home(server.home)).add(name, ["write"], "2026-01-01T00:00:00Z")[1]
+        for name in ("a", "b")
+    ]
+    stored = asyncio.run(
+        over_http(server, lambda c: c.call_tool("remember", LESSON), mode, tokens[0])
+    )
+    found = asyncio.run(
+        over_http(server, lambda c: c.call_tool("recall", {"text": "seed script"}), mode, tokens[1])
+    )
 
     assert stored.structured_content["id"] == found.structured_content["hits"][0]["id"]
     assert found.structured_content["tokens"] < 500
@@ -287,12 +330,22 @@ def test_the_api_is_described_by_the_tools_themselves(server: Served) -> None:
     assert "/api/v1/stop" in described["paths"]
     schemas = described["components"]["schemas"]
     referred = set(re.findall(r'"\$ref": "([^"]*)"', json.dumps(described)))
-    assert referred == {"#/components/responses/error", *(f"#/components/schemas/{name}" for name in schemas)}
-    asked = described["paths"]["/api/v1/recall"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert referred == {
+        "#/components/responses/error",
+        *(f"#/components/schemas/{name}" for name in schemas),
+    }
+    asked = described["paths"]["/api/v1/recall"]["post"]["requestBody"]["content"][
+        "application/json"
+    ]["schema"]
     assert asked == next(tool.input_schema for tool in tools if tool.name == "recall")
     ident = server.call("remember", **LESSON).json["id"]
     assert server.ask("GET", f"/api/v1/records/{ident}").json["lesson"] == LESSON["lesson"]
-    for nothing in ("records/nope", "records/note:default/" + "a" * 5000, "records/skill:" + "a" * 5000, "no/where"):
+    for nothing in (
+        "records/nope",
+        "records/note:default/" + "a" * 5000,
+        "records/skill:" + "a" * 5000,
+        "no/where",
+    ):
         reply = server.ask("GET", f"/api/v1/{nothing}")
         assert (reply.status, bool(reply.json["error"])) == (404, True), nothing[:20]
 
@@ -303,7 +356,9 @@ def test_metrics_count_requests_by_route_and_no_more(server: Served) -> None:
 
     page = server.ask("GET", "/metrics").body.decode()
 
-    assert 'commonplace_requests_total{method="POST",route="/api/v1/recall",status="200"} 1.0' in page
+    assert (
+        'commonplace_requests_total{method="POST",route="/api/v1/recall",status="200"} 1.0' in page
+    )
     assert "invented" not in page
     assert 'commonplace_request_seconds_bucket{le="0.0025",route="/api/v1/recall"}' in page
 
@@ -330,10 +385,12 @@ def test_twenty_that_ask_at_once_get_one_server(own_home: Path) -> None:
     pid = answers[0]["pid"]
     stopped = command("serve", "--stop", "--json", home=own_home)
     assert json.loads(stopped.stdout) == {"stopped": True}
-    assert not presence.alive(own_home)
+    assert not presence.alive(Home(own_home))
     assert not (own_home / ".state" / "server.json").exists()
     _wait_ended(pid)
-    assert json.loads(command("serve", "--stop", "--json", home=own_home).stdout) == {"stopped": False}
+    assert json.loads(command("serve", "--stop", "--json", home=own_home).stdout) == {
+        "stopped": False
+    }
     assert command("serve", "--status", home=own_home).returncode == 17
 
 
@@ -352,10 +409,14 @@ def test_what_a_killed_server_left_is_recognised(server: Served) -> None:
 
     assert command("serve", "--status", home=server.home).returncode == 17
     assert not (server.home / ".state" / "server.json").exists()
-    again = json.loads(command("serve", "--ensure", "--json", "--port", "0", home=server.home).stdout)
+    again = json.loads(
+        command("serve", "--ensure", "--json", "--port", "0", home=server.home).stdout
+    )
     assert again["started"]
     assert again["pid"] != server.pid
-    assert Served(server.home, again["address"], again["pid"]).call("remember", **LESSON).status == 200
+    assert (
+        Served(server.home, again["address"], again["pid"]).call("remember", **LESSON).status == 200
+    )
 
 
 @POSIX_ONLY
@@ -373,7 +434,9 @@ def test_a_signal_ends_it_cleanly(own_home: Path, name: str) -> None:
     if signal.getsignal(getattr(signal, name)) == signal.SIG_IGN:
         pytest.skip(f"whoever runs the tests ignores {name}, and so do its children")
     process, address = in_the_foreground()
-    assert Served(own_home, address, process.pid).ask("GET", "/health").status == 200  # It has begun.
+    assert (
+        Served(own_home, address, process.pid).ask("GET", "/health").status == 200
+    )  # It has begun.
     process.send_signal(getattr(signal, name))
 
     assert process.wait(60) == 0, "what was written is flushed as at any other end"
@@ -392,37 +455,47 @@ def test_one_that_is_ending_is_waited_for_before_the_next_is_started(server: Ser
         done = command("serve", "--ensure", "--json", "--port", "0", home=server.home)
 
     assert done.returncode == 0, done.stderr
-    assert Served(server.home, json.loads(done.stdout)["address"], 0).call("recall", text="anything").status == 200
+    assert (
+        Served(server.home, json.loads(done.stdout)["address"], 0)
+        .call("recall", text="anything")
+        .status
+        == 200
+    )
 
 
 def test_a_server_that_holds_the_home_and_is_silent_is_not_doubled(
     own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(control, "SETTLE_S_MAX", 0.0)
-    presence.claim(own_home)  # Held by this process from here on, which answers nobody.
+    presence.claim(Home(own_home))  # Held by this process from here on, which answers nobody.
 
-    for act in (lambda: control.ensure(own_home, []), lambda: control.stop(own_home)):
+    for act in (lambda: control.ensure(Home(own_home), []), lambda: control.stop(Home(own_home))):
         with pytest.raises(ServerTrouble, match="does not answer"):
             act()
-    assert not presence.log_path(own_home).exists(), "no second one was tried"
+    assert not Home(own_home).server_log.exists(), "no second one was tried"
     told = command("serve", "--status", home=own_home)
     assert (told.returncode, told.stdout) == (17, "not answering\n")
 
 
 def test_a_new_server_believes_nothing_an_old_one_left(own_home: Path) -> None:
-    presence.write(own_home, presence.Presence("127.0.0.1", 1, os.getpid(), "key", "0"))
+    presence.write(Home(own_home), presence.Presence("127.0.0.1", 1, os.getpid(), "key", "0"))
 
-    presence.claim(own_home)
+    presence.claim(Home(own_home))
 
-    assert presence.read(own_home) is None, "or `--stop` might signal whoever has that process number now"
+    assert presence.read(Home(own_home)) is None, (
+        "or `--stop` might signal whoever has that process number now"
+    )
 
 
 def test_the_log_of_a_server_has_a_limit(own_home: Path) -> None:
-    log = presence.log_path(own_home)
+    log = Home(own_home).server_log
     log.parent.mkdir(parents=True)
-    for length, left in ((presence.LOG_BYTES_MAX, presence.LOG_BYTES_MAX), (presence.LOG_BYTES_MAX + 1, 0)):
+    for length, left in (
+        (presence.LOG_BYTES_MAX, presence.LOG_BYTES_MAX),
+        (presence.LOG_BYTES_MAX + 1, 0),
+    ):
         log.write_bytes(b"x" * length)
-        presence.trim_log(own_home)
+        presence.trim_log(Home(own_home))
         assert log.stat().st_size == left
 
 
@@ -433,7 +506,9 @@ def test_sessions_nobody_ended_make_room_for_new_ones(own_home: Path) -> None:
 
     def begun() -> tuple[int, str]:
         reply = server.ask("POST", "/mcp", HELLO, **ACCEPT)
-        return reply.status, {name.lower(): value for name, value in reply.headers.items()}.get("mcp-session-id", "")
+        return reply.status, {name.lower(): value for name, value in reply.headers.items()}.get(
+            "mcp-session-id", ""
+        )
 
     first, *others = [begun() for _ in range(5)]
     assert [status for status, _session in (first, *others)] == [200, 200, 200, 200, 503]
@@ -454,7 +529,9 @@ def test_a_port_that_is_taken_is_said_or_another_is_found(own_home: Path) -> Non
         assert refused.returncode == 17
         assert f"port {port}" in refused.stderr
         own_home.mkdir(exist_ok=True)
-        (own_home / "config.toml").write_text(f"[server]\nport = {port}\n[embedder]\nkind = 'none'\n")
+        (own_home / "config.toml").write_text(
+            f"[server]\nport = {port}\n[embedder]\nkind = 'none'\n"
+        )
         done = command("serve", "--ensure", "--json", home=own_home)
         assert json.loads(done.stdout)["address"] != f"http://127.0.0.1:{port}"
         command("serve", "--stop", home=own_home)
@@ -470,10 +547,12 @@ def test_a_server_that_cannot_start_says_why(own_home: Path) -> None:
 
 
 def test_the_files_of_a_server_are_its_owners_alone(server: Served) -> None:
-    Tokens(server.home).add("a", ["read"], "2026-01-01T00:00:00Z")
+    Tokens(Home(server.home)).add("a", ["read"], "2026-01-01T00:00:00Z")
     if os.name == "posix":
         modes = {
-            path.name: path.stat().st_mode & 0o777 for path in (server.home / ".state").iterdir() if path.is_file()
+            path.name: path.stat().st_mode & 0o777
+            for path in (server.home / ".state").iterdir()
+            if path.is_file()
         }
         assert set(modes.values()) == {0o600}, modes
     assert server.ask("GET", "/health", token=server.presence["key"]).json["pid"] == server.pid
@@ -490,13 +569,16 @@ def in_the_foreground(before: str = "") -> tuple[subprocess.Popen[str], str]:
 
 def _wait_gone(home: Path) -> None:
     """Until nobody serves *home*: by taking the lock it holds, which the system gives when it is gone."""
-    from commonplace.log.append import held
+    from commonplace.files.lock import hold
 
-    with held(presence.lock_path(home)):
+    with hold(Home(home).server_lock):
         return
 
 
 def _wait_ended(pid: int) -> None:
     """Until the process is gone, or only its entry is left for a parent that does not look; the runner bounds it."""
-    while alive(pid) and Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z":
+    while (
+        alive(pid)
+        and Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
+    ):
         os.sched_yield()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from commonplace.sessions import inbox
+from commonplace.where.home import Home
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,12 +25,14 @@ FOUND: dict[str, Any] = {
 @pytest.fixture
 def ident(own_home: Path) -> str:
     own_home.mkdir(mode=0o700)
-    inbox.add(own_home, FOUND)
-    (one,) = inbox.candidates(own_home)
+    inbox.add(Home(own_home), FOUND)
+    (one,) = inbox.candidates(Home(own_home))
     return one.id
 
 
-def test_an_empty_inbox_says_so(commonplace: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+def test_an_empty_inbox_says_so(
+    commonplace: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
     done = commonplace("inbox")
 
     assert (done.returncode, done.stdout) == (0, "")
@@ -51,7 +54,9 @@ def test_list_and_show_tell_what_waits(
     assert fields["lesson"] == "`npm install` failed; `sudo chown -R $USER . && npm ci` worked"
 
 
-def test_accept_makes_a_lesson(ident: str, commonplace: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+def test_accept_makes_a_lesson(
+    ident: str, commonplace: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
     done = commonplace("inbox", "accept", ident, "--lesson", "own the folder before npm ci")
     record = json.loads(commonplace("show", done.stdout.strip(), "--json").stdout)
 
@@ -64,9 +69,13 @@ def test_accept_makes_a_lesson(ident: str, commonplace: Callable[..., subprocess
 def test_edit_takes_flags_or_an_editor(
     ident: str, tmp_path: Path, commonplace: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    commonplace("inbox", "edit", ident, "--worked", "npm ci --prefer-offline", "--error", "EACCES on mkdir")
+    commonplace(
+        "inbox", "edit", ident, "--worked", "npm ci --prefer-offline", "--error", "EACCES on mkdir"
+    )
     editor = tmp_path / "editor.py"
-    editor.write_text("import pathlib, sys\npathlib.Path(sys.argv[1]).write_text('in my own words')")
+    editor.write_text(
+        "import pathlib, sys\npathlib.Path(sys.argv[1]).write_text('in my own words')"
+    )
     done = commonplace("inbox", "edit", ident, EDITOR=f"{sys.executable} {editor}", VISUAL="")
     shown = json.loads(commonplace("inbox", "show", ident, "--json").stdout)
 
@@ -95,7 +104,7 @@ def test_drop_takes_it_out_and_a_wrong_id_is_told(
 def test_two_that_begin_alike_are_told_apart(
     own_home: Path, ident: str, commonplace: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    inbox.add(own_home, {**FOUND, "worked": "npm ci --force"})
+    inbox.add(Home(own_home), {**FOUND, "worked": "npm ci --force"})
 
     assert commonplace("inbox", "drop", "npm").returncode == 5
     assert commonplace("inbox", "drop", ident).returncode == 0
@@ -107,4 +116,4 @@ def test_damaged_files_are_passed_over(own_home: Path, ident: str) -> None:
     (folder / "cand-b-1.json").write_text('{"id": "cand-b-1"}')
     (folder / "cand-c-1.json").write_text(json.dumps({**FOUND, "id": "cand-c-1", "seen": "many"}))
 
-    assert [one.id for one in inbox.candidates(own_home)] == [ident]
+    assert [one.id for one in inbox.candidates(Home(own_home))] == [ident]

@@ -16,11 +16,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from commonplace.index import removal
 from commonplace.index import store as store_module
 from commonplace.index import text as text_module
 from commonplace.index.index import TABLES, Index
-from commonplace.log import rewrite
 from commonplace.memory import Memory
+from commonplace.where.home import Home
 
 
 @pytest.fixture(autouse=True)
@@ -47,14 +48,24 @@ def dump(index: Index) -> set[tuple[Any, ...]]:
     ).fetchall()
     edges = store.connection.execute('SELECT of, rel, "to" FROM edge').fetchall()
     wanted = {"alpha": 1.0, "beta": 1.0, "gamma": 1.0}
-    found = index.text.match(wanted, index.text.statistics(wanted), repos=None, kinds=None, limit=500)
-    matched = {index.store.rows([key])[key].id for key, _score in found if key in index.store.rows([key])}
-    return {("doc", *row) for row in rows} | {("edge", *edge) for edge in edges} | {("match", one) for one in matched}
+    found = index.text.match(
+        wanted, index.text.statistics(wanted), repos=None, kinds=None, limit=500
+    )
+    matched = {
+        index.store.rows([key])[key].id for key, _score in found if key in index.store.rows([key])
+    }
+    return (
+        {("doc", *row) for row in rows}
+        | {("edge", *edge) for edge in edges}
+        | {("match", one) for one in matched}
+    )
 
 
 steps = st.lists(
     st.tuples(
-        st.sampled_from(["log", "log", "log", "feedback", "forget", "rotate", "erase", "look", "link"]),
+        st.sampled_from(
+            ["log", "log", "log", "feedback", "forget", "rotate", "erase", "look", "link"]
+        ),
         st.sampled_from(["alpha", "beta", "gamma"]),
         st.integers(0, 4),
     ),
@@ -74,14 +85,20 @@ def act(memory: Memory, step: str, one: str, other: str) -> None:
 
 
 @given(steps)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_catching_up_equals_rebuilding_for_any_history(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, history: list[tuple[str, str, int]]
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    history: list[tuple[str, str, int]],
 ) -> None:
     monkeypatch.setattr(text_module, "FRESH_MAX", 2)
     home = tmp_path_factory.mktemp("any") / "home"
     home.mkdir()
-    (home / "config.toml").write_text('[embedder]\nkind = "none"\n[rotation]\nlines_max = 4\nmove = 2\n')
+    (home / "config.toml").write_text(
+        '[embedder]\nkind = "none"\n[rotation]\nlines_max = 4\nmove = 2\n'
+    )
     with Memory.open(home) as memory:
         for number, (step, word, which) in enumerate(history):
             known = sorted(record.id for record in memory.records() if record.kind == "lesson")
@@ -101,12 +118,14 @@ def test_catching_up_equals_rebuilding_for_any_history(
                 act(memory, step, one, known[0])
         (caught_up,) = memory.asking().caught_up()
         told = dump(caught_up)
-        fresh = Index(home, in_memory=True)
+        fresh = Index(Home(home), in_memory=True)
         fresh.catch_up()
         assert told == dump(fresh)
 
 
-def test_what_another_process_wrote_is_found_by_the_next_question(memory: Memory, own_home: Path) -> None:
+def test_what_another_process_wrote_is_found_by_the_next_question(
+    memory: Memory, own_home: Path
+) -> None:
     logged(memory, "something else entirely")
     ids(memory, "warm up")
     code = "from commonplace import Memory\nwith Memory.open() as m: m.log(repo='app', event_type='error', lesson='the quokka daemon')"
@@ -115,9 +134,14 @@ def test_what_another_process_wrote_is_found_by_the_next_question(memory: Memory
     assert len(ids(memory, "quokka")) == 1
 
 
-def test_the_overlay_and_the_committed_index_answer_alike(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_overlay_and_the_committed_index_answer_alike(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(40):
-        logged(memory, f"lesson {number} about {'nginx proxy' if number % 3 else 'redis cache'} number{number}")
+        logged(
+            memory,
+            f"lesson {number} about {'nginx proxy' if number % 3 else 'redis cache'} number{number}",
+        )
     before = ids(memory, "redis cache number9", limit=10)
 
     memory.asking().indexes[0].text.commit_if_due(at_once=True)
@@ -147,7 +171,13 @@ def test_a_damaged_index_is_built_again(memory: Memory, own_home: Path, how: str
     for path in (own_home / ".index").rglob("*"):
         if path.is_file():
             whole = path.read_bytes()
-            path.write_bytes({"garbage": b"\x00garbage" * 50, "empty": b"", "truncated": whole[: len(whole) // 2]}[how])
+            path.write_bytes(
+                {
+                    "garbage": b"\x00garbage" * 50,
+                    "empty": b"",
+                    "truncated": whole[: len(whole) // 2],
+                }[how]
+            )
 
     with Memory.open(own_home) as again:
         assert again.recall("postgres deadlock").text == before
@@ -157,7 +187,9 @@ def test_an_index_replaced_while_it_is_open_is_noticed(memory: Memory, own_home:
     logged(memory, "about postgres deadlocks")
     memory.recall("postgres")
     subprocess.run(
-        [sys.executable, "-m", "commonplace", "index", "rebuild", "--no-vectors"], check=True, capture_output=True
+        [sys.executable, "-m", "commonplace", "index", "rebuild", "--no-vectors"],
+        check=True,
+        capture_output=True,
     )
 
     logged(memory, "about redis caches")
@@ -189,7 +221,9 @@ def test_edits_by_hand_are_seen(memory: Memory, own_home: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [shutil.copytree, shutil.move])
-def test_a_home_under_another_path_is_taken_in_once(memory: Memory, own_home: Path, tmp_path: Path, how: Any) -> None:
+def test_a_home_under_another_path_is_taken_in_once(
+    memory: Memory, own_home: Path, tmp_path: Path, how: Any
+) -> None:
     ident = logged(memory, "alpha needs beta")
     note = own_home / "agents" / "default" / "plan.md"
     note.parent.mkdir(parents=True)
@@ -206,10 +240,14 @@ def test_a_home_under_another_path_is_taken_in_once(memory: Memory, own_home: Pa
         before = index.store.connection.total_changes
         moved.asking().caught_up()
         assert index.store.connection.total_changes == before
-        assert all(Path(path).is_relative_to(tmp_path / "elsewhere") for path in index.store._files())
+        assert all(
+            Path(path).is_relative_to(tmp_path / "elsewhere") for path in index.store._files()
+        )
 
 
-def test_notes_and_skills_are_found_and_a_note_only_by_its_agent(memory: Memory, own_home: Path) -> None:
+def test_notes_and_skills_are_found_and_a_note_only_by_its_agent(
+    memory: Memory, own_home: Path
+) -> None:
     skill = own_home / "skills" / "debug-flaky" / "SKILL.md"
     note = own_home / "agents" / "researcher" / "strategy.md"
     for path, text in (
@@ -242,7 +280,10 @@ with Memory.open() as memory:
             memory.recall("settles the matter")
 """
     running = [
-        subprocess.Popen([sys.executable, "-c", code, str(who), "write" if who < 2 else "read"], stderr=subprocess.PIPE)
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(who), "write" if who < 2 else "read"],
+            stderr=subprocess.PIPE,
+        )
         for who in range(6)
     ]
     errors = [process.communicate(timeout=120)[1].decode() for process in running]
@@ -254,7 +295,7 @@ with Memory.open() as memory:
 def test_a_home_that_may_only_be_read_still_answers(own_home: Path, tmp_path: Path) -> None:
     with Memory.open(own_home) as memory:
         logged(memory, "about postgres deadlocks")
-    index = Index(own_home)
+    index = Index(Home(own_home))
     (own_home / ".index").write_text("a file where the folder should be")
 
     index.catch_up()
@@ -289,10 +330,14 @@ def write_log(home: Path, *lines: str, repo: str = "app") -> Path:
     return path
 
 
-def matched(index: Index, *wanted: str, repos: list[str] | None = None, limit: int = 10) -> list[str]:
+def matched(
+    index: Index, *wanted: str, repos: list[str] | None = None, limit: int = 10
+) -> list[str]:
     """The ids the text engine alone proposes, best first."""
     weights = dict.fromkeys(wanted, 1.0)
-    found = index.text.match(weights, index.text.statistics(weights), repos=repos, kinds=None, limit=limit)
+    found = index.text.match(
+        weights, index.text.statistics(weights), repos=repos, kinds=None, limit=limit
+    )
     rows = index.store.rows(key for key, _score in found)
     return [rows[key].id if key in rows else f"ghost {key}" for key, _score in found]
 
@@ -307,18 +352,22 @@ def caught_up(index: Index, *, committed: bool = True) -> Index:
 
 @pytest.fixture
 def index(own_home: Path) -> Iterator[Index]:
-    made = Index(own_home)
+    made = Index(Home(own_home))
     yield made
     made.close()
 
 
 def test_what_was_replaced_leaves_the_text_index(index: Index, own_home: Path) -> None:
     for round_ in range(4):
-        write_log(own_home, *(line(f"l{n}", f"deploy attempt {round_} {n}") for n in range(10)), line("gone", "deploy"))
+        write_log(
+            own_home,
+            *(line(f"l{n}", f"deploy attempt {round_} {n}") for n in range(10)),
+            line("gone", "deploy"),
+        )
         caught_up(index)
     write_log(own_home, *(line(f"l{n}", f"deploy attempt last {n}") for n in range(10)))
     caught_up(index)
-    fresh = caught_up(Index(own_home, in_memory=True))
+    fresh = caught_up(Index(Home(own_home), in_memory=True))
 
     assert sorted(matched(index, "deploy", limit=10)) == [f"l{n}" for n in range(10)]
     told, anew = index.text.statistics(["deploy"]), fresh.text.statistics(["deploy"])
@@ -326,7 +375,11 @@ def test_what_was_replaced_leaves_the_text_index(index: Index, own_home: Path) -
 
 
 def test_what_is_not_deleted_yet_takes_no_place_in_the_answer(index: Index, own_home: Path) -> None:
-    write_log(own_home, *(line(f"old{n}", "deploy deploy deploy") for n in range(10)), line("kept", "deploy it"))
+    write_log(
+        own_home,
+        *(line(f"old{n}", "deploy deploy deploy") for n in range(10)),
+        line("kept", "deploy it"),
+    )
     caught_up(index)
     write_log(own_home, line("kept", "deploy it"))
     caught_up(index, committed=False)
@@ -336,7 +389,9 @@ def test_what_is_not_deleted_yet_takes_no_place_in_the_answer(index: Index, own_
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_a_line_that_is_current_again_is_found_again(index: Index, own_home: Path, *, committed: bool) -> None:
+def test_a_line_that_is_current_again_is_found_again(
+    index: Index, own_home: Path, *, committed: bool
+) -> None:
     write_log(own_home, line("one", "about quokkas"))
     caught_up(index)
     write_log(own_home, line("one", "about quokkas"), line("one", "about wombats"))
@@ -350,7 +405,9 @@ def test_a_line_that_is_current_again_is_found_again(index: Index, own_home: Pat
     assert matched(index, "wombat") == []
 
 
-def test_a_record_that_comes_back_to_what_it_said_is_found_by_it(index: Index, own_home: Path) -> None:
+def test_a_record_that_comes_back_to_what_it_said_is_found_by_it(
+    index: Index, own_home: Path
+) -> None:
     path = write_log(own_home, line("one", "about quokkas"), line("one", "about wombats"))
     caught_up(index)
     with path.open("a") as stream:
@@ -373,8 +430,13 @@ def test_an_id_in_two_logs_outlives_either(index: Index, own_home: Path, removed
     assert matched(index, "quokka") == ["one"]
 
 
-def test_a_line_that_stands_twice_is_one_document_with_one_key(index: Index, own_home: Path) -> None:
-    twice = [line("one", "about quokkas", links=[{"to": "two", "rel": "related_to"}]), line("two", "about wombats")]
+def test_a_line_that_stands_twice_is_one_document_with_one_key(
+    index: Index, own_home: Path
+) -> None:
+    twice = [
+        line("one", "about quokkas", links=[{"to": "two", "rel": "related_to"}]),
+        line("two", "about wombats"),
+    ]
     path = write_log(own_home, *twice, *twice)
     caught_up(index)
     keys = index.store.column("SELECT key FROM doc ORDER BY key")
@@ -407,7 +469,9 @@ def test_a_commit_that_was_never_noted_is_done_again(index: Index, own_home: Pat
 
 
 @pytest.mark.parametrize("is_open", [True, False])
-def test_a_text_folder_that_is_gone_is_made_again(index: Index, own_home: Path, *, is_open: bool) -> None:
+def test_a_text_folder_that_is_gone_is_made_again(
+    index: Index, own_home: Path, *, is_open: bool
+) -> None:
     write_log(own_home, *(line(f"l{n}", "about quokkas") for n in range(10)))
     caught_up(index)
     if not is_open:
@@ -427,7 +491,8 @@ def test_shared_memory_that_was_cut_off_ends_no_process(own_home: Path) -> None:
 import os
 from pathlib import Path
 from commonplace.index.index import Index
-index = Index(Path({str(own_home)!r}))
+from commonplace.where.home import Home
+index = Index(Home(Path({str(own_home)!r})))
 index.catch_up()
 os.truncate({str(own_home / ".index" / TABLES)!r} + "-shm", 0)
 index.catch_up()
@@ -484,21 +549,23 @@ def test_recalls_beside_rebuilding_and_erasing_never_fail(own_home: Path) -> Non
 import sys
 from pathlib import Path
 from commonplace.index.index import Index
-from commonplace.log import rewrite
+from commonplace.index import removal
+from commonplace.where.home import Home
 home, what = Path(sys.argv[1]), sys.argv[2]
-index = Index(home)
+index = Index(Home(home))
 for number in range(30):
     if what == "rebuild":
         index.rebuild()
     elif what == "remove":
-        rewrite.remove_index(home)
+        removal.remove(Home(home))
     index.catch_up()
     assert index.status().records == 40
     assert index.folder is not None
 """
     roles = ["read", "read", "rebuild", "remove"]
     running = [
-        subprocess.Popen([sys.executable, "-c", code, str(own_home), role], stderr=subprocess.PIPE) for role in roles
+        subprocess.Popen([sys.executable, "-c", code, str(own_home), role], stderr=subprocess.PIPE)
+        for role in roles
     ]
     errors = [process.communicate(timeout=120)[1].decode() for process in running]
 
@@ -511,13 +578,13 @@ def test_what_a_killed_removal_left_goes_with_the_next(own_home: Path) -> None:
     left.mkdir()
     (left / TABLES).write_text("a memory")
 
-    rewrite.remove_index(own_home)
+    removal.remove(Home(own_home))
 
     assert not left.exists()
 
 
 def test_an_index_in_memory_moves_to_the_home_once_there_is_one(tmp_path: Path) -> None:
-    index = Index(tmp_path / "new")
+    index = Index(Home(tmp_path / "new"))
     index.catch_up()
     assert index.folder is None
 
@@ -536,8 +603,9 @@ def test_a_full_disk_gives_an_index_in_memory(own_home: Path) -> None:
 import resource
 from pathlib import Path
 from commonplace.index.index import Index
+from commonplace.where.home import Home
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
-index = Index(Path({str(own_home)!r}))
+index = Index(Home(Path({str(own_home)!r})))
 index.catch_up()
 print(index.status().records, index.folder)
 """
@@ -546,8 +614,12 @@ print(index.status().records, index.folder)
     assert done.stdout == "400 None\n", done.stderr
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="modes are POSIX's, and nothing to root")
-def test_a_home_that_became_read_only_and_an_unreadable_log_still_answer(index: Index, own_home: Path) -> None:
+@pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() == 0, reason="modes are POSIX's, and nothing to root"
+)
+def test_a_home_that_became_read_only_and_an_unreadable_log_still_answer(
+    index: Index, own_home: Path
+) -> None:
     write_log(own_home, line("one", "about quokkas"))
     secret = write_log(own_home, line("two", "about quokkas"), repo="secret")
     secret.chmod(0)
@@ -573,7 +645,9 @@ def test_a_home_that_became_read_only_and_an_unreadable_log_still_answer(index: 
 
 
 @pytest.mark.parametrize("folder", ["log", "log/archive"])
-def test_a_last_line_without_a_newline_is_found_once(index: Index, own_home: Path, folder: str) -> None:
+def test_a_last_line_without_a_newline_is_found_once(
+    index: Index, own_home: Path, folder: str
+) -> None:
     path = write_log(own_home, line("zero", "about quokkas"))
     path = own_home / folder / "app.jsonl"
     path.parent.mkdir(exist_ok=True)
@@ -590,7 +664,9 @@ def test_a_last_line_without_a_newline_is_found_once(index: Index, own_home: Pat
 
 
 def test_a_last_line_that_goes_on_is_no_record_any_more(index: Index, own_home: Path) -> None:
-    path = write_log(own_home, line("zero", "about quokkas"), line("one", "about wombats").rstrip("\n"))
+    path = write_log(
+        own_home, line("zero", "about quokkas"), line("one", "about wombats").rstrip("\n")
+    )
     caught_up(index)
 
     with path.open("a") as stream:
@@ -602,7 +678,9 @@ def test_a_last_line_that_goes_on_is_no_record_any_more(index: Index, own_home: 
 
 
 @pytest.mark.parametrize("folder", ["log", "log/archive"])
-def test_a_torn_line_is_waited_for_without_writing(index: Index, own_home: Path, folder: str) -> None:
+def test_a_torn_line_is_waited_for_without_writing(
+    index: Index, own_home: Path, folder: str
+) -> None:
     whole = line("one", "about wombats")
     write_log(own_home, line("zero", "about quokkas"))
     path = own_home / folder / "app.jsonl"
@@ -619,8 +697,12 @@ def test_a_torn_line_is_waited_for_without_writing(index: Index, own_home: Path,
     assert matched(caught_up(index), "wombat") == ["one"]
 
 
-@pytest.mark.parametrize("content", [b"# Plan\n\nquokka \xff\xfe", b"# quokka\n" + "é".encode() * (1 << 19)])
-def test_a_note_that_is_not_all_text_is_found_and_read_once(index: Index, own_home: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [b"# Plan\n\nquokka \xff\xfe", b"# quokka\n" + "é".encode() * (1 << 19)]
+)
+def test_a_note_that_is_not_all_text_is_found_and_read_once(
+    index: Index, own_home: Path, content: bytes
+) -> None:
     note = own_home / "agents" / "researcher" / "plan.md"
     note.parent.mkdir(parents=True)
     note.write_bytes(content)
@@ -634,7 +716,9 @@ def test_a_note_that_is_not_all_text_is_found_and_read_once(index: Index, own_ho
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_what_belongs_to_no_repository_is_found_from_each(index: Index, own_home: Path, *, committed: bool) -> None:
+def test_what_belongs_to_no_repository_is_found_from_each(
+    index: Index, own_home: Path, *, committed: bool
+) -> None:
     skill = own_home / "skills" / "debug" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("# Debug\n\nRun the quokka bisect.")
@@ -646,9 +730,13 @@ def test_what_belongs_to_no_repository_is_found_from_each(index: Index, own_home
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_of_very_many_terms_the_most_telling_are_searched(index: Index, own_home: Path, *, committed: bool) -> None:
+def test_of_very_many_terms_the_most_telling_are_searched(
+    index: Index, own_home: Path, *, committed: bool
+) -> None:
     common = [f"common{n}" for n in range(100)]
-    write_log(own_home, *(line(f"l{n}", " ".join(common)) for n in range(9)), line("rare", "quokka"))
+    write_log(
+        own_home, *(line(f"l{n}", " ".join(common)) for n in range(9)), line("rare", "quokka")
+    )
     caught_up(index, committed=committed)
 
     assert "rare" in matched(index, *common, "quokka")
@@ -665,7 +753,7 @@ def test_a_large_log_is_taken_in_batches_and_in_its_order(
     write_log(own_home, *(line(f"o{n}", "about quokkas") for n in range(5)), repo="other")
 
     index.catch_up()
-    fresh = Index(own_home, in_memory=True)
+    fresh = Index(Home(own_home), in_memory=True)
     fresh.catch_up()
 
     assert dump(index) == dump(fresh)

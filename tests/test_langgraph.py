@@ -76,7 +76,11 @@ def keys(found: list[Any]) -> list[str]:
 def test_an_item_is_put_got_replaced_and_deleted(store: BaseStore) -> None:
     assert store.get(("users", "alice"), "prefs") is None
 
-    store.put(("users", "alice"), "prefs", {"theme": "dark", "deep": {"list": [1, {"a": None}], "float": 0.5}})
+    store.put(
+        ("users", "alice"),
+        "prefs",
+        {"theme": "dark", "deep": {"list": [1, {"a": None}], "float": 0.5}},
+    )
     item = store.get(("users", "alice"), "prefs")
     assert item is not None
     assert item.value == {"theme": "dark", "deep": {"list": [1, {"a": None}], "float": 0.5}}
@@ -153,8 +157,14 @@ FILTERS: list[tuple[dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("wanted", "found"), FILTERS)
-def test_a_filter_lets_through_what_it_says(store: BaseStore, wanted: dict[str, Any], found: list[str]) -> None:
-    store.put(("d",), "a", {"kind": "report", "score": 5, "tags": ["x", "y"], "meta": {"lang": "en", "v": 1}})
+def test_a_filter_lets_through_what_it_says(
+    store: BaseStore, wanted: dict[str, Any], found: list[str]
+) -> None:
+    store.put(
+        ("d",),
+        "a",
+        {"kind": "report", "score": 5, "tags": ["x", "y"], "meta": {"lang": "en", "v": 1}},
+    )
     store.put(("d",), "b", {"kind": "report", "score": 3, "tags": ["y"], "meta": {"lang": "de"}})
     store.put(("d",), "c", {"kind": "memo", "score": 4.5, "tags": [], "meta": {"lang": "en"}})
 
@@ -177,25 +187,43 @@ def test_namespaces_are_listed_by_prefix_suffix_and_depth(store: BaseStore) -> N
         store.put(namespace, "k", {"v": 1})
 
     assert store.list_namespaces() == sorted(places)
-    assert store.list_namespaces(prefix=("a", "b")) == sorted(one for one in places if one[:2] == ("a", "b"))
-    assert store.list_namespaces(suffix=("f",)) == [("a", "b", "f"), ("a", "c", "f"), ("b", "a", "f")]
+    assert store.list_namespaces(prefix=("a", "b")) == sorted(
+        one for one in places if one[:2] == ("a", "b")
+    )
+    assert store.list_namespaces(suffix=("f",)) == [
+        ("a", "b", "f"),
+        ("a", "c", "f"),
+        ("b", "a", "f"),
+    ]
     assert store.list_namespaces(prefix=("a",), suffix=("f",)) == [("a", "b", "f"), ("a", "c", "f")]
     assert store.list_namespaces(prefix=("*", "users")) == [("admin", "users", "789")]
-    assert store.list_namespaces(suffix=("*", "f")) == [("a", "b", "f"), ("a", "c", "f"), ("b", "a", "f")]
+    assert store.list_namespaces(suffix=("*", "f")) == [
+        ("a", "b", "f"),
+        ("a", "c", "f"),
+        ("b", "a", "f"),
+    ]
     assert store.list_namespaces(prefix=("a", "*", "f")) == [("a", "b", "f"), ("a", "c", "f")]
     assert store.list_namespaces(max_depth=1) == [("a",), ("admin",), ("b",), ("users",)]
-    assert store.list_namespaces(prefix=("a", "b"), max_depth=3) == [("a", "b", "c"), ("a", "b", "d"), ("a", "b", "f")]
+    assert store.list_namespaces(prefix=("a", "b"), max_depth=3) == [
+        ("a", "b", "c"),
+        ("a", "b", "d"),
+        ("a", "b", "f"),
+    ]
     assert store.list_namespaces(limit=2, offset=1) == sorted(places)[1:3]
     assert store.list_namespaces(prefix=("nope",)) == []
 
 
-@pytest.mark.parametrize("namespace", [(), ("a.b",), ("",), ("langgraph", "x"), ("a", 7), ("nul\x00",)])
+@pytest.mark.parametrize(
+    "namespace", [(), ("a.b",), ("",), ("langgraph", "x"), ("a", 7), ("nul\x00",)]
+)
 def test_a_namespace_that_may_not_be_is_refused(store: BaseStore, namespace: Any) -> None:
     with pytest.raises(InvalidNamespaceError):
         store.put(namespace, "k", {"v": 1})
 
 
-def test_a_batch_reads_what_was_there_before_and_the_last_put_of_an_item_counts(store: BaseStore) -> None:
+def test_a_batch_reads_what_was_there_before_and_the_last_put_of_an_item_counts(
+    store: BaseStore,
+) -> None:
     store.put(("n",), "old", {"v": 1})
 
     got, nothing, found, names, *puts = store.batch(
@@ -235,7 +263,9 @@ def test_what_comes_out_is_not_what_is_kept(store: BaseStore) -> None:
 def test_the_asynchronous_side_does_the_same(store: BaseStore) -> None:
     async def talk() -> list[Any]:
         await store.aput(("n", "m"), "a", {"v": 1})
-        await asyncio.gather(*(store.aput(("n",), f"k{number}", {"v": number}) for number in range(20)))
+        await asyncio.gather(
+            *(store.aput(("n",), f"k{number}", {"v": number}) for number in range(20))
+        )
         got = await store.aget(("n",), "k7")
         found = await store.asearch(("n",), filter={"v": {"$gte": 10}}, limit=99)
         names = await store.alist_namespaces()
@@ -273,7 +303,9 @@ def done(store: BaseStore, step: tuple[str, tuple[str, ...], str, int]) -> Any:
 
 
 @given(st.lists(STEP, max_size=12))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_any_sequence_gives_what_the_reference_gives(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Any]
 ) -> None:
@@ -292,7 +324,9 @@ def test_items_are_records_that_anybody_can_read(ours: CommonplaceStore, own_hom
     ours.put(("users", "alice"), "prefs", {"drink": "coffee"})
     ours.delete(("users", "alice"), "prefs")
 
-    lines = [json.loads(line) for line in (own_home / "log" / "langgraph.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line) for line in (own_home / "log" / "langgraph.jsonl").read_text().splitlines()
+    ]
 
     assert [line["kind"] for line in lines] == ["fact", "fact", "forget"]
     assert lines[0]["payload"] == {"drink": "tea"}
@@ -321,7 +355,11 @@ def test_creation_survives_an_update_and_ends_with_a_delete(ours: CommonplaceSto
 
 def test_a_question_brings_the_best_first_within_its_namespace(ours: CommonplaceStore) -> None:
     for number in range(60):
-        ours.put(("team", "b"), f"noise{number}", {"text": f"the kettle boils over again, number {number}"})
+        ours.put(
+            ("team", "b"),
+            f"noise{number}",
+            {"text": f"the kettle boils over again, number {number}"},
+        )
     ours.put(("team", "a"), "sky", {"text": "the sky is blue"})
     ours.put(("team", "a"), "kettle", {"text": "descale the kettle with vinegar"})
 
@@ -332,7 +370,9 @@ def test_a_question_brings_the_best_first_within_its_namespace(ours: Commonplace
     assert found[0].score > (found[1].score or 0)
     assert keys(ours.search(("team", "a"), query="kettle vinegar", limit=1)) == ["kettle"]
     assert keys(ours.search(("team", "a"), query="kettle vinegar", offset=1)) == ["sky"]
-    assert keys(ours.search(("team", "a"), query="kettle", filter={"text": "the sky is blue"})) == ["sky"]
+    assert keys(ours.search(("team", "a"), query="kettle", filter={"text": "the sky is blue"})) == [
+        "sky"
+    ]
     assert len(ours.search(("team",), query="   ", limit=99)) == 62
 
 
@@ -388,7 +428,9 @@ def test_what_was_rotated_to_the_archive_is_still_there(own_home: Path) -> None:
         assert len(store.search(("n",), limit=99)) == 14
 
 
-def test_others_that_write_into_its_log_do_not_disturb_it(ours: CommonplaceStore, own_home: Path) -> None:
+def test_others_that_write_into_its_log_do_not_disturb_it(
+    ours: CommonplaceStore, own_home: Path
+) -> None:
     ours.put(("n",), "k", {"v": 1})
     with opened(own_home) as memory:
         memory.log(kind="fact", label="kettle", payload="a fact of somebody's", repo="langgraph")
@@ -413,7 +455,9 @@ def test_secrets_do_not_land_and_cannot_be_names(ours: CommonplaceStore, own_hom
     assert secret not in (own_home / "log" / "langgraph.jsonl").read_text()
 
 
-def test_a_value_that_is_no_json_and_a_time_to_live_are_refused_and_cost_nothing(ours: CommonplaceStore) -> None:
+def test_a_value_that_is_no_json_and_a_time_to_live_are_refused_and_cost_nothing(
+    ours: CommonplaceStore,
+) -> None:
     with pytest.raises(RecordInvalid):
         ours.batch([PutOp(("n",), "good", {"v": 1}), PutOp(("n",), "bad", {"v": object()})])
     with pytest.raises(NotImplementedError):

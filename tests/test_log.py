@@ -14,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import DiskFull, HomeUnusable, LogBusy
-from commonplace.log import lock, read, rewrite
-from commonplace.log.append import Appender, held
+from commonplace.files import atomic, lock
+from commonplace.files.lock import hold
+from commonplace.log import read
+from commonplace.log.append import Appender
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,7 +89,20 @@ def test_a_whole_record_without_its_newline_is_a_record_and_stays_one(tmp_path: 
 
 
 @given(
-    st.lists(st.sampled_from([line("a"), b"\xff\xfe\n", b"\n", b"{}\n", b"[1]\n", b"\x00\x00\n", b"null\n", line("b")]))
+    st.lists(
+        st.sampled_from(
+            [
+                line("a"),
+                b"\xff\xfe\n",
+                b"\n",
+                b"{}\n",
+                b"[1]\n",
+                b"\x00\x00\n",
+                b"null\n",
+                line("b"),
+            ]
+        )
+    )
 )
 def test_reading_never_raises_whatever_lies_in_the_file(
     tmp_path_factory: pytest.TempPathFactory, parts: list[bytes]
@@ -102,7 +117,9 @@ def test_reading_never_raises_whatever_lies_in_the_file(
 
 
 @given(st.binary(max_size=300))
-def test_reading_never_raises_on_any_bytes(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+def test_reading_never_raises_on_any_bytes(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
     path = tmp_path_factory.mktemp("any") / "app.jsonl"
     path.write_bytes(content)
 
@@ -112,7 +129,9 @@ def test_reading_never_raises_on_any_bytes(tmp_path_factory: pytest.TempPathFact
 def test_only_a_newline_ends_a_line(tmp_path: Path) -> None:
     path = tmp_path / "app.jsonl"
     text = "one\u2028two\u0085three\x0bfour\rfive"
-    odd = f'{{"id":"a","kind":"lesson",{TIME},"event_type":"error","lesson":"{text}"}}\n'.replace("\x0b", "\\u000b")
+    odd = f'{{"id":"a","kind":"lesson",{TIME},"event_type":"error","lesson":"{text}"}}\n'.replace(
+        "\x0b", "\\u000b"
+    )
     path.write_bytes(odd.replace("\r", "\\r").encode())
 
     (record,), damages = read.read(path)
@@ -125,7 +144,10 @@ def test_lines_are_found_by_their_offset(tmp_path: Path) -> None:
     path.write_bytes(line("a") + line("b") + line("c"))
     second = list(read.lines(path))[1]
 
-    assert [found.raw for found in read.lines(path, second.offset)] == [line("b").rstrip(), line("c").rstrip()]
+    assert [found.raw for found in read.lines(path, second.offset)] == [
+        line("b").rstrip(),
+        line("c").rstrip(),
+    ]
 
 
 @pytest.fixture
@@ -133,12 +155,14 @@ def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers that take a thousand bytes a line."""
     monkeypatch.setattr("commonplace.log.read.LINE_READ_BYTES_MAX", 1000)
     monkeypatch.setattr("commonplace.records.LINE_READ_BYTES_MAX", 1000)
-    monkeypatch.setattr(read, "BLOCK_BYTES", 256)
+    monkeypatch.setattr(read, "READ_BUFFER_BYTES", 256)
 
 
 @pytest.mark.usefixtures("short_lines")
 @pytest.mark.parametrize("size", [1001, 1002, 5000])
-def test_a_line_too_long_to_hold_is_passed_over_and_no_line_behind_it(tmp_path: Path, size: int) -> None:
+def test_a_line_too_long_to_hold_is_passed_over_and_no_line_behind_it(
+    tmp_path: Path, size: int
+) -> None:
     path = tmp_path / "app.jsonl"
     path.write_bytes(line("a") + b"x" * size + b"\n" + line("b") + line("c"))
 
@@ -147,7 +171,9 @@ def test_a_line_too_long_to_hold_is_passed_over_and_no_line_behind_it(tmp_path: 
     assert [record.id for record in records] == ["a", "b", "c"]
     assert [(damage.line, "longer than" in damage.reason) for damage in damages] == [(2, True)]
     offsets = [found.offset for found in read.lines(path)]
-    assert [next(read.lines(path, offset)).raw for offset in offsets] == [found.raw for found in read.lines(path)]
+    assert [next(read.lines(path, offset)).raw for offset in offsets] == [
+        found.raw for found in read.lines(path)
+    ]
 
 
 @given(st.lists(st.binary(max_size=30), max_size=8))
@@ -213,15 +239,17 @@ def test_a_file_replaced_meanwhile_gets_the_line_not_its_ghost(tmp_path: Path) -
     assert ids(path) == ["b", "c"]
 
 
-def test_a_rewriter_waits_for_nobody_to_append_and_appenders_follow_to_the_new_file(tmp_path: Path) -> None:
+def test_a_rewriter_waits_for_nobody_to_append_and_appenders_follow_to_the_new_file(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "app.jsonl"
     log = appender(path)
     log.append(line("a"))
 
-    with held(path):
+    with hold(path):
         waiting = threading.Thread(target=log.append, args=(line("c"),))
         waiting.start()
-        rewrite.replace(path, [line("a"), line("b")])
+        atomic.replace(path, [line("a"), line("b")])
     waiting.join()
 
     assert ids(path) == ["a", "b", "c"]
@@ -249,15 +277,19 @@ def test_where_the_lock_is_a_file_beside_it_the_log_is_closed_whenever_it_is_rep
         assert not opened
         real_replace(old, new)
 
-    for name, function in (("open", watched_open), ("close", watched_close), ("replace", watched_replace)):
+    for name, function in (
+        ("open", watched_open),
+        ("close", watched_close),
+        ("replace", watched_replace),
+    ):
         monkeypatch.setattr(os, name, function)
     log = appender(path)
     log.append(line("a"))
 
-    with held(path):
+    with hold(path):
         waiting = threading.Thread(target=log.append, args=(line("c"),))
         waiting.start()
-        rewrite.replace(path, [line("a"), line("b")])
+        atomic.replace(path, [line("a"), line("b")])
     waiting.join()
 
     assert ids(path) == ["a", "b", "c"]
@@ -266,12 +298,14 @@ def test_where_the_lock_is_a_file_beside_it_the_log_is_closed_whenever_it_is_rep
 def test_a_lock_that_is_never_given_up_is_an_error_not_a_hang(tmp_path: Path) -> None:
     path = tmp_path / "app.jsonl"
 
-    with held(path), pytest.raises(LogBusy, match="another process"):
+    with hold(path), pytest.raises(LogBusy, match="another process"):
         Appender(path, fsync="never", wait_s_max=0.05).append(line("a"))
 
 
 @pytest.mark.parametrize("policy", ["never", "batch", "always"])
-def test_every_sync_policy_writes_the_same(tmp_path: Path, policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_sync_policy_writes_the_same(
+    tmp_path: Path, policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     synced: list[int] = []
     monkeypatch.setattr("commonplace.log.append.sync", synced.append)
     path = tmp_path / "app.jsonl"
@@ -286,8 +320,12 @@ def test_every_sync_policy_writes_the_same(tmp_path: Path, policy: str, monkeypa
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes and links are POSIX's")
-@pytest.mark.parametrize("make", [lambda path: os.mkfifo(path, 0o600), os.mkdir, lambda path: path.symlink_to(path)])
-def test_what_is_no_plain_file_is_told_not_waited_for(tmp_path: Path, make: Callable[[Path], object]) -> None:
+@pytest.mark.parametrize(
+    "make", [lambda path: os.mkfifo(path, 0o600), os.mkdir, lambda path: path.symlink_to(path)]
+)
+def test_what_is_no_plain_file_is_told_not_waited_for(
+    tmp_path: Path, make: Callable[[Path], object]
+) -> None:
     path = tmp_path / "app.jsonl"
     make(path)
 
@@ -319,11 +357,13 @@ def test_a_disk_that_cannot_sync_is_told_and_an_unacknowledged_line_taken_back(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="flock is POSIX's")
-def test_a_file_system_without_locks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_locks_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_arguments: object) -> None:
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr("commonplace.log.lock.fcntl.flock", refuse)
+    monkeypatch.setattr("commonplace.files.lock.fcntl.flock", refuse)
 
     with pytest.raises(HomeUnusable, match="No locks available"):
         appender(tmp_path / "app.jsonl").append(line("a"))
@@ -333,7 +373,8 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from commonplace.errors import DiskFull
-from commonplace.log.append import Appender, held
+from commonplace.files.lock import hold
+from commonplace.log.append import Appender
 path = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))
 log = Appender(path, fsync="never")
@@ -349,10 +390,14 @@ sys.exit("never full")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file size limits are POSIX's")
-def test_a_disk_that_fills_up_loses_nothing_acknowledged_and_leaves_no_torn_line(tmp_path: Path) -> None:
+def test_a_disk_that_fills_up_loses_nothing_acknowledged_and_leaves_no_torn_line(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "app.jsonl"
 
-    done = subprocess.run([sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=False
+    )
 
     assert done.returncode == 0, done.stderr
     records, damages = read.read(path)
@@ -361,7 +406,9 @@ def test_a_disk_that_fills_up_loses_nothing_acknowledged_and_leaves_no_torn_line
     assert len(records) > 5
 
 
-def test_a_bulk_that_does_not_fit_is_taken_back_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bulk_that_does_not_fit_is_taken_back_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "app.jsonl"
     log = appender(path)
     log.append(line("a"))
@@ -386,16 +433,18 @@ def test_a_home_that_is_a_file_is_told_so(tmp_path: Path) -> None:
         appender(tmp_path / "log" / "app.jsonl").append(line("a"))
 
 
-def test_a_rewrite_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rewrite_that_fails_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "app.jsonl"
     path.write_bytes(line("a"))
 
     def full(*_arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("commonplace.log.rewrite.sync", full)
-    with held(path), pytest.raises(DiskFull):
-        rewrite.replace(path, [line("b")])
+    monkeypatch.setattr("commonplace.files.atomic.sync", full)
+    with hold(path), pytest.raises(DiskFull):
+        atomic.replace(path, [line("b")])
 
     assert path.read_bytes() == line("a")
     assert [found.name for found in tmp_path.iterdir()] == ["app.jsonl"]

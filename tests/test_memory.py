@@ -13,6 +13,7 @@ import commonplace
 from commonplace.errors import DiskFull, IdAmbiguous, RecordInvalid, RecordNotFound
 from commonplace.log.append import Appender
 from commonplace.memory import Memory
+from commonplace.where.home import Home
 from conftest import git
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ def test_an_unknown_repo_defaults_to_the_one_here(tmp_path: Path) -> None:
     assert record.repo == memory.repository.name
 
 
-def test_a_folder_may_be_given_from_where_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_may_be_given_from_where_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = tmp_path / "app"
     (root / "src").mkdir(parents=True)
     git("init", "-q", cwd=root)
@@ -161,7 +164,9 @@ def test_both_homes_are_read_and_the_nearest_is_written(tmp_path: Path) -> None:
     with Memory.open(user) as mine:
         old = logged(mine, "a lesson of the user's")
 
-    with Memory.open(cwd=root, environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}) as memory:
+    with Memory.open(
+        cwd=root, environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}
+    ) as memory:
         assert memory.get(old).id == old
         new = logged(memory, "a lesson of the repository's")
         memory.feedback(old, "worked")
@@ -192,7 +197,9 @@ def test_an_id_owes_nothing_to_what_was_redacted(memory: Memory) -> None:
     assert secret.lower() not in ident
 
 
-def test_private_text_is_never_stored_and_a_lesson_of_nothing_else_is_refused(memory: Memory, own_home: Path) -> None:
+def test_private_text_is_never_stored_and_a_lesson_of_nothing_else_is_refused(
+    memory: Memory, own_home: Path
+) -> None:
     logged(memory, "keep <private>zebra-42</private> this")
     assert "zebra-42" not in (own_home / "log" / "app.jsonl").read_text()
 
@@ -219,10 +226,14 @@ def test_text_that_only_comes_from_a_mistake_is_refused(
 
 
 def test_control_characters_are_taken_out_and_told(memory: Memory) -> None:
-    record = memory.log(repo="app", event_type="error", lesson="a \x1b[31mred\x1b[0m bell\x07 and delete\x7f")
+    record = memory.log(
+        repo="app", event_type="error", lesson="a \x1b[31mred\x1b[0m bell\x07 and delete\x7f"
+    )
 
     assert record.fields["lesson"] == "a red bell and delete"
-    assert [(redaction.kind, redaction.field) for redaction in record.redactions] == [("control-character", "lesson")]
+    assert [(redaction.kind, redaction.field) for redaction in record.redactions] == [
+        ("control-character", "lesson")
+    ]
 
 
 def test_a_secret_cannot_hide_behind_a_control_character(memory: Memory, own_home: Path) -> None:
@@ -273,7 +284,10 @@ def test_a_disk_that_fills_up_in_a_bulk_says_how_many_were_stored(
     memory: Memory, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("commonplace.memory.BULK_LINES", 4)
-    rows = [f'{{"event_type":"error","lesson":"row {n}","repo":"{"ab"[n % 2]}"}}'.encode() for n in range(9)]
+    rows = [
+        f'{{"event_type":"error","lesson":"row {n}","repo":"{"ab"[n % 2]}"}}'.encode()
+        for n in range(9)
+    ]
     real = Appender.append_many
 
     def filling(appender: Appender, lines: list[bytes]) -> None:
@@ -293,9 +307,9 @@ def test_two_clones_append_and_git_merges_without_a_conflict(tmp_path: Path) -> 
     origin = tmp_path / "origin"
     origin.mkdir()
     git("init", "-q", "-b", "main", cwd=origin)
-    from commonplace import homes
+    from commonplace.where import homes
 
-    homes.make(origin / ".commonplace")
+    homes.make(Home(origin / ".commonplace"))
     with Memory.open(cwd=origin) as memory:
         logged(memory, "the common ancestor")
     git("add", "-A", cwd=origin)
@@ -315,7 +329,9 @@ def test_two_clones_append_and_git_merges_without_a_conflict(tmp_path: Path) -> 
         assert said == {"the common ancestor", "lesson of clone a", "lesson of clone b"}
 
 
-def test_a_line_of_the_log_shows_the_seeds_example_field_for_field(memory: Memory, own_home: Path) -> None:
+def test_a_line_of_the_log_shows_the_seeds_example_field_for_field(
+    memory: Memory, own_home: Path
+) -> None:
     example = {
         "timestamp": "2025-10-31T04:58:01Z",
         "agent_id": "agent-a",
@@ -335,7 +351,9 @@ def test_a_line_of_the_log_shows_the_seeds_example_field_for_field(memory: Memor
     assert set(stored) - set(example) == {"id", "kind"}
 
 
-def test_a_memory_beside_another_shares_what_is_open_and_is_another_agent(memory: Memory, tmp_path: Path) -> None:
+def test_a_memory_beside_another_shares_what_is_open_and_is_another_agent(
+    memory: Memory, tmp_path: Path
+) -> None:
     (tmp_path / "elsewhere").mkdir()
     beside = memory.beside(agent_id="analyst", cwd=tmp_path / "elsewhere")
 

@@ -21,6 +21,7 @@ from commonplace.errors import NoteChanged, NoteExists, NoteNotFound, NoteRefuse
 from commonplace.memory import Memory
 from commonplace.notes import DEPTH_MAX, NOTE_BYTES_MAX, NOTES_MAX, Notes
 from commonplace.server.build import made
+from commonplace.where.home import Home
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +37,7 @@ ATTACKS = [
 
 @pytest.mark.parametrize("path", ATTACKS)
 def test_no_path_leads_out_of_the_folder(own_home: Path, tmp_path: Path, path: str) -> None:
-    notes = Notes(own_home, "researcher")
+    notes = Notes(Home(own_home), "researcher")
     notes.write("CONTEXT.md", "mine")
     before = sorted(str(found) for found in tmp_path.rglob("*"))
 
@@ -49,7 +50,9 @@ def test_no_path_leads_out_of_the_folder(own_home: Path, tmp_path: Path, path: s
         lambda: notes.rename(path, "y.md"),
         lambda: notes.rename("CONTEXT.md", path),
     ]
-    calls += [lambda: notes.list(path), lambda: notes.entries(path)] if path else []  # An empty one is the folder.
+    calls += (
+        [lambda: notes.list(path), lambda: notes.entries(path)] if path else []
+    )  # An empty one is the folder.
     for call in calls:
         with pytest.raises((NoteRefused, NoteNotFound)):
             call()
@@ -60,12 +63,12 @@ def test_no_path_leads_out_of_the_folder(own_home: Path, tmp_path: Path, path: s
 @pytest.mark.parametrize("agent", ["../other", "a/b", "..", "", "nul", "a\\b"])
 def test_no_agent_name_leads_to_another_folder(own_home: Path, agent: str) -> None:
     with pytest.raises(NoteRefused):
-        Notes(own_home, agent)
+        Notes(Home(own_home), agent)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links need rights on Windows")
 def test_a_link_is_never_followed(own_home: Path, tmp_path: Path) -> None:
-    notes = Notes(own_home, "researcher")
+    notes = Notes(Home(own_home), "researcher")
     notes.write("CONTEXT.md", "mine")
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "x.md").write_text("theirs")
@@ -81,7 +84,7 @@ def test_a_link_is_never_followed(own_home: Path, tmp_path: Path) -> None:
 
 
 def test_names_that_differ_in_case_alone_are_one_file_too_many(own_home: Path) -> None:
-    notes = Notes(own_home, "researcher")
+    notes = Notes(Home(own_home), "researcher")
     notes.write("CONTEXT.md", "mine")
 
     with pytest.raises(NoteRefused, match="case"):
@@ -89,16 +92,16 @@ def test_names_that_differ_in_case_alone_are_one_file_too_many(own_home: Path) -
 
 
 def test_agents_do_not_see_one_another(own_home: Path) -> None:
-    Notes(own_home, "researcher").write("plan.md", "mine")
+    Notes(Home(own_home), "researcher").write("plan.md", "mine")
 
-    analyst = Notes(own_home, "analyst")
+    analyst = Notes(Home(own_home), "analyst")
     assert analyst.list() == []
     with pytest.raises(NoteNotFound):
         analyst.read("plan.md")
 
 
 def test_a_text_that_occurs_twice_is_refused_with_its_lines(own_home: Path) -> None:
-    notes = Notes(own_home, "researcher")
+    notes = Notes(Home(own_home), "researcher")
     notes.write("CONTEXT.md", "line one\nline two\nline one\n")
 
     with pytest.raises(NoteRefused, match="2 times, in lines 1, 3"):
@@ -114,7 +117,7 @@ def test_a_text_that_occurs_twice_is_refused_with_its_lines(own_home: Path) -> N
 
 @pytest.mark.parametrize("view", [(0, 1), (2, 1), (1, 9), (-1, -1)])
 def test_a_range_outside_the_note_is_refused(own_home: Path, view: tuple[int, int]) -> None:
-    notes = Notes(own_home, "researcher")
+    notes = Notes(Home(own_home), "researcher")
     notes.write("a.md", "one\ntwo\n")
 
     with pytest.raises(NoteRefused, match="2 lines"):
@@ -122,7 +125,7 @@ def test_a_range_outside_the_note_is_refused(own_home: Path, view: tuple[int, in
 
 
 def test_an_update_that_would_be_lost_is_refused(own_home: Path) -> None:
-    notes = Notes(own_home, "researcher")
+    notes = Notes(Home(own_home), "researcher")
     first = notes.write("a.md", "one", if_sha256="").note
     notes.write("a.md", "two", if_sha256=first.sha256)
 
@@ -133,8 +136,10 @@ def test_an_update_that_would_be_lost_is_refused(own_home: Path) -> None:
     assert notes.read("a.md") == "two"
 
 
-def test_the_start_of_a_hash_suffices_to_insist_on_it_and_a_few_letters_do_not(own_home: Path) -> None:
-    notes = Notes(own_home, "researcher")
+def test_the_start_of_a_hash_suffices_to_insist_on_it_and_a_few_letters_do_not(
+    own_home: Path,
+) -> None:
+    notes = Notes(Home(own_home), "researcher")
     notes.write("a.md", "one\ntwo\n")
     read = notes.reading("a.md", (2, 2))
 
@@ -148,7 +153,7 @@ def test_the_start_of_a_hash_suffices_to_insist_on_it_and_a_few_letters_do_not(o
 
 
 def test_what_was_put_there_by_hand_and_no_agent_could_take_in_is_refused(own_home: Path) -> None:
-    notes = Notes(own_home, "researcher")
+    notes = Notes(Home(own_home), "researcher")
     notes.write("a.md", "one")
     (notes.folder / "huge.md").write_bytes(b"x" * (NOTE_BYTES_MAX + 1))
 
@@ -160,7 +165,7 @@ def test_what_was_put_there_by_hand_and_no_agent_could_take_in_is_refused(own_ho
 
 
 def test_a_note_is_no_folder_to_list(own_home: Path) -> None:
-    notes = Notes(own_home, "researcher")
+    notes = Notes(Home(own_home), "researcher")
     notes.write("a.md", "one")
 
     with pytest.raises(NoteRefused, match="no folder"):
@@ -168,7 +173,7 @@ def test_a_note_is_no_folder_to_list(own_home: Path) -> None:
 
 
 def test_what_is_too_large_or_no_text_is_refused_and_costs_nothing(own_home: Path) -> None:
-    notes = Notes(own_home, "researcher")
+    notes = Notes(Home(own_home), "researcher")
     notes.write("a.md", "one")
 
     for content in ("x" * (NOTE_BYTES_MAX + 1), "nul \x00", "lone \ud800"):
@@ -182,17 +187,21 @@ def test_what_is_too_large_or_no_text_is_refused_and_costs_nothing(own_home: Pat
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has other permissions")
 def test_every_folder_and_file_is_its_owners_alone(own_home: Path) -> None:
-    Notes(own_home, "researcher").write("deep/er/c.md", "mine")
+    Notes(Home(own_home), "researcher").write("deep/er/c.md", "mine")
 
     modes = {found.name: found.stat().st_mode & 0o777 for found in (own_home, *own_home.rglob("*"))}
     assert {mode for name, mode in modes.items() if "." in name and name != ".state"} == {0o600}
-    assert {modes[name] for name in ("home", ".state", "agents", "researcher", "deep", "er")} == {0o700}
+    assert {modes[name] for name in ("home", ".state", "agents", "researcher", "deep", "er")} == {
+        0o700
+    }
 
 
 def test_secrets_do_not_reach_a_note(own_home: Path) -> None:
     secret = "ghp_" + "Ab12" * 9
 
-    written = Notes(own_home, "researcher").write("a.md", f"use {secret}\n<private>diary</private>")
+    written = Notes(Home(own_home), "researcher").write(
+        "a.md", f"use {secret}\n<private>diary</private>"
+    )
 
     assert written.redacted
     assert secret not in (own_home / "agents" / "researcher" / "a.md").read_text()
@@ -254,7 +263,9 @@ class Model:
             return None
         before, after = "".join(lines[: int(line)]), "".join(lines[int(line) :])
         before += "\n" if before and not before.endswith("\n") else ""
-        return self.write(path, before + text + ("\n" if after and not text.endswith("\n") else "") + after)
+        return self.write(
+            path, before + text + ("\n" if after and not text.endswith("\n") else "") + after
+        )
 
     def list(self, path: str, *_: str) -> Any:
         if path and path not in self.folders:
@@ -315,11 +326,13 @@ def real_step(notes: Notes, step: Step) -> Any:
 @given(st.lists(st.one_of(*FIVE, *MORE), max_size=14))
 @example([("write", "deep/c.md", "x", ""), ("rename", "deep", "deep/er", "")])
 @example([("write", "deep/c.md", "x", ""), ("rename", "deep/c.md", "deep", "")])
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_any_sequence_of_edits_does_what_it_would_to_a_dictionary(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Step]
 ) -> None:
-    notes = Notes(tmp_path_factory.mktemp("any") / "home", "researcher")
+    notes = Notes(Home(tmp_path_factory.mktemp("any") / "home"), "researcher")
     model = Model()
 
     for step in steps:
@@ -345,7 +358,9 @@ async def tool_step(client: Client, step: Step) -> Any:
 
 
 @given(st.lists(st.one_of(*FIVE), min_size=1, max_size=12))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_any_sequence_of_the_five_tools_does_the_same(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Step]
 ) -> None:
@@ -364,13 +379,14 @@ def test_any_sequence_of_the_five_tools_does_the_same(
 
 
 def test_two_processes_that_edit_one_note_lose_nothing(own_home: Path) -> None:
-    notes = Notes(own_home, "researcher")
+    notes = Notes(Home(own_home), "researcher")
     notes.write("a.md", "".join(f"[{who}{number}]\n" for who in "ab" for number in range(30)))
     code = """
 import sys
 from pathlib import Path
 from commonplace.notes import Notes
-notes = Notes(Path(sys.argv[1]), "researcher")
+from commonplace.where.home import Home
+notes = Notes(Home(Path(sys.argv[1])), "researcher")
 for number in range(30):
     notes.replace("a.md", f"[{sys.argv[2]}{number}]", f"({sys.argv[2]}{number})")
 """
@@ -385,27 +401,34 @@ def test_two_agents_that_race_over_notes_of_one_name_keep_their_own(own_home: Pa
 import sys
 from pathlib import Path
 from commonplace.notes import Notes
-notes = Notes(Path(sys.argv[1]), sys.argv[2])
+from commonplace.where.home import Home
+notes = Notes(Home(Path(sys.argv[1])), sys.argv[2])
 notes.write("a.md", "count 0")
 for number in range(40):
     notes.replace("a.md", f"count {number}", f"count {number + 1}")
 """
-    running = [subprocess.Popen([sys.executable, "-c", code, str(own_home), who]) for who in ("one", "two")]
+    running = [
+        subprocess.Popen([sys.executable, "-c", code, str(own_home), who]) for who in ("one", "two")
+    ]
 
     assert [process.wait(timeout=60) for process in running] == [0, 0]
-    assert [Notes(own_home, who).read("a.md") for who in ("one", "two")] == ["count 40", "count 40"]
+    assert [Notes(Home(own_home), who).read("a.md") for who in ("one", "two")] == [
+        "count 40",
+        "count 40",
+    ]
 
 
 def test_of_two_that_insist_on_one_hash_the_second_is_told(own_home: Path) -> None:
     """What two processes do that read, think and write back: each increment counts, none is lost."""
-    Notes(own_home, "me").write("a.md", "0")
+    Notes(Home(own_home), "me").write("a.md", "0")
     code = """
 import sys
 from hashlib import sha256
 from pathlib import Path
 from commonplace.errors import NoteChanged
 from commonplace.notes import Notes
-notes = Notes(Path(sys.argv[1]), "me")
+from commonplace.where.home import Home
+notes = Notes(Home(Path(sys.argv[1])), "me")
 done = 0
 while done < 25:
     text = notes.read("a.md")
@@ -418,7 +441,7 @@ while done < 25:
     running = [subprocess.Popen([sys.executable, "-c", code, str(own_home)]) for _ in range(2)]
 
     assert [process.wait(timeout=60) for process in running] == [0, 0]
-    assert Notes(own_home, "me").read("a.md") == "50"
+    assert Notes(Home(own_home), "me").read("a.md") == "50"
 
 
 def test_of_two_that_rename_to_one_name_one_is_told(own_home: Path) -> None:
@@ -426,8 +449,10 @@ def test_of_two_that_rename_to_one_name_one_is_told(own_home: Path) -> None:
 import sys
 from pathlib import Path
 from commonplace.errors import NoteExists
+from commonplace.where.home import Home
 from commonplace.notes import Notes
-notes, me = Notes(Path(sys.argv[1]), "me"), sys.argv[2]
+from commonplace.where.home import Home
+notes, me = Notes(Home(Path(sys.argv[1])), "me"), sys.argv[2]
 for number in range(30):
     notes.write(f"{me}.md", me)
     try:
@@ -437,21 +462,24 @@ for number in range(30):
         pass
 """
     running = [
-        subprocess.Popen([sys.executable, "-c", code, str(own_home), who], stdout=subprocess.PIPE) for who in "ab"
+        subprocess.Popen([sys.executable, "-c", code, str(own_home), who], stdout=subprocess.PIPE)
+        for who in "ab"
     ]
     said = [process.communicate(timeout=60)[0].split() for process in running]
 
     assert sorted(int(number) for numbers in said for number in numbers) == list(range(30))
-    notes = Notes(own_home, "me")
+    notes = Notes(Home(own_home), "me")
     owners = {note.path: notes.read(note.path) for note in notes.list("taken")}
-    assert {f"taken/{int(number)}.md" for number in said[0]} == {path for path, who in owners.items() if who == "a"}
+    assert {f"taken/{int(number)}.md" for number in said[0]} == {
+        path for path, who in owners.items() if who == "a"
+    }
 
 
 # --- Limits and names ---------------------------------------------------------------------------------------------
 
 
 def test_one_note_too_many_is_refused(own_home: Path) -> None:
-    notes = Notes(own_home, "me")
+    notes = Notes(Home(own_home), "me")
     notes.write("0.md", "x")
     for number in range(1, NOTES_MAX):
         (notes.folder / f"{number}.md").write_text("x")
@@ -462,7 +490,7 @@ def test_one_note_too_many_is_refused(own_home: Path) -> None:
 
 
 def test_a_name_in_another_composition_is_the_same_note(own_home: Path) -> None:
-    notes = Notes(own_home, "me")
+    notes = Notes(Home(own_home), "me")
     notes.write("caf\u00e9.md", "one")
     notes.write("cafe\u0301.md", "two")
 
@@ -471,7 +499,7 @@ def test_a_name_in_another_composition_is_the_same_note(own_home: Path) -> None:
 
 
 def test_a_folder_is_not_moved_so_deep_that_its_notes_are_out_of_reach(own_home: Path) -> None:
-    notes = Notes(own_home, "me")
+    notes = Notes(Home(own_home), "me")
     deep = "/".join("abcdefgh"[: DEPTH_MAX - 1])
     notes.write(f"{deep}/x.md", "x")
 
@@ -483,17 +511,24 @@ def test_a_folder_is_not_moved_so_deep_that_its_notes_are_out_of_reach(own_home:
 
 @pytest.mark.skipif(os.name != "posix", reason="links need rights on Windows")
 def test_a_folder_that_is_a_link_to_another_agents_is_not_ones_own(own_home: Path) -> None:
-    Notes(own_home, "researcher").write("plan.md", "theirs")
+    Notes(Home(own_home), "researcher").write("plan.md", "theirs")
     (own_home / "agents" / "analyst").symlink_to(own_home / "agents" / "researcher")
-    notes = Notes(own_home, "analyst")
+    notes = Notes(Home(own_home), "analyst")
 
-    for call in (notes.list, notes.entries, lambda: notes.read("plan.md"), lambda: notes.write("plan.md", "x")):
+    for call in (
+        notes.list,
+        notes.entries,
+        lambda: notes.read("plan.md"),
+        lambda: notes.write("plan.md", "x"),
+    ):
         with pytest.raises(NoteRefused, match="another agent's"):
             call()
 
 
 def test_the_preamble_has_the_order_of_the_seed(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "h", agent_id="me", clock=lambda: datetime(2026, 1, 31, 9, 30, tzinfo=UTC)) as memory:
+    with Memory.open(
+        tmp_path / "h", agent_id="me", clock=lambda: datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+    ) as memory:
         assert "Persistent memory" not in memory.preamble(workspace="/w")
         memory.notes().write("IDENTITY.md", "I am the researcher.")
         memory.notes().write("CONTEXT.md", "- tests run with make")
@@ -501,7 +536,12 @@ def test_the_preamble_has_the_order_of_the_seed(tmp_path: Path) -> None:
 
     order = [
         text.index(part)
-        for part in ("I am the researcher", "- tests run", "Current date and time: 2026-01-31", "Workspace: /w")
+        for part in (
+            "I am the researcher",
+            "- tests run",
+            "Current date and time: 2026-01-31",
+            "Workspace: /w",
+        )
     ]
     assert order == sorted(order)
 
@@ -509,9 +549,9 @@ def test_the_preamble_has_the_order_of_the_seed(tmp_path: Path) -> None:
 def test_what_is_read_at_the_start_comes_from_the_nearest_home_that_has_it(tmp_path: Path) -> None:
     project, user = tmp_path / "p" / ".commonplace", tmp_path / "user"
     project.mkdir(parents=True)
-    Notes(user, "me").write("IDENTITY.md", "I am the researcher.")
-    Notes(user, "me").write("CONTEXT.md", "everywhere: be brief")
-    Notes(user, "other").write("CONTEXT.md", "not mine")
+    Notes(Home(user), "me").write("IDENTITY.md", "I am the researcher.")
+    Notes(Home(user), "me").write("CONTEXT.md", "everywhere: be brief")
+    Notes(Home(user), "other").write("CONTEXT.md", "not mine")
     environment = {"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}
 
     with Memory.open(cwd=project.parent, environment=environment, agent_id="me") as memory:
@@ -525,7 +565,7 @@ def test_what_is_read_at_the_start_comes_from_the_nearest_home_that_has_it(tmp_p
 
 
 def test_counts_tell_nothing_of_notes(own_home: Path) -> None:
-    Notes(own_home, "researcher").write("CONTEXT.md", "a kettle")
+    Notes(Home(own_home), "researcher").write("CONTEXT.md", "a kettle")
     skill = own_home / "skills" / "brew" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("---\nname: brew\ndescription: how to brew\n---\nBoil.\n")
@@ -550,16 +590,32 @@ def test_a_title_is_not_cut_out_of_a_word(own_home: Path) -> None:
 
 
 def test_the_commands_edit_notes(commonplace: Any, own_home: Path) -> None:
-    assert commonplace("notes", "write", "CONTEXT.md", "-", "--agent", "me", stdin="one\ntwo\n").returncode == 0
-    assert commonplace("notes", "replace", "CONTEXT.md", "two", "2", "--agent", "me").returncode == 0
-    assert commonplace("notes", "insert", "CONTEXT.md", "0", "zero", "--agent", "me").returncode == 0
+    assert (
+        commonplace(
+            "notes", "write", "CONTEXT.md", "-", "--agent", "me", stdin="one\ntwo\n"
+        ).returncode
+        == 0
+    )
+    assert (
+        commonplace("notes", "replace", "CONTEXT.md", "two", "2", "--agent", "me").returncode == 0
+    )
+    assert (
+        commonplace("notes", "insert", "CONTEXT.md", "0", "zero", "--agent", "me").returncode == 0
+    )
     assert commonplace("notes", "read", "CONTEXT.md", "--agent", "me").stdout == "zero\none\n2\n"
     assert "CONTEXT.md" in commonplace("notes", "list", "--agent", "me").stdout
     assert commonplace("notes", "read", "../x", "--agent", "me").returncode == 14
     assert commonplace("notes", "read", "x.md", "--agent", "me").returncode == 15
-    assert commonplace("notes", "write", "CONTEXT.md", "x", "--if-sha256", "0", "--agent", "me").returncode == 16
+    assert (
+        commonplace(
+            "notes", "write", "CONTEXT.md", "x", "--if-sha256", "0", "--agent", "me"
+        ).returncode
+        == 16
+    )
     assert "zero" in commonplace("preamble", "--agent", "me").stdout
     read = json.loads(commonplace("notes", "read", "CONTEXT.md", "--agent", "me", "--json").stdout)
     assert read["text"] == "zero\none\n2\n"
-    again = commonplace("notes", "write", "CONTEXT.md", "x", "--if-sha256", read["sha256"][:12], "--agent", "me")
+    again = commonplace(
+        "notes", "write", "CONTEXT.md", "x", "--if-sha256", read["sha256"][:12], "--agent", "me"
+    )
     assert again.returncode == 0

@@ -32,7 +32,13 @@ def agent_tool(name: str) -> str:
 
 def run(*command: str, cwd: Path = ROOT, **environment: str) -> str:
     done = subprocess.run(
-        command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, timeout=180, check=False
+        command,
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -49,7 +55,9 @@ def test_the_trees_are_what_the_tool_writes() -> None:
     assert on_disk == FILES, "run `python tools/build_plugins.py`"
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.endswith("plugin.json") or "extension" in path])
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.endswith("plugin.json") or "extension" in path]
+)
 def test_every_manifest_has_the_packages_version(path: str) -> None:
     assert json.loads(FILES[path])["version"] == commonplace.__version__
 
@@ -58,7 +66,17 @@ def test_the_vendor_neutral_plugin_keeps_to_agent_plugins_1_0_0() -> None:
     """Its schemas are closed: these keys and no others, a server of one closed variant, one version for both files."""
     manifest = json.loads(FILES["plugins/agent-plugin/plugin.json"])
     servers = json.loads(FILES["plugins/agent-plugin/mcp.json"])
-    allowed = {"$schema", "name", "version", "description", "author", "homepage", "repository", "license", "keywords"}
+    allowed = {
+        "$schema",
+        "name",
+        "version",
+        "description",
+        "author",
+        "homepage",
+        "repository",
+        "license",
+        "keywords",
+    }
 
     assert manifest.keys() <= allowed | {"extensions"}
     assert manifest["author"].keys() <= {"name", "email", "url"}
@@ -71,19 +89,35 @@ def test_the_vendor_neutral_plugin_keeps_to_agent_plugins_1_0_0() -> None:
 def test_the_skill_keeps_to_the_agent_skills_specification() -> None:
     path = next(path for path in FILES if path.endswith("SKILL.md"))
     _, front, body = FILES[path].split("---\n", 2)
-    fields = dict(line.split(": ", 1) for line in front.splitlines() if not line.startswith(" ") and ": " in line)
+    fields = dict(
+        line.split(": ", 1)
+        for line in front.splitlines()
+        if not line.startswith(" ") and ": " in line
+    )
 
     assert fields["name"] == Path(path).parent.name
-    assert fields.keys() | {"metadata"} <= {"name", "description", "license", "compatibility", "metadata"}
+    assert fields.keys() | {"metadata"} <= {
+        "name",
+        "description",
+        "license",
+        "compatibility",
+        "metadata",
+    }
     assert 1 <= len(json.loads(fields["description"])) <= 1024
     assert len(body.splitlines()) < 500
 
 
 def test_every_plugin_gets_the_hooks_that_setup_writes() -> None:
-    for plugin, ensure in (("claude-code", "--ensure"), ("codex", "codex --ensure"), ("gemini", "gemini --ensure")):
+    for plugin, ensure in (
+        ("claude-code", "--ensure"),
+        ("codex", "codex --ensure"),
+        ("gemini", "gemini --ensure"),
+    ):
         hooks = json.loads(FILES[f"plugins/{plugin}/hooks/hooks.json"])["hooks"]
         assert ensure in json.dumps(hooks["SessionStart"])
-        assert "--ensure" not in json.dumps({event: one for event, one in hooks.items() if event != "SessionStart"})
+        assert "--ensure" not in json.dumps(
+            {event: one for event, one in hooks.items() if event != "SessionStart"}
+        )
 
 
 # --- The agents' own tools ------------------------------------------------------------------------------------------
@@ -91,11 +125,19 @@ def test_every_plugin_gets_the_hooks_that_setup_writes() -> None:
 
 @pytest.mark.parametrize("folder", [".", "plugins/claude-code"])
 def test_claude_code_validates_the_plugin_and_the_marketplace(folder: str) -> None:
-    assert "Validation passed" in run(agent_tool("claude"), "plugin", "validate", "--strict", folder)
+    assert "Validation passed" in run(
+        agent_tool("claude"), "plugin", "validate", "--strict", folder
+    )
 
 
 def test_gemini_validates_the_extension(tmp_path: Path) -> None:
-    said = run(agent_tool("gemini"), "extensions", "validate", str(ROOT / "plugins" / "gemini"), cwd=tmp_path)
+    said = run(
+        agent_tool("gemini"),
+        "extensions",
+        "validate",
+        str(ROOT / "plugins" / "gemini"),
+        cwd=tmp_path,
+    )
 
     assert "successfully validated" in said
 

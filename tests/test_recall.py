@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from commonplace.compose import tokens
 from commonplace.errors import RecordNotFound, UsageError
 from commonplace.memory import Memory
+from commonplace.recall.dedupe import SUPERSEDED
 from commonplace.recall.priors import Weights, wilson
-from commonplace.recall.same import SUPERSEDED
 from commonplace.records import Rate
 from conftest import git
 
@@ -48,7 +48,13 @@ def words(own_home: Path) -> Any:
 
 
 def logged(memory: Memory, lesson: str, **more: Any) -> str:
-    given_fields = {"repo": "app", "event_type": "error", "timestamp": "2026-03-01T00:00:00Z", "lesson": lesson, **more}
+    given_fields = {
+        "repo": "app",
+        "event_type": "error",
+        "timestamp": "2026-03-01T00:00:00Z",
+        "lesson": lesson,
+        **more,
+    }
     return memory.log(**given_fields).id
 
 
@@ -112,7 +118,9 @@ def test_a_long_memory_is_delivered_as_what_to_do(words: Memory) -> None:
     st.lists(st.text(min_size=1, max_size=400).filter(str.strip), min_size=1, max_size=5),
     st.integers(0, 400),
 )
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_no_answer_is_longer_than_its_bound(
     tmp_path_factory: pytest.TempPathFactory, lessons: list[str], bound: int
 ) -> None:
@@ -131,7 +139,9 @@ def test_no_answer_is_longer_than_its_bound(
 
 def test_proven_beats_lucky_and_lucky_beats_failing(words: Memory) -> None:
     by_rate = {
-        rate: logged(words, f"flaky login test: apply remedy {name} to the session store", success_rate=rate)
+        rate: logged(
+            words, f"flaky login test: apply remedy {name} to the session store", success_rate=rate
+        )
         for rate, name in (("1/1", "alpha"), ("19/20", "bravo"), ("1/9", "charlie"))
     }
 
@@ -165,9 +175,15 @@ def test_feedback_moves_the_rate_that_is_shown(words: Memory) -> None:
 
 
 def test_a_changed_rule_shadows_the_old_one_without_a_link(words: Memory) -> None:
-    old = logged(words, "Convention: name test files with the suffix _test.py", timestamp="2026-01-05T00:00:00Z")
+    old = logged(
+        words,
+        "Convention: name test files with the suffix _test.py",
+        timestamp="2026-01-05T00:00:00Z",
+    )
     new = logged(
-        words, "Convention: name test files with the prefix test_ from now on", timestamp="2026-06-05T00:00:00Z"
+        words,
+        "Convention: name test files with the prefix test_ from now on",
+        timestamp="2026-06-05T00:00:00Z",
     )
 
     found = words.recall("convention for naming test files")
@@ -179,13 +195,18 @@ def test_a_changed_rule_shadows_the_old_one_without_a_link(words: Memory) -> Non
 
 def test_near_duplicates_collapse_to_the_best_proven(words: Memory) -> None:
     logged(words, "restart the quokka daemon after midnight", success_rate="1/5")
-    best = logged(words, "Restart the quokka daemon after midnight!", success_rate="9/9", context=" ")
+    best = logged(
+        words, "Restart the quokka daemon after midnight!", success_rate="9/9", context=" "
+    )
 
     assert ids(words, "quokka daemon restart") == [best]
 
 
 def test_superseded_and_forgotten_memories_are_out(words: Memory) -> None:
-    old, new = logged(words, "use the kettle service v1"), logged(words, "use the kettle service v2")
+    old, new = (
+        logged(words, "use the kettle service v1"),
+        logged(words, "use the kettle service v2"),
+    )
     gone = logged(words, "use the kettle service v0")
     words.log(kind="link", of=new, to=old, rel="supersedes", repo="app")
     words.forget(gone)
@@ -195,7 +216,9 @@ def test_superseded_and_forgotten_memories_are_out(words: Memory) -> None:
 
 def test_what_derives_from_the_forgotten_is_out(words: Memory) -> None:
     source = logged(words, "the kettle boils over")
-    words.log(kind="pattern", pattern="kettles boil over when full", source_episodes=[source], repo="app")
+    words.log(
+        kind="pattern", pattern="kettles boil over when full", source_episodes=[source], repo="app"
+    )
     words.forget(source)
 
     assert ids(words, "kettle", cutoff=False) == []
@@ -207,17 +230,30 @@ def test_what_is_forgotten_is_forgotten_in_every_home(tmp_path: Path) -> None:
     git("init", "-q", cwd=root)
     with quiet(user) as mine:
         for ident in ("same", "old"):
-            logged(mine, f"the kettle {ident} rule of the house", id=ident, timestamp="2026-01-01T00:00:00Z")
-    with Memory.open(cwd=root, environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}) as memory:
+            logged(
+                mine,
+                f"the kettle {ident} rule of the house",
+                id=ident,
+                timestamp="2026-01-01T00:00:00Z",
+            )
+    with Memory.open(
+        cwd=root, environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}
+    ) as memory:
         memory.settings._values["embedder.kind"] = "none"
-        logged(memory, "the kettle same rule of the house", id="same", timestamp="2026-01-02T00:00:00Z")
-        new = logged(memory, "the kettle new rule of the house", links=[{"to": "old", "rel": "supersedes"}])
+        logged(
+            memory, "the kettle same rule of the house", id="same", timestamp="2026-01-02T00:00:00Z"
+        )
+        new = logged(
+            memory, "the kettle new rule of the house", links=[{"to": "old", "rel": "supersedes"}]
+        )
         memory.forget("same")
 
         assert ids(memory, "kettle rule", cutoff=False) == [new]
 
 
-def test_a_long_chain_that_rests_on_the_forgotten_is_out_and_a_link_taken_back_no_longer_counts(words: Memory) -> None:
+def test_a_long_chain_that_rests_on_the_forgotten_is_out_and_a_link_taken_back_no_longer_counts(
+    words: Memory,
+) -> None:
     logged(words, "kettle link 0", id="c0")
     for number in range(1, 9):
         links = [{"to": f"c{number - 1}", "rel": "derived_from"}]
@@ -233,7 +269,12 @@ def test_a_long_chain_that_rests_on_the_forgotten_is_out_and_a_link_taken_back_n
 
 
 def test_a_newer_rule_nobody_tried_leads_before_an_older_proven_one(words: Memory) -> None:
-    old = logged(words, "Use version 3.12 of the kettle image", success_rate="9/10", timestamp="2026-01-01T00:00:00Z")
+    old = logged(
+        words,
+        "Use version 3.12 of the kettle image",
+        success_rate="9/10",
+        timestamp="2026-01-01T00:00:00Z",
+    )
     new = logged(words, "Use version 4.1 of the kettle image", timestamp="2026-06-01T00:00:00Z")
 
     assert ids(words, "which version of the kettle image") == [new, old]
@@ -253,11 +294,16 @@ def test_code_is_delivered_as_it_is_written(words: Memory) -> None:
 def test_a_bound_too_small_for_what_is_known_says_so(words: Memory) -> None:
     logged(words, "the kettle rule that goes on for quite a while and needs its tokens to be told")
 
-    assert words.recall("kettle rule", tokens_max=13).text == "1 relevant memories need more than 13 tokens."
+    assert (
+        words.recall("kettle rule", tokens_max=13).text
+        == "1 relevant memories need more than 13 tokens."
+    )
     assert words.recall("kettle rule", tokens_max=3).text == ""
 
 
-def test_a_skill_is_found_from_any_repository_and_shown_whole(own_home: Path, commonplace: Any) -> None:
+def test_a_skill_is_found_from_any_repository_and_shown_whole(
+    own_home: Path, commonplace: Any
+) -> None:
     skill = own_home / "skills" / "deploy" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text(
@@ -272,9 +318,15 @@ def test_a_skill_is_found_from_any_repository_and_shown_whole(own_home: Path, co
     assert commonplace("show", "skill:none").returncode == 4
 
 
-def test_no_id_of_a_skill_or_note_leads_out_of_its_folder(words: Memory, own_home: Path, tmp_path: Path) -> None:
+def test_no_id_of_a_skill_or_note_leads_out_of_its_folder(
+    words: Memory, own_home: Path, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
-    for path in (outside / "SKILL.md", own_home / "SKILL.md", own_home / "agents" / "other" / "a.md"):
+    for path in (
+        outside / "SKILL.md",
+        own_home / "SKILL.md",
+        own_home / "agents" / "other" / "a.md",
+    ):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("a secret")
 
@@ -288,8 +340,13 @@ def test_files_in_hand_lift_what_names_them(words: Memory) -> None:
     logged(words, "the retry helper swallows errors in src/net/other.py")
     wanted = logged(words, "the retry helper swallows errors in src/net/retry.py")
 
-    assert ids(words, "retry helper swallows errors", files=["src/net/retry.py"], cutoff=False)[0] == wanted
-    (hit, *_rest) = words.recall("retry helper swallows errors", files=["try.py"], cutoff=False).hits
+    assert (
+        ids(words, "retry helper swallows errors", files=["src/net/retry.py"], cutoff=False)[0]
+        == wanted
+    )
+    (hit, *_rest) = words.recall(
+        "retry helper swallows errors", files=["try.py"], cutoff=False
+    ).hits
     assert "files" not in hit.why
 
 
@@ -302,8 +359,14 @@ def test_a_memory_that_names_files_which_are_gone_is_marked(tmp_path: Path) -> N
         memory.settings._values["embedder.kind"] = "none"
         more = "see $HOME/bin/setup.sh, github.com/foo/bar.git and application/vnd.api+json"
         for name in ("here", "gone"):
-            memory.log(event_type="error", lesson=f"the {name} parser in src/{name}.py needs a flush; {more}")
-        texts = {hit.record.fields["lesson"].split()[1]: hit.text for hit in memory.recall("parser needs a flush").hits}
+            memory.log(
+                event_type="error",
+                lesson=f"the {name} parser in src/{name}.py needs a flush; {more}",
+            )
+        texts = {
+            hit.record.fields["lesson"].split()[1]: hit.text
+            for hit in memory.recall("parser needs a flush").hits
+        }
 
     assert "stale: src/gone.py is gone" in texts["gone"]
     assert "stale" not in texts["here"]
@@ -318,9 +381,14 @@ def test_identifiers_are_found_whole_and_in_parts(words: Memory) -> None:
 
 
 def test_any_kind_is_searched_nodes_by_every_string_of_their_payload(words: Memory) -> None:
-    payload = {"definition": "Substitution failure", "examples": ["enable_if on the zebrafish overload"]}
+    payload = {
+        "definition": "Substitution failure",
+        "examples": ["enable_if on the zebrafish overload"],
+    }
     words.log(kind="concept", id="skill.cpp.sfinae", label="SFINAE", payload=payload, repo="cpp")
-    words.log(kind="episode", task_id="t1", context={"goal": "Implement the walrus endpoint"}, repo="cpp")
+    words.log(
+        kind="episode", task_id="t1", context={"goal": "Implement the walrus endpoint"}, repo="cpp"
+    )
 
     assert ids(words, "zebrafish overload") == ["skill.cpp.sfinae"]
     assert len(ids(words, "walrus endpoint", kinds=["episode"])) == 1
@@ -332,11 +400,18 @@ def test_any_kind_is_searched_nodes_by_every_string_of_their_payload(words: Memo
 
 def test_filters_let_nothing_else_through(words: Memory) -> None:
     filled(words)
-    logged(words, "docker layer cache tip of another agent", agent_id="other", tags=["special"], event_type="success")
+    logged(
+        words,
+        "docker layer cache tip of another agent",
+        agent_id="other",
+        tags=["special"],
+        event_type="success",
+    )
 
-    assert {hit.repo for hit in words.recall("docker layer cache", repo="repo1", limit=10, cutoff=False).hits} == {
-        "repo1"
-    }
+    assert {
+        hit.repo
+        for hit in words.recall("docker layer cache", repo="repo1", limit=10, cutoff=False).hits
+    } == {"repo1"}
     assert len(ids(words, "docker layer cache", agent="other", cutoff=False)) == 1
     assert len(ids(words, "docker layer cache", tags=["Special"], cutoff=False)) == 1
     assert len(ids(words, "docker layer cache", types=["success"], cutoff=False)) == 1
@@ -356,8 +431,13 @@ def test_the_archive_is_searched_only_when_asked(words: Memory, own_home: Path) 
     assert ids(words, "kettle rule", archived=True) == [old]
 
 
-@given(st.integers(1, 9), st.sampled_from(["docker layer cache", "postgres deadlock", "runbook for service s7", "npm"]))
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.integers(1, 9),
+    st.sampled_from(["docker layer cache", "postgres deadlock", "runbook for service s7", "npm"]),
+)
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_as_of_equals_a_store_that_stopped_then(
     tmp_path_factory: pytest.TempPathFactory, month: int, query: str
 ) -> None:
@@ -365,7 +445,9 @@ def test_as_of_equals_a_store_that_stopped_then(
     moment = f"2026-0{month}-15"
     with quiet(folder / "whole") as whole, quiet(folder / "stopped") as stopped:
         filled(whole)
-        stopped.append(record for record in whole.records() if record.timestamp <= f"{moment}T23:59:59Z")
+        stopped.append(
+            record for record in whole.records() if record.timestamp <= f"{moment}T23:59:59Z"
+        )
         answered = whole.recall(query, as_of=moment, limit=10).text
         if list(stopped.records()):
             assert answered == stopped.recall(query, limit=10).text
@@ -381,12 +463,20 @@ def test_as_of_brings_back_what_a_later_version_replaced(words: Memory) -> None:
     assert "9090" in words.recall("kettle port").text
 
 
-def test_a_selective_filter_finds_its_few_among_many(words: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_selective_filter_finds_its_few_among_many(
+    words: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("commonplace.recall.search.CANDIDATES", 10)
     monkeypatch.setattr("commonplace.recall.search.CANDIDATES_MAX", 40)
-    words.append({"repo": "app", "event_type": "error", "lesson": f"deploy deploy rule {n}"} for n in range(200))
+    words.append(
+        {"repo": "app", "event_type": "error", "lesson": f"deploy deploy rule {n}"}
+        for n in range(200)
+    )
     rare = logged(
-        words, "how to deploy the rare one among all the other long winded rules", tags=["rare"], agent_id="z"
+        words,
+        "how to deploy the rare one among all the other long winded rules",
+        tags=["rare"],
+        agent_id="z",
     )
 
     for narrowing in ({"tags": ["rare"]}, {"agent": "z"}, {"since": "2026-02-28", "tags": "rare"}):
@@ -417,7 +507,9 @@ def test_a_kind_or_type_nobody_knows_gets_a_sentence(words: Memory) -> None:
 # --- The same every time ------------------------------------------------------------------------------------------
 
 
-def test_the_same_home_and_question_give_the_same_bytes(words: Memory, own_home: Path, tmp_path: Path) -> None:
+def test_the_same_home_and_question_give_the_same_bytes(
+    words: Memory, own_home: Path, tmp_path: Path
+) -> None:
     filled(words)
     first = words.recall("docker layer cache", limit=10).text
     words.close()
@@ -445,12 +537,16 @@ def test_erasing_takes_the_usage_along(words: Memory, own_home: Path) -> None:
     words.recall("xylophonist")
 
     assert words.erase(ident).left_in == []
-    assert not any(b"xylophonist" in path.read_bytes() for path in own_home.rglob("*") if path.is_file())
+    assert not any(
+        b"xylophonist" in path.read_bytes() for path in own_home.rglob("*") if path.is_file()
+    )
 
 
 def test_every_prior_is_bounded() -> None:
     weights = Weights()
-    assert all(0 <= weight <= 0.5 for name, weight in weights._asdict().items() if name != "half_life_days")
+    assert all(
+        0 <= weight <= 0.5 for name, weight in weights._asdict().items() if name != "half_life_days"
+    )
 
 
 # --- Odd questions ------------------------------------------------------------------------------------------------
@@ -486,21 +582,38 @@ def test_the_quick_reader_knows_exactly_the_flags_of_the_recall_command() -> Non
     from commonplace.cli.app import app
 
     command = typer.main.get_command(app).commands["recall"]  # type: ignore[attr-defined]
-    flags = {name for parameter in command.params for name in parameter.opts if name.startswith("--")}
+    flags = {
+        name for parameter in command.params for name in parameter.opts if name.startswith("--")
+    }
 
     assert flags - {"--help"} == {*cli.RECALL_FLAGS, *cli.RECALL_SWITCHES}
 
 
-def test_the_command_asks_this_repository_unless_told_otherwise(commonplace: Any, tmp_path: Path) -> None:
+def test_the_command_asks_this_repository_unless_told_otherwise(
+    commonplace: Any, tmp_path: Path
+) -> None:
     root = tmp_path / "shop"
     root.mkdir()
     git("init", "-q", cwd=root)
     commonplace("log", "--type", "error", "--lesson", "the kettle of this repository", cwd=root)
-    commonplace("log", "--type", "error", "--lesson", "the kettle by its plain name", "--repo", "shop", cwd=root)
-    commonplace("log", "--type", "error", "--lesson", "the kettle of another", "--repo", "other", cwd=root)
+    commonplace(
+        "log",
+        "--type",
+        "error",
+        "--lesson",
+        "the kettle by its plain name",
+        "--repo",
+        "shop",
+        cwd=root,
+    )
+    commonplace(
+        "log", "--type", "error", "--lesson", "the kettle of another", "--repo", "other", cwd=root
+    )
 
     here = json.loads(commonplace("recall", "kettle", "--json", cwd=root).stdout)
-    everywhere = json.loads(commonplace("recall", "kettle", "--json", "--all-repos", cwd=root).stdout)
+    everywhere = json.loads(
+        commonplace("recall", "kettle", "--json", "--all-repos", cwd=root).stdout
+    )
 
     assert len(here["hits"]) == 2
     assert len(everywhere["hits"]) == 3
@@ -522,24 +635,36 @@ def test_the_command_lists_the_latest_and_counts(commonplace: Any) -> None:
         )
 
     assert (
-        commonplace("recall", "--recent", "2", "--all-repos").stdout.splitlines()[0].startswith("[2026-01-03] thing 2")
+        commonplace("recall", "--recent", "2", "--all-repos")
+        .stdout.splitlines()[0]
+        .startswith("[2026-01-03] thing 2")
     )
     assert "3 records" in commonplace("recall", "--stats", "--all-repos").stdout
-    ident = json.loads(commonplace("recall", "--recent", "1", "--all-repos", "--json").stdout)[0]["id"]
+    ident = json.loads(commonplace("recall", "--recent", "1", "--all-repos", "--json").stdout)[0][
+        "id"
+    ]
     commonplace("forget", ident)
     assert "2 records" in commonplace("recall", "--stats", "--all-repos").stdout
 
 
 def test_the_command_explains_and_says_why(commonplace: Any) -> None:
-    ident = commonplace("log", "--type", "error", "--lesson", "kettle rule", "--repo", "a").stdout.strip()
-    other = commonplace("log", "--type", "error", "--lesson", "nothing alike", "--repo", "a").stdout.strip()
+    ident = commonplace(
+        "log", "--type", "error", "--lesson", "kettle rule", "--repo", "a"
+    ).stdout.strip()
+    other = commonplace(
+        "log", "--type", "error", "--lesson", "nothing alike", "--repo", "a"
+    ).stdout.strip()
 
     assert "fused" in commonplace("recall", "kettle", "--all-repos", "--explain").stderr
     assert "number 1 of the answer" in commonplace("why", "kettle rule", ident).stdout
-    assert json.loads(commonplace("why", "kettle rule", other, "--json").stdout)["in_answer"] is False
+    assert (
+        json.loads(commonplace("why", "kettle rule", other, "--json").stdout)["in_answer"] is False
+    )
 
 
-@pytest.mark.parametrize("arguments", [["--limit", "many"], ["--repo", "x", "--all-repos"], ["--tokens", "-3"], []])
+@pytest.mark.parametrize(
+    "arguments", [["--limit", "many"], ["--repo", "x", "--all-repos"], ["--tokens", "-3"], []]
+)
 def test_bad_flags_of_recall_get_a_sentence(commonplace: Any, arguments: list[str]) -> None:
     done = commonplace("recall", *(["kettle"] if arguments else []), *arguments)
 
@@ -549,8 +674,14 @@ def test_bad_flags_of_recall_get_a_sentence(commonplace: Any, arguments: list[st
 
 
 def test_a_common_word_does_not_outweigh_what_is_meant(memory: Memory) -> None:
-    wanted = memory.log(event_type="success", repo="app", lesson="Per-file upload limit: 100 MB, checked in nginx")
-    memory.log(event_type="success", repo="app", lesson="Attach the flamegraph from profiling to every performance PR")
+    wanted = memory.log(
+        event_type="success", repo="app", lesson="Per-file upload limit: 100 MB, checked in nginx"
+    )
+    memory.log(
+        event_type="success",
+        repo="app",
+        lesson="Attach the flamegraph from profiling to every performance PR",
+    )
     memory.log(event_type="success", repo="app", lesson="Large tables are migrated at night")
 
     assert memory.recall("How large can an attachment be?", repo="app").hits[0].id == wanted.id
@@ -559,7 +690,10 @@ def test_a_common_word_does_not_outweigh_what_is_meant(memory: Memory) -> None:
 def test_a_rule_that_changed_its_words_too_leads_and_the_old_one_is_marked(memory: Memory) -> None:
     rules = [
         ("2026-01-05T00:00:00Z", "User sessions are stored in Redis"),
-        ("2026-06-05T00:00:00Z", "Sessions of users moved to signed cookies, Redis is only for rate limits now"),
+        (
+            "2026-06-05T00:00:00Z",
+            "Sessions of users moved to signed cookies, Redis is only for rate limits now",
+        ),
         ("2026-07-05T00:00:00Z", "The session timeout of the admin console is ten minutes"),
     ]
     for when, lesson in rules:

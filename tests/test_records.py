@@ -34,14 +34,31 @@ NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 # Everything JSON can say, without the surrogates and control characters that the door refuses.
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=40)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=8,
 )
 EXAMPLES: dict[str, dict[str, Any]] = {
-    "lesson": {"event_type": "error", "lesson": "check ownership", "success_rate": "9/10", "tags": ["npm"]},
-    "episode": {"task_id": "task-042", "context": {"goal": "Add an endpoint"}, "outcome": "success"},
-    "pattern": {"pattern": "handlers need return types", "confidence": 0.95, "source_episodes": ["ep-1"]},
+    "lesson": {
+        "event_type": "error",
+        "lesson": "check ownership",
+        "success_rate": "9/10",
+        "tags": ["npm"],
+    },
+    "episode": {
+        "task_id": "task-042",
+        "context": {"goal": "Add an endpoint"},
+        "outcome": "success",
+    },
+    "pattern": {
+        "pattern": "handlers need return types",
+        "confidence": 0.95,
+        "source_episodes": ["ep-1"],
+    },
     "anti_pattern": {"what_fails": "force push", "why": "it loses work", "source": "ep-1"},
     "handoff": {"from_agent": "eng-001", "to_agent": "qa-001", "context": {"what_was_done": "all"}},
     "ledger": {"tasks_completed": 12, "current_task": "task-042", "state": {}},
@@ -50,7 +67,12 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "link": {"of": "les-1", "to": "les-2", "rel": "supersedes", "w": 0.5},
     "forget": {"of": "les-1", "reason": "asked to"},
 }
-NODE = {"type": "concept", "label": "SFINAE", "payload": {"definition": "…"}, "children": {"intro": "skill.x"}}
+NODE = {
+    "type": "concept",
+    "label": "SFINAE",
+    "payload": {"definition": "…"},
+    "children": {"intro": "skill.x"},
+}
 
 
 def made(**given_fields: Any) -> Record:
@@ -68,7 +90,9 @@ def lessons() -> st.SearchStrategy[dict[str, Any]]:
     }
     names = st.from_regex(r"x_[a-z]{1,6}", fullmatch=True)
     return st.builds(
-        lambda fields, more: {**more, **fields}, st.fixed_dictionaries(known), st.dictionaries(names, JSON)
+        lambda fields, more: {**more, **fields},
+        st.fixed_dictionaries(known),
+        st.dictionaries(names, JSON),
     )
 
 
@@ -102,7 +126,12 @@ def test_every_kind_of_the_design_is_a_typed_value(kind: str) -> None:
 
 def test_the_same_content_is_the_same_id_whatever_its_spacing_case_or_time() -> None:
     first = made(event_type="error", lesson="Check  ownership\nfirst")
-    second = made(event_type="success", lesson="check ownership first", timestamp="2020-01-01T00:00:00Z", tags=["x"])
+    second = made(
+        event_type="success",
+        lesson="check ownership first",
+        timestamp="2020-01-01T00:00:00Z",
+        tags=["x"],
+    )
 
     assert first.id == second.id
     assert first.id.startswith("les-check-ownership-first-")
@@ -110,7 +139,12 @@ def test_the_same_content_is_the_same_id_whatever_its_spacing_case_or_time() -> 
 
 def test_another_repository_kind_or_context_is_another_id() -> None:
     base = {"event_type": "error", "lesson": "check ownership"}
-    ids = {made(**base).id, made(**base, repo="web").id, made(**base, context="npm").id, made(**base, command="ls").id}
+    ids = {
+        made(**base).id,
+        made(**base, repo="web").id,
+        made(**base, context="npm").id,
+        made(**base, command="ls").id,
+    }
 
     assert len(ids) == 4
 
@@ -118,7 +152,9 @@ def test_another_repository_kind_or_context_is_another_id() -> None:
 def test_a_given_id_is_kept_so_a_key_of_seed_003_is_one() -> None:
     key = "learned-taskgroup-requires-sendable-closures"
 
-    assert made(event_type="learned", lesson="TaskGroup requires @Sendable closures", id=key).id == key
+    assert (
+        made(event_type="learned", lesson="TaskGroup requires @Sendable closures", id=key).id == key
+    )
 
 
 def test_an_id_is_readable_in_any_script() -> None:
@@ -164,7 +200,9 @@ def test_an_id_is_readable_in_any_script() -> None:
         ({"kind": "episode", "task_id": 3}, "task_id"),
     ],
 )
-def test_what_a_record_may_not_hold_is_refused_by_the_name_of_its_field(fields: dict[str, Any], field: str) -> None:
+def test_what_a_record_may_not_hold_is_refused_by_the_name_of_its_field(
+    fields: dict[str, Any], field: str
+) -> None:
     with pytest.raises(RecordInvalid) as refused:
         made(**fields)
 
@@ -198,7 +236,9 @@ def test_a_name_that_could_leave_the_folder_is_refused(repo: str) -> None:
 
 
 @given(st.integers(0, 10**9 - 1), st.integers(0, 10**9 - 1))
-def test_a_rate_is_taken_exactly_when_it_worked_no_more_often_than_it_was_tried(worked: int, tried: int) -> None:
+def test_a_rate_is_taken_exactly_when_it_worked_no_more_often_than_it_was_tried(
+    worked: int, tried: int
+) -> None:
     if worked <= tried:
         assert parse_rate(f"{worked}/{tried}") == Rate(worked, tried)
     else:
@@ -206,7 +246,10 @@ def test_a_rate_is_taken_exactly_when_it_worked_no_more_often_than_it_was_tried(
             parse_rate(f"{worked}/{tried}")
 
 
-@given(st.datetimes(min_value=datetime(1000, 1, 1), max_value=datetime(9000, 1, 1)), st.integers(-14 * 60, 14 * 60))  # noqa: DTZ001
+@given(
+    st.datetimes(min_value=datetime(1000, 1, 1), max_value=datetime(9000, 1, 1)),  # noqa: DTZ001
+    st.integers(-14 * 60, 14 * 60),
+)
 def test_every_time_is_written_in_utc(moment: datetime, minutes: int) -> None:
     zoned = moment.replace(tzinfo=timezone(timedelta(minutes=minutes)))
 
@@ -217,7 +260,9 @@ def test_every_time_is_written_in_utc(moment: datetime, minutes: int) -> None:
     assert to_utc(written) == written
 
 
-@pytest.mark.parametrize("written", ["2026-W05-6T10:00:00Z", "20260131T100000Z", "2026-01-31T100000.0Z"])
+@pytest.mark.parametrize(
+    "written", ["2026-W05-6T10:00:00Z", "20260131T100000Z", "2026-01-31T100000.0Z"]
+)
 def test_a_time_in_another_iso_form_is_written_in_ours(written: str) -> None:
     assert to_utc(written) == "2026-01-31T10:00:00Z"
 
@@ -232,7 +277,9 @@ def test_every_time_of_a_record_is_written_in_utc() -> None:
 @given(JSON)
 def test_nesting_is_measured_alike_in_any_value(value: Any) -> None:
     def depth(value: Any) -> int:
-        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        inner = (
+            value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        )
         return max((depth(item) for item in inner), default=0) + isinstance(value, dict | list)
 
     wrapped: dict[str, Any] = {"x": value}
@@ -297,7 +344,12 @@ def test_typed_fields_have_their_defaults() -> None:
     lesson = made(event_type="error", lesson="x")
 
     assert isinstance(lesson, Lesson)
-    assert (lesson.context, lesson.success_rate, list(lesson.tags), dict(lesson.meta)) == ("", "", [], {})
+    assert (lesson.context, lesson.success_rate, list(lesson.tags), dict(lesson.meta)) == (
+        "",
+        "",
+        [],
+        {},
+    )
 
 
 def test_links_read_alike_with_the_names_of_both_seeds() -> None:
@@ -317,7 +369,12 @@ def test_weights_another_program_wrote_are_read_within_their_bounds() -> None:
 
 
 def test_a_record_knows_what_it_derives_from() -> None:
-    pattern = made(kind="pattern", pattern="x", source_episodes=["ep-1"], links=[{"to": "ep-2", "rel": "derived_from"}])
+    pattern = made(
+        kind="pattern",
+        pattern="x",
+        source_episodes=["ep-1"],
+        links=[{"to": "ep-2", "rel": "derived_from"}],
+    )
     anti = made(kind="anti_pattern", what_fails="x", source="ep-3")
 
     assert isinstance(pattern, Pattern)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.capture.redact import Redaction, redact, redact_text, suspicious
+from commonplace.redaction.redact import Redaction, redact, redact_text, suspicious
 
 # Secrets are drawn at run time, so that no scanner trips over this file.
 RANDOM = random.Random(20260)
@@ -24,7 +24,9 @@ def some(length: int, alphabet: str = MIXED) -> str:
 
 def pem(label: str, newline: str = "\n") -> str:
     body = newline.join(some(64) for _ in range(3))
-    return f"-----BEGIN {label}-----{newline}{body}{newline}{some(20)}=={newline}-----END {label}-----"
+    return (
+        f"-----BEGIN {label}-----{newline}{body}{newline}{some(20)}=={newline}-----END {label}-----"
+    )
 
 
 JWT = "eyJhbGciOiJIUzI1NiJ9." + some(40) + "." + some(43)
@@ -37,12 +39,28 @@ SECRETS = [
     ("aws-secret-key", "aws_secret_access_key = ", some(38) + "+1", ""),
     *[("github-token", "", f"gh{letter}_" + some(36), "") for letter in "pousr"],
     ("github-token", "", "github_pat_" + some(22) + "_" + some(59), ""),
-    *[("gitlab-token", "", f"gl{word}-" + some(20), "") for word in ("pat", "dt", "rt", "ptt", "agent", "soat")],
+    *[
+        ("gitlab-token", "", f"gl{word}-" + some(20), "")
+        for word in ("pat", "dt", "rt", "ptt", "agent", "soat")
+    ],
     ("slack-token", "", "xoxb-" + some(12, string.digits) + "-" + some(24), ""),
-    ("slack-token", "", "xapp-1-" + some(11, UPPER) + "-" + some(13, string.digits) + "-" + some(64, HEX), ""),
-    ("webhook", "https://hooks.slack.com/", "services/T" + some(8, UPPER) + "/B" + some(8, UPPER) + "/" + some(24), ""),
+    (
+        "slack-token",
+        "",
+        "xapp-1-" + some(11, UPPER) + "-" + some(13, string.digits) + "-" + some(64, HEX),
+        "",
+    ),
+    (
+        "webhook",
+        "https://hooks.slack.com/",
+        "services/T" + some(8, UPPER) + "/B" + some(8, UPPER) + "/" + some(24),
+        "",
+    ),
     ("webhook", "https://discord.com/api/webhooks/", some(18, "123456789") + "/" + some(68), ""),
-    *[("stripe-key", "", prefix + some(24), "") for prefix in ("sk_live_", "sk_test_", "rk_live_", "rk_test_")],
+    *[
+        ("stripe-key", "", prefix + some(24), "")
+        for prefix in ("sk_live_", "sk_test_", "rk_live_", "rk_test_")
+    ],
     ("stripe-webhook-secret", "", "whsec_" + some(32), ""),
     ("npm-token", "", "npm_" + some(36), ""),
     ("commonplace-token", "", "cpb_" + some(43), ""),
@@ -55,7 +73,12 @@ SECRETS = [
     ("google-oauth-token", "", "ya29." + some(60), ""),
     ("google-oauth-secret", "", "GOCSPX-" + some(28), ""),
     ("access-key", "DefaultEndpointsProtocol=https;AccountName=x;AccountKey=", some(86) + "==", ""),
-    ("azure-sas", "https://x.blob.core.windows.net/c?sv=2022&sig=", some(20) + "%2B" + some(21) + "%3D", "&se=1"),
+    (
+        "azure-sas",
+        "https://x.blob.core.windows.net/c?sv=2022&sig=",
+        some(20) + "%2B" + some(21) + "%3D",
+        "&se=1",
+    ),
     ("digitalocean-token", "", "dop_v1_" + some(64, HEX), ""),
     ("huggingface-token", "", "hf_" + some(34), ""),
     ("telegram-bot-token", "", some(9, "123456789") + ":AA" + some(33), ""),
@@ -80,10 +103,18 @@ SECRETS = [
     ("jwt", "Authorization: Bearer ", JWT, ""),
     ("bearer-token", "send Bearer ", some(40), " along"),
     ("authorization", "curl -H 'Authorization: Basic ", some(20) + "==", "' x"),
-    *[("private-key", "", pem(f"{word}PRIVATE KEY"), "") for word in ("", "RSA ", "EC ", "OPENSSH ")],
+    *[
+        ("private-key", "", pem(f"{word}PRIVATE KEY"), "")
+        for word in ("", "RSA ", "EC ", "OPENSSH ")
+    ],
     ("private-key", "", pem("PGP PRIVATE KEY BLOCK"), ""),
     ("private-key", '{"private_key": "', pem("PRIVATE KEY", "\\n"), '"}'),
-    ("private-key", "", "-----BEGIN RSA PRIVATE KEY-----\n" + some(64) + "\n" + some(64), "\nand then prose"),
+    (
+        "private-key",
+        "",
+        "-----BEGIN RSA PRIVATE KEY-----\n" + some(64) + "\n" + some(64),
+        "\nand then prose",
+    ),
     ("url-password", "postgres://admin:", some(16), "@db.internal/app"),
     ("url-password", "redis://:", some(16), "@cache:6379"),
     ("url-token", "https://", some(40, HEX), "@github.com/a/b"),
@@ -112,7 +143,12 @@ SECRETS = [
     ("password", "twine upload -u bob -p ", "hunter2", " dist/*"),
     ("password", "redis-cli -h cache -a ", "hunter2", " ping"),
     ("secret", "aws secretsmanager create-secret --name x --secret-string ", "hunter2", ""),
-    ("secret", "aws secretsmanager put-secret-value --secret-string '", '{"user": "bob", "x": 1}', "'"),
+    (
+        "secret",
+        "aws secretsmanager put-secret-value --secret-string '",
+        '{"user": "bob", "x": 1}',
+        "'",
+    ),
     ("secret", "gh secret set DEPLOY --body ", "hunter2", ""),
     ("secret", 'gh secret set DEPLOY -b "', "correct horse", '"'),
     ("password", "openssl rsa -in key.pem -passin pass:", "hunter2", " -out x"),
@@ -136,7 +172,12 @@ SECRETS = [
     ("password", 'setx DB_PASSWORD "', "correcthorse", '"'),
     ("password", "machine h login u password ", "hunter2", ""),
     ("password", "machine h\n  login u\n  password ", "correcthorse", "\n"),
-    ("tailscale-key", "tailscale up --authkey ", "tskey-auth-" + some(12) + "1CNTRL-" + some(32), ""),
+    (
+        "tailscale-key",
+        "tailscale up --authkey ",
+        "tskey-auth-" + some(12) + "1CNTRL-" + some(32),
+        "",
+    ),
 ]
 
 HARMLESS = [
@@ -207,9 +248,13 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize(
-    ("kind", "before", "secret", "after"), SECRETS, ids=[f"{i}-{s[0]}" for i, s in enumerate(SECRETS)]
+    ("kind", "before", "secret", "after"),
+    SECRETS,
+    ids=[f"{i}-{s[0]}" for i, s in enumerate(SECRETS)],
 )
-def test_a_secret_goes_and_the_text_around_it_stays(kind: str, before: str, secret: str, after: str) -> None:
+def test_a_secret_goes_and_the_text_around_it_stays(
+    kind: str, before: str, secret: str, after: str
+) -> None:
     text, kinds = redact_text(f"set it to {before}{secret}{after} before the run")
 
     assert text == f"set it to {before}[redacted:{kind}]{after} before the run"
@@ -217,9 +262,13 @@ def test_a_secret_goes_and_the_text_around_it_stays(kind: str, before: str, secr
 
 
 @pytest.mark.parametrize(
-    ("kind", "before", "secret", "after"), SECRETS, ids=[f"{i}-{s[0]}" for i, s in enumerate(SECRETS)]
+    ("kind", "before", "secret", "after"),
+    SECRETS,
+    ids=[f"{i}-{s[0]}" for i, s in enumerate(SECRETS)],
 )
-def test_a_line_with_a_secret_is_suspicious(kind: str, before: str, secret: str, after: str) -> None:
+def test_a_line_with_a_secret_is_suspicious(
+    kind: str, before: str, secret: str, after: str
+) -> None:
     assert suspicious(to_line({"lesson": f"{before}{secret}{after}"})), kind
 
 
@@ -274,7 +323,10 @@ def test_fewer_than_one_drawn_secret_in_200_stays(shape: str, length: int, alpha
 
 def test_secrets_are_found_at_any_depth_and_named_by_their_place() -> None:
     token = "ghp_" + some(36)
-    fields: dict[str, object] = {"command": f"use {token}", "meta": {"env": ["a", {"dbPassword": "hunter2"}]}}
+    fields: dict[str, object] = {
+        "command": f"use {token}",
+        "meta": {"env": ["a", {"dbPassword": "hunter2"}]},
+    }
     before = json.dumps(fields)
 
     clean, found = redact(fields)
@@ -283,12 +335,23 @@ def test_secrets_are_found_at_any_depth_and_named_by_their_place() -> None:
         "command": "use [redacted:github-token]",
         "meta": {"env": ["a", {"dbPassword": "[redacted:password]"}]},
     }
-    assert found == [Redaction("github-token", "command"), Redaction("password", "meta.env[1].dbPassword")]
+    assert found == [
+        Redaction("github-token", "command"),
+        Redaction("password", "meta.env[1].dbPassword"),
+    ]
     assert json.dumps(fields) == before
 
 
 def test_a_number_under_the_name_of_a_secret_goes() -> None:
-    clean, found = redact({"password": 12345678, "token": 50256, "auth": True, "max_tokens": 100000000, "pins": [1234]})
+    clean, found = redact(
+        {
+            "password": 12345678,
+            "token": 50256,
+            "auth": True,
+            "max_tokens": 100000000,
+            "pins": [1234],
+        }
+    )
 
     assert clean == {
         "password": "[redacted:password]",
@@ -302,14 +365,20 @@ def test_a_number_under_the_name_of_a_secret_goes() -> None:
 
 def test_a_value_field_goes_by_the_name_field_before_it() -> None:
     fields: dict[str, object] = {
-        "env": [{"name": "DB_PASSWORD", "value": "hunter2"}, {"name": "password", "value": "Passwort"}],
+        "env": [
+            {"name": "DB_PASSWORD", "value": "hunter2"},
+            {"name": "password", "value": "Passwort"},
+        ],
         "more": {"key": "DB_PASSWORD", "value": 12345678},
     }
 
     clean, found = redact(fields)
 
     assert clean == {
-        "env": [{"name": "DB_PASSWORD", "value": "[redacted:password]"}, {"name": "password", "value": "Passwort"}],
+        "env": [
+            {"name": "DB_PASSWORD", "value": "[redacted:password]"},
+            {"name": "password", "value": "Passwort"},
+        ],
         "more": {"key": "DB_PASSWORD", "value": "[redacted:password]"},
     }
     assert found == [Redaction("password", "env[0].value"), Redaction("password", "more.value")]
@@ -380,7 +449,9 @@ PIECES = [
 ]
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=8).map("".join)
 VALUES = st.recursive(
-    TEXTS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2), max_leaves=4
+    TEXTS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2),
+    max_leaves=4,
 )
 
 
@@ -414,10 +485,56 @@ def test_what_is_not_suspicious_is_never_changed(fields: dict[str, object]) -> N
 
 # What the regexes are made of: each repetition, each thing that may or may not be there, each start of a match.
 SLOW = [
-    *["a", "A", "0", "a0", "-", "_", ".", " ", "=", ":", "'", "`", "\n", "\\", "\\n", "a.", "a::", ".a", "AAAA "],
-    *["password=", 'password="', "password='\\\"", 'password=\\"', "password ", "password\\\\ ", '"password": "'],
-    *["password={", "password=$(", "password=<", "password=/", "password=a(", "password=a.", "password=*"],
-    *["auth:", "auth:[", "token is ", "token: a.", "a_token ", "--secret ", "secret" * 20, "api key ", "AccountKey="],
+    *[
+        "a",
+        "A",
+        "0",
+        "a0",
+        "-",
+        "_",
+        ".",
+        " ",
+        "=",
+        ":",
+        "'",
+        "`",
+        "\n",
+        "\\",
+        "\\n",
+        "a.",
+        "a::",
+        ".a",
+        "AAAA ",
+    ],
+    *[
+        "password=",
+        'password="',
+        "password='\\\"",
+        'password=\\"',
+        "password ",
+        "password\\\\ ",
+        '"password": "',
+    ],
+    *[
+        "password={",
+        "password=$(",
+        "password=<",
+        "password=/",
+        "password=a(",
+        "password=a.",
+        "password=*",
+    ],
+    *[
+        "auth:",
+        "auth:[",
+        "token is ",
+        "token: a.",
+        "a_token ",
+        "--secret ",
+        "secret" * 20,
+        "api key ",
+        "AccountKey=",
+    ],
     *[
         "-----BEGIN PRIVATE KEY-----",
         "Aaa: ",
@@ -426,7 +543,18 @@ SLOW = [
         "A" * 16,
         "A" * 16 + '"',
     ],
-    *["://:", "://a:", "://a:a@", "@", "sig=", "?sig=%", "Bearer ", "<private>", "</private>", "<private "],
+    *[
+        "://:",
+        "://a:",
+        "://a:a@",
+        "@",
+        "sig=",
+        "?sig=%",
+        "Bearer ",
+        "<private>",
+        "</private>",
+        "<private ",
+    ],
     *[
         "<password>",
         "</password>",
@@ -437,7 +565,15 @@ SLOW = [
         "machine a login ",
     ],
     *["Secret Access Key [", "db_password=a ", "a.password=", "x_pat", "login a password\n"],
-    *["redis-cli -a ", "redis-cli ", " -a ", "gh secret set ", ' --body "', "curl --user ", "openssl -passin "],
+    *[
+        "redis-cli -a ",
+        "redis-cli ",
+        " -a ",
+        "gh secret set ",
+        ' --body "',
+        "curl --user ",
+        "openssl -passin ",
+    ],
     *["mysql -p ", "mysql ", "curl -u a:", "docker login ", "[redacted:token]", "[redacted:"],
     *[
         "AKIA",
@@ -470,7 +606,10 @@ def test_a_megabyte_of_mixed_pieces_is_not_slow(seed: int) -> None:
     pieces = lot.sample(SLOW, 2 + seed)
     began = time.perf_counter()
 
-    redact_text(lot.choice(LEADS) + "".join(lot.choices(pieces, k=1_000_000 // (len("".join(pieces)) // len(pieces)))))
+    redact_text(
+        lot.choice(LEADS)
+        + "".join(lot.choices(pieces, k=1_000_000 // (len("".join(pieces)) // len(pieces))))
+    )
 
     assert time.perf_counter() - began < 60
 
@@ -486,9 +625,13 @@ def test_no_lead_makes_a_repetition_slow(unit: str, lead: str) -> None:
 
 
 def test_headers_of_a_private_key_are_read_in_one_way_only() -> None:
-    headers = "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC," + some(32, "0123456789ABCDEF") + "\n\n"
+    headers = (
+        "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC," + some(32, "0123456789ABCDEF") + "\n\n"
+    )
     body = some(64) + "\n" + some(64)
 
-    redacted, kinds = redact_text(f"-----BEGIN RSA PRIVATE KEY-----{headers}{body}\n-----END RSA PRIVATE KEY----- x")
+    redacted, kinds = redact_text(
+        f"-----BEGIN RSA PRIVATE KEY-----{headers}{body}\n-----END RSA PRIVATE KEY----- x"
+    )
 
     assert (redacted, kinds) == ("[redacted:private-key] x", ["private-key"])

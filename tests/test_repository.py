@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commonplace import repository
 from commonplace.records import checked_repo
+from commonplace.where import repository
 from conftest import git
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.log import rewrite
+from commonplace.files import atomic
 from commonplace.log import rotate as rotation
 from commonplace.log.view import fold
 from commonplace.memory import Memory
@@ -57,20 +57,35 @@ def test_a_log_within_its_limit_and_a_limit_of_zero_are_left_alone(tmp_path: Pat
 
 
 def test_versions_and_feedback_of_one_id_are_never_split(tmp_path: Path) -> None:
-    lines = [lesson("a"), lesson("b"), feedback("f1", "a"), lesson("c"), lesson("d"), lesson("b", 1), lesson("e")]
+    lines = [
+        lesson("a"),
+        lesson("b"),
+        feedback("f1", "a"),
+        lesson("c"),
+        lesson("d"),
+        lesson("b", 1),
+        lesson("e"),
+    ]
     log, archive = paths(tmp_path, lines)
 
     rotation.rotate(log, archive, lines_max=3, move=4)
 
-    assert archive.read_bytes() == b"".join([lesson("a"), feedback("f1", "a"), lesson("c"), lesson("d")])
+    assert archive.read_bytes() == b"".join(
+        [lesson("a"), feedback("f1", "a"), lesson("c"), lesson("d")]
+    )
     assert log.read_bytes() == b"".join([lesson("b"), lesson("b", 1), lesson("e")])
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from("abcdef"), st.booleans()), max_size=30), st.integers(1, 10), st.integers(1, 10)
+    st.lists(st.tuples(st.sampled_from("abcdef"), st.booleans()), max_size=30),
+    st.integers(1, 10),
+    st.integers(1, 10),
 )
 def test_rotation_never_changes_the_view_nor_splits_an_id(
-    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, bool]], lines_max: int, move: int
+    tmp_path_factory: pytest.TempPathFactory,
+    history: list[tuple[str, bool]],
+    lines_max: int,
+    move: int,
 ) -> None:
     lines = [
         feedback(f"f{number}", of) if is_feedback else lesson(of, number)
@@ -96,7 +111,7 @@ def test_killed_after_the_archive_was_written_nothing_is_lost_or_doubled(
     log, archive = paths(tmp_path, lines)
 
     with monkeypatch.context() as patch:
-        patch.setattr(rewrite, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(atomic, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             rotation.rotate(log, archive, lines_max=5, move=5)
     assert len(list(fold([(archive, log)]).records())) == 10
@@ -106,12 +121,16 @@ def test_killed_after_the_archive_was_written_nothing_is_lost_or_doubled(
     assert archive.read_bytes() + log.read_bytes() == b"".join(lines)
 
 
-def test_a_killed_rotation_shows_no_version_twice(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_rotation_shows_no_version_twice(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = own_home / "log" / "app.jsonl"
     log.parent.mkdir(parents=True)
     log.write_bytes(lesson("a", 1) + lesson("a", 2) + lesson("b"))
     (own_home / "log" / "archive").mkdir()
-    (own_home / "log" / "archive" / "app.jsonl").write_bytes(lesson("a") + lesson("a", 1) + lesson("a", 2))
+    (own_home / "log" / "archive" / "app.jsonl").write_bytes(
+        lesson("a") + lesson("a", 1) + lesson("a", 2)
+    )
 
     with Memory.open(own_home) as memory:
         said = [record.fields["lesson"] for record in memory.history("a")]
@@ -135,7 +154,9 @@ def test_a_record_may_come_back_to_what_it_said_and_be_rotated_each_time(
     assert dict(fold([(archive, log)]).lines()) == said
 
 
-def test_one_id_with_more_versions_than_may_move_does_not_keep_the_rest_from_moving(tmp_path: Path) -> None:
+def test_one_id_with_more_versions_than_may_move_does_not_keep_the_rest_from_moving(
+    tmp_path: Path,
+) -> None:
     ledger, others = [lesson("ledger", n) for n in range(6)], [lesson(f"l{n}") for n in range(10)]
     log, archive = paths(tmp_path, [*ledger, *others])
 
@@ -165,7 +186,10 @@ def test_maintenance_rotates_by_the_settings_and_an_append_never_does(own_home: 
     own_home.mkdir()
     (own_home / "config.toml").write_text("[rotation]\nlines_max = 20\nmove = 10\n")
     with Memory.open(own_home) as memory:
-        memory.append({"event_type": "error", "lesson": f"lesson {number}", "repo": "app"} for number in range(25))
+        memory.append(
+            {"event_type": "error", "lesson": f"lesson {number}", "repo": "app"}
+            for number in range(25)
+        )
         assert not (own_home / "log" / "archive").exists()
 
         (done,) = memory.maintain()

@@ -105,7 +105,9 @@ def test_only_answers_count(own_home: Path) -> None:
         assert memory.savings()["recalls"] == 1
 
 
-def test_the_counts_of_another_process_are_seen_and_a_damaged_file_starts_over(own_home: Path) -> None:
+def test_the_counts_of_another_process_are_seen_and_a_damaged_file_starts_over(
+    own_home: Path,
+) -> None:
     with opened(own_home) as memory, opened(own_home) as other:
         fill(memory, "shop", 10)
         memory.recall("kettle")

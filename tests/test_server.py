@@ -35,7 +35,9 @@ def ask(server: Any, talk: Callable[[Client], Awaitable[Any]], mode: str = "auto
 
 def stdio(home: Path, agent: str = "default") -> StdioServerParameters:
     environment = {**os.environ, "COMMONPLACE_HOME": str(home), "COMMONPLACE_AGENT": agent}
-    return StdioServerParameters(command=sys.executable, args=["-m", "commonplace", "mcp"], env=environment)
+    return StdioServerParameters(
+        command=sys.executable, args=["-m", "commonplace", "mcp"], env=environment
+    )
 
 
 def text_of(result: Any) -> str:
@@ -53,7 +55,9 @@ def server(memory: Memory) -> Any:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_every_tool_has_a_sentence_annotations_a_schema_and_a_place_in_the_docs(server: Any, mode: str) -> None:
+def test_every_tool_has_a_sentence_annotations_a_schema_and_a_place_in_the_docs(
+    server: Any, mode: str
+) -> None:
     docs = (ROOT / "docs" / "MCP.md").read_text("utf-8")
 
     tools = ask(server, lambda client: client.list_tools(), mode).tools
@@ -61,22 +65,39 @@ def test_every_tool_has_a_sentence_annotations_a_schema_and_a_place_in_the_docs(
     assert len(tools) == 10
     for tool in tools:
         hints = tool.annotations
-        given = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
+        given = (
+            hints.read_only_hint,
+            hints.destructive_hint,
+            hints.idempotent_hint,
+            hints.open_world_hint,
+        )
         assert None not in given, tool.name
         assert 40 < len(tool.description) <= 2048
         assert "  " not in tool.description, "indentation is paid for by every agent"
         assert tool.output_schema
         assert tool.name.replace("_", "").isalnum()
         assert f"`{tool.name}(" in docs
-    assert [tool.name for tool in tools] == [tool.name for tool in ask(server, lambda c: c.list_tools(), mode).tools]
+    assert [tool.name for tool in tools] == [
+        tool.name for tool in ask(server, lambda c: c.list_tools(), mode).tools
+    ]
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_one_agent_remembers_over_one_server_and_another_recalls_over_another(own_home: Path, mode: str) -> None:
-    lesson = {"lesson": "run the migrations before the seed script", "type": "error", "repo": "shop"}
+def test_one_agent_remembers_over_one_server_and_another_recalls_over_another(
+    own_home: Path, mode: str
+) -> None:
+    lesson = {
+        "lesson": "run the migrations before the seed script",
+        "type": "error",
+        "repo": "shop",
+    }
 
     stored = ask(stdio(own_home, "a"), lambda client: client.call_tool("remember", lesson), mode)
-    found = ask(stdio(own_home, "b"), lambda client: client.call_tool("recall", {"text": "seed script fails"}), mode)
+    found = ask(
+        stdio(own_home, "b"),
+        lambda client: client.call_tool("recall", {"text": "seed script fails"}),
+        mode,
+    )
 
     assert not stored.is_error
     assert "migrations" in text_of(found)
@@ -88,7 +109,8 @@ def test_one_agent_remembers_over_one_server_and_another_recalls_over_another(ow
 def test_feedback_show_and_forget_close_the_circle(server: Any) -> None:
     async def talk(client: Client) -> list[Any]:
         said = await client.call_tool(
-            "remember", {"lesson": "clear the kettle cache", "type": "error", "success_rate": "9/10"}
+            "remember",
+            {"lesson": "clear the kettle cache", "type": "error", "success_rate": "9/10"},
         )
         ident = said.structured_content["id"]
         return [
@@ -142,9 +164,13 @@ def test_a_mistake_is_an_error_the_model_can_act_on(
 def test_notes_are_exact_private_and_can_be_switched_off(own_home: Path) -> None:
     async def talk(client: Client) -> str:
         await client.call_tool("memory_write", {"path": "CONTEXT.md", "content": "one\ntwo\none\n"})
-        twice = await client.call_tool("memory_replace", {"path": "CONTEXT.md", "old": "one", "new": "x"})
+        twice = await client.call_tool(
+            "memory_replace", {"path": "CONTEXT.md", "old": "one", "new": "x"}
+        )
         await client.call_tool("memory_replace", {"path": "CONTEXT.md", "old": "two", "new": "2"})
-        await client.call_tool("memory_insert", {"path": "CONTEXT.md", "line": 0, "text": "title\n"})
+        await client.call_tool(
+            "memory_insert", {"path": "CONTEXT.md", "line": 0, "text": "title\n"}
+        )
         return text_of(twice)
 
     assert "2 times, in lines 1, 3" in ask(server_of(Memory.open(own_home, agent_id="a")), talk)
@@ -152,7 +178,10 @@ def test_notes_are_exact_private_and_can_be_switched_off(own_home: Path) -> None
     other = server_of(Memory.open(own_home, agent_id="b"))
     assert "CONTEXT" not in text_of(ask(other, lambda client: client.call_tool("memory_list", {})))
     (own_home / "config.toml").write_text("[tools.memory]\nenabled = false\n")
-    names = [tool.name for tool in ask(server_of(Memory.open(own_home)), lambda client: client.list_tools()).tools]
+    names = [
+        tool.name
+        for tool in ask(server_of(Memory.open(own_home)), lambda client: client.list_tools()).tools
+    ]
     assert "recall" in names
     assert not [name for name in names if name.startswith("memory_")]
 
@@ -165,7 +194,13 @@ def test_a_model_is_told_the_hash_it_may_insist_on(server: Any) -> None:
         read = await client.call_tool("memory_read", {"path": "a.md"})
         again = {"path": "a.md", "content": "two", "if_sha256": told}
         first, second = [await client.call_tool("memory_write", again) for _ in range(2)]
-        return [told in listed, read.structured_content["sha256"].startswith(told), text_of(read), first, second]
+        return [
+            told in listed,
+            read.structured_content["sha256"].startswith(told),
+            text_of(read),
+            first,
+            second,
+        ]
 
     listed, read, text, first, second = ask(server, talk)
 
@@ -205,7 +240,9 @@ def test_toolsets_are_chosen_by_name(memory: Memory) -> None:
 
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize("toolsets", ["core", "notes", "core,notes"])
-def test_the_instructions_speak_of_the_tools_there_are(memory: Memory, mode: str, toolsets: str) -> None:
+def test_the_instructions_speak_of_the_tools_there_are(
+    memory: Memory, mode: str, toolsets: str
+) -> None:
     server = made(lambda _scope="read": memory, chosen(toolsets, memory))
 
     async def talk(client: Client) -> Any:

@@ -12,13 +12,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commonplace.capture import spool
 from commonplace.compose import tokens
-from commonplace.log.append import held
+from commonplace.files.lock import hold
 from commonplace.memory import Memory
-from commonplace.sessions import answered, answered_from_files, drain_waiting, events, inbox, starting, state, taking
+from commonplace.sessions import (
+    answered,
+    answered_from_files,
+    drain_waiting,
+    events,
+    inbox,
+    ingest,
+    spool,
+    start,
+    state,
+)
 from commonplace.sessions.events import Event
 from commonplace.sessions.intents import intents
+from commonplace.where.home import Home
 from conftest import git
 
 if TYPE_CHECKING:
@@ -30,12 +40,19 @@ LEARNED = 'bd comment BD-1 "LEARNED: {}"'
 class Agent:
     """An agent in a session: it says what its hooks would, and hears what they would print."""
 
-    def __init__(self, memory: Memory, cwd: Path, dialect: str = "claude-code", session: str = "s-1") -> None:
+    def __init__(
+        self, memory: Memory, cwd: Path, dialect: str = "claude-code", session: str = "s-1"
+    ) -> None:
         self.memory, self.cwd, self.dialect, self.session = memory, cwd, dialect, session
         self.calls = 0
 
     def raw(self, called: str, **fields: Any) -> bytes:
-        event = {"session_id": self.session, "cwd": str(self.cwd), "hook_event_name": called, **fields}
+        event = {
+            "session_id": self.session,
+            "cwd": str(self.cwd),
+            "hook_event_name": called,
+            **fields,
+        }
         return json.dumps(event).encode()
 
     def tell(self, called: str, **fields: Any) -> str:
@@ -44,15 +61,24 @@ class Agent:
 
     def run(self, command: str, error: str = "", **fields: Any) -> str:
         self.calls += 1
-        fields = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": f"t-{self.calls}", **fields}
+        fields = {
+            "tool_name": "Bash",
+            "tool_input": {"command": command},
+            "tool_use_id": f"t-{self.calls}",
+            **fields,
+        }
         if error:
             return self.tell("PostToolUseFailure", error=f"Exit code 1\n{error}", **fields)
-        return self.tell("PostToolUse", **{"tool_response": {"stdout": "ok", "stderr": ""}, **fields})
+        return self.tell(
+            "PostToolUse", **{"tool_response": {"stdout": "ok", "stderr": ""}, **fields}
+        )
 
     def edit(self, name: str) -> str:
         self.calls += 1
         given = {"file_path": str(self.cwd / name)}
-        return self.tell("PostToolUse", tool_name="Edit", tool_input=given, tool_use_id=f"t-{self.calls}")
+        return self.tell(
+            "PostToolUse", tool_name="Edit", tool_input=given, tool_use_id=f"t-{self.calls}"
+        )
 
 
 @pytest.fixture
@@ -79,7 +105,9 @@ def kinds(memory: Memory, kind: str) -> list[dict[str, Any]]:
 
 
 def test_a_spoken_lesson_has_the_fields_of_the_seed(agent: Agent, memory: Memory) -> None:
-    agent.run('bd comment BD-001 "LEARNED: TaskGroup requires @Sendable closures in strict concurrency mode."')
+    agent.run(
+        'bd comment BD-001 "LEARNED: TaskGroup requires @Sendable closures in strict concurrency mode."'
+    )
 
     (lesson,) = kinds(memory, "lesson")
     assert lesson["event_type"] == "learned"
@@ -111,7 +139,13 @@ def test_the_same_event_twice_is_one(agent: Agent, memory: Memory) -> None:
         agent.calls = 0
         agent.run(LEARNED.format("say it once"))
 
-    assert sum(path.read_bytes().count(b"say it once") for path in memory.home.log_folder.glob("*.jsonl")) == 1
+    assert (
+        sum(
+            path.read_bytes().count(b"say it once")
+            for path in memory.home.log_folder.glob("*.jsonl")
+        )
+        == 1
+    )
 
 
 def test_the_same_event_of_two_hooks_is_one(agent: Agent, memory: Memory) -> None:
@@ -119,13 +153,21 @@ def test_the_same_event_of_two_hooks_is_one(agent: Agent, memory: Memory) -> Non
     other = Agent(memory, agent.cwd, dialect="cursor")
     other.run(LEARNED.format("say it once"))
 
-    assert sum(path.read_bytes().count(b"say it once") for path in memory.home.log_folder.glob("*.jsonl")) == 1
+    assert (
+        sum(
+            path.read_bytes().count(b"say it once")
+            for path in memory.home.log_folder.glob("*.jsonl")
+        )
+        == 1
+    )
 
 
 def test_our_own_commands_and_failed_ones_say_nothing(agent: Agent, memory: Memory) -> None:
     agent.run('commonplace log --type learned --lesson "LEARNED: from ourselves"')
     agent.run(LEARNED.format("the comment failed"), error="bd: no such bead")
-    agent.tell("PostToolUse", tool_name="mcp__commonplace__remember", tool_input={"lesson": "LEARNED: x y"})
+    agent.tell(
+        "PostToolUse", tool_name="mcp__commonplace__remember", tool_input={"lesson": "LEARNED: x y"}
+    )
 
     assert kinds(memory, "lesson") == []
 
@@ -134,7 +176,9 @@ def test_a_lesson_about_errors_is_not_taken_for_one(memory: Memory, tmp_path: Pa
     agent = Agent(memory, tmp_path, dialect="codex")
     said = "LEARNED: Error: means the lock is held"
     agent.run(f'echo "{said}"', tool_response=said)
-    agent.run("git commit -m 'LEARNED: fatal: is harmless here'", tool_response="fatal: it says so itself")
+    agent.run(
+        "git commit -m 'LEARNED: fatal: is harmless here'", tool_response="fatal: it says so itself"
+    )
 
     assert [lesson["lesson"] for lesson in kinds(memory, "lesson")] == [
         "Error: means the lock is held",
@@ -142,7 +186,9 @@ def test_a_lesson_about_errors_is_not_taken_for_one(memory: Memory, tmp_path: Pa
     ]
 
 
-def test_prefixes_are_a_setting_and_exempt_agents_too(configured: Callable[[str], Memory], tmp_path: Path) -> None:
+def test_prefixes_are_a_setting_and_exempt_agents_too(
+    configured: Callable[[str], Memory], tmp_path: Path
+) -> None:
     with configured('[hooks]\nprefixes = ["TIL:"]\nexempt = ["minion"]\n') as memory:
         agent = Agent(memory, tmp_path)
         agent.run('echo "TIL: of the setting"')
@@ -160,12 +206,16 @@ def test_secrets_do_not_land_anywhere_in_the_home(agent: Agent, memory: Memory) 
     agent.run(f"curl --netrc -H 'Authorization: token {secret}' https://x.example")
     agent.tell("Stop")
 
-    everything = b"".join(path.read_bytes() for path in memory.home.path.rglob("*") if path.is_file())
+    everything = b"".join(
+        path.read_bytes() for path in memory.home.path.rglob("*") if path.is_file()
+    )
     assert secret.encode() not in everything
     assert b"LEARNED" in everything or kinds(memory, "lesson")
 
 
-def test_an_erased_lesson_leaves_no_trace_in_sessions_or_inbox(agent: Agent, memory: Memory) -> None:
+def test_an_erased_lesson_leaves_no_trace_in_sessions_or_inbox(
+    agent: Agent, memory: Memory
+) -> None:
     said = "the vault of the northern branch opens at noon"
     agent.tell("UserPromptSubmit", prompt=f"remember that {said}")
     agent.run(LEARNED.format(said))
@@ -177,7 +227,9 @@ def test_an_erased_lesson_leaves_no_trace_in_sessions_or_inbox(agent: Agent, mem
     receipt = memory.erase(record.id)
 
     assert receipt.left_in == []
-    everything = b"".join(path.read_bytes() for path in memory.home.path.rglob("*") if path.is_file())
+    everything = b"".join(
+        path.read_bytes() for path in memory.home.path.rglob("*") if path.is_file()
+    )
     assert said.encode() not in everything
 
 
@@ -229,7 +281,9 @@ def test_context_and_an_open_handoff_come_along(agent: Agent, memory: Memory) ->
     memory.notes("codex").write("CONTEXT.md", "Not for Claude.")
     common = {"kind": "handoff", "from_agent": "eng-001", "repo": "project"}
     handed = memory.log(
-        **common, to_agent="claude-code", context={"next_steps": ["write the tests"], "files": ["a.py"]}
+        **common,
+        to_agent="claude-code",
+        context={"next_steps": ["write the tests"], "files": ["a.py"]},
     )
     memory.log(**common, to_agent="codex", context={"next_steps": ["nothing for you"]})
 
@@ -246,7 +300,13 @@ def test_context_and_an_open_handoff_come_along(agent: Agent, memory: Memory) ->
 
 def test_files_alone_say_the_same(agent: Agent, memory: Memory) -> None:
     memory.notes("claude-code").write("CONTEXT.md", "We ship on Fridays.")
-    memory.log(kind="handoff", from_agent="eng-001", to_agent="claude-code", context={"todo": "tests"}, repo="project")
+    memory.log(
+        kind="handoff",
+        from_agent="eng-001",
+        to_agent="claude-code",
+        context={"todo": "tests"},
+        repo="project",
+    )
     for number in range(9):
         agent.run(LEARNED.format(f"the fact number {number} is worth keeping"))
     first, second, third, fourth, *_rest = memory.records(kind="lesson")
@@ -272,7 +332,9 @@ def test_files_alone_say_the_same(agent: Agent, memory: Memory) -> None:
     assert "nobody keeps" not in by_index
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.lists(st.text(min_size=1, max_size=3000), min_size=1, max_size=6),
     st.text(max_size=20_000),
@@ -288,11 +350,16 @@ def test_a_start_is_within_its_bounds_as_it_is_printed(
     from commonplace.sessions.replies import printed
 
     now = datetime.now(UTC)
-    lessons = [make({"event_type": "learned", "lesson": text + "x"}, now=now, repo="r", agent_id="a") for text in said]
+    lessons = [
+        make({"event_type": "learned", "lesson": text + "x"}, now=now, repo="r", agent_id="a")
+        for text in said
+    ]
     given_over = {"kind": "handoff", "from_agent": "a", "to_agent": "b", "context": handed}
     handoff = make(given_over, now=now, repo="r", agent_id="a")
     event = Event(agent=agent, kind="start", session="s", at=0.0, called="SessionStart", name=agent)
-    shown = printed(event, starting.text(event, starting.Known(lessons, "6", context, handoff, context, "branch x")))
+    shown = printed(
+        event, start.text(event, start.Known(lessons, "6", context, handoff, context, "branch x"))
+    )
 
     assert len(shown) <= 8000
     assert tokens.count(shown) <= 2000
@@ -309,31 +376,45 @@ def test_lessons_about_the_branch_and_its_files_are_shown(memory: Memory, tmp_pa
     (project / "stripe_webhook.py").write_text("y")
     agent = Agent(memory, project)
     about = "the stripe webhook signature check in stripe_webhook.py needs the raw body"
-    memory.beside(cwd=project).log(event_type="error", lesson=about, timestamp="2020-01-01T00:00:00Z")
+    memory.beside(cwd=project).log(
+        event_type="error", lesson=about, timestamp="2020-01-01T00:00:00Z"
+    )
     for number in range(6):
-        memory.beside(cwd=project).log(event_type="error", lesson=f"an unrelated matter of colours, number {number}")
+        memory.beside(cwd=project).log(
+            event_type="error", lesson=f"an unrelated matter of colours, number {number}"
+        )
 
     shown = agent.tell("SessionStart", source="startup")
 
     assert "## Known about branch feature/webhook-signature and 1 changed files" in shown
     assert about in shown
     assert "[2020-01-01]" in shown
-    assert about in agent.tell("SessionStart", source="compact"), "what was shown before is gone from the context"
+    assert about in agent.tell("SessionStart", source="compact"), (
+        "what was shown before is gone from the context"
+    )
 
 
 def test_a_long_entry_without_blanks_is_cut_and_not_dropped(agent: Agent) -> None:
     agent.run(LEARNED.format("Redis " + "連線逾時需要重試" * 80))
-    (entry,) = [line for line in agent.tell("SessionStart").splitlines() if line.startswith("[LEARN]")]
+    (entry,) = [
+        line for line in agent.tell("SessionStart").splitlines() if line.startswith("[LEARN]")
+    ]
 
     assert entry.count("連線逾時需要重試") > 40
     assert entry.endswith(f"… (orchestrator) · {entry[-10:]}")
 
 
-def test_a_start_that_two_hooks_of_one_host_tell_is_answered_once(agent: Agent, memory: Memory) -> None:
+def test_a_start_that_two_hooks_of_one_host_tell_is_answered_once(
+    agent: Agent, memory: Memory
+) -> None:
     agent.run(LEARNED.format("something worth showing"))
     raw = agent.raw("SessionStart", source="startup")
     native = json.dumps(
-        {"hook_event_name": "sessionStart", "session_id": "s-1", "workspace_roots": [str(agent.cwd)]}
+        {
+            "hook_event_name": "sessionStart",
+            "session_id": "s-1",
+            "workspace_roots": [str(agent.cwd)],
+        }
     ).encode()
 
     first = answered(memory, "cursor", native, cwd=str(agent.cwd), host="cursor")
@@ -351,7 +432,12 @@ def test_a_start_can_be_switched_off(configured: Callable[[str], Memory], tmp_pa
         agent.run(LEARNED.format("the raw body is needed for the webhook signature"))
 
         assert agent.tell("SessionStart", source="startup") == ""
-        assert agent.tell("UserPromptSubmit", prompt="the webhook signature check fails with the raw body") == ""
+        assert (
+            agent.tell(
+                "UserPromptSubmit", prompt="the webhook signature check fails with the raw body"
+            )
+            == ""
+        )
 
 
 # --- Prompts --------------------------------------------------------------------------------------------------------
@@ -360,7 +446,10 @@ def test_a_start_can_be_switched_off(configured: Callable[[str], Memory], tmp_pa
 @pytest.fixture
 def knowing(agent: Agent, memory: Memory) -> Agent:
     for lesson, context in (
-        ("the webhook signature check needs the raw body, not the parsed JSON", "stripe webhook verification fails"),
+        (
+            "the webhook signature check needs the raw body, not the parsed JSON",
+            "stripe webhook verification fails",
+        ),
         ("use ripgrep for searching", "searching"),
         ("run the migrations before the seed script", "empty tables after seeding the database"),
     ):
@@ -372,7 +461,9 @@ def test_a_prompt_gets_what_matters_once_a_session(knowing: Agent) -> None:
     prompt = "the stripe webhook signature verification fails in staging, please fix"
     first = knowing.tell("UserPromptSubmit", prompt=prompt)
     again = knowing.tell("UserPromptSubmit", prompt=f"{prompt} it now")
-    elsewhere = Agent(knowing.memory, knowing.cwd, session="s-2").tell("UserPromptSubmit", prompt=prompt)
+    elsewhere = Agent(knowing.memory, knowing.cwd, session="s-2").tell(
+        "UserPromptSubmit", prompt=prompt
+    )
 
     assert "raw body" in first
     assert "ripgrep" not in first
@@ -401,18 +492,27 @@ def test_a_prompt_gets_knowledge_and_not_how_sessions_went(knowing: Agent, memor
     knowing.tell("UserPromptSubmit", prompt=prompt)
     knowing.run("psql -c 'select max(number) from invoices'")
     knowing.tell("SessionEnd", reason="other")
-    memory.log(kind="task", type="bug", label="invoice numbering skips values after a rollback", repo="project")
+    memory.log(
+        kind="task",
+        type="bug",
+        label="invoice numbering skips values after a rollback",
+        repo="project",
+    )
     other = Agent(memory, knowing.cwd, session="s-2")
 
     assert kinds(memory, "episode")
     assert other.tell("UserPromptSubmit", prompt=prompt) == ""
     memory.log(
-        event_type="learned", lesson="invoice numbering skips values: a sequence survives a rollback", repo="project"
+        event_type="learned",
+        lesson="invoice numbering skips values: a sequence survives a rollback",
+        repo="project",
     )
     assert "survives" in other.tell("UserPromptSubmit", prompt=f"{prompt} now")
 
 
-def test_a_prompt_of_everyday_words_gets_no_long_memory_that_has_them_too(agent: Agent, memory: Memory) -> None:
+def test_a_prompt_of_everyday_words_gets_no_long_memory_that_has_them_too(
+    agent: Agent, memory: Memory
+) -> None:
     memory.log(
         event_type="learned",
         repo="project",
@@ -421,8 +521,15 @@ def test_a_prompt_of_everyday_words_gets_no_long_memory_that_has_them_too(agent:
     )
     memory.asking().embed_all()
 
-    assert agent.tell("UserPromptSubmit", prompt="no, revert that last edit and try a different approach") == ""
-    assert "storage class" in agent.tell("UserPromptSubmit", prompt="pods of the tax exporter restart, why is that")
+    assert (
+        agent.tell(
+            "UserPromptSubmit", prompt="no, revert that last edit and try a different approach"
+        )
+        == ""
+    )
+    assert "storage class" in agent.tell(
+        "UserPromptSubmit", prompt="pods of the tax exporter restart, why is that"
+    )
 
 
 def test_what_nobody_heard_was_not_shown(knowing: Agent) -> None:
@@ -436,10 +543,15 @@ def test_what_nobody_heard_was_not_shown(knowing: Agent) -> None:
 def test_what_a_prompt_gets_is_within_500_tokens_as_printed(agent: Agent, memory: Memory) -> None:
     for number in range(8):
         memory.log(
-            event_type="error", lesson=f"webhook signature {number} " + 'needs the "raw" body ' * 60, repo="project"
+            event_type="error",
+            lesson=f"webhook signature {number} " + 'needs the "raw" body ' * 60,
+            repo="project",
         )
     said = answered(
-        memory, "claude-code", agent.raw("UserPromptSubmit", prompt="webhook signature raw body"), cwd=str(agent.cwd)
+        memory,
+        "claude-code",
+        agent.raw("UserPromptSubmit", prompt="webhook signature raw body"),
+        cwd=str(agent.cwd),
     )
 
     assert said
@@ -464,8 +576,18 @@ def test_a_session_becomes_one_episode_that_grows(agent: Agent, memory: Memory) 
     assert episode["context"]["goal"] == "make the build work again"
     assert episode["context"]["files_involved"] == ["Makefile"]
     assert episode["artifacts_produced"] == ["Makefile"]
-    assert [action["action"] for action in episode["action_log"]] == ["run", "edit_file", "run", "run"]
-    assert [action.get("result") for action in episode["action_log"]] == ["fail", None, "pass", "pass"]
+    assert [action["action"] for action in episode["action_log"]] == [
+        "run",
+        "edit_file",
+        "run",
+        "run",
+    ]
+    assert [action.get("result") for action in episode["action_log"]] == [
+        "fail",
+        None,
+        "pass",
+        "pass",
+    ]
     assert episode["errors_encountered"][0]["message"] == "error: missing separator"
     assert episode["outcome"] == "success"
     assert len(memory.history(episode["id"])) == 3
@@ -515,15 +637,20 @@ def test_a_long_session_is_written_seldom_and_stays_small(agent: Agent, memory: 
     assert episode["action_log"][0]["target"].startswith("make target-0")
     assert episode["action_log"][-1]["target"].startswith("make target-399")
     assert episode["meta"]["actions_left_out"] == 400 - len(episode["action_log"])
-    assert all(path.stat().st_size < state.FILE_BYTES_MAX for path in (memory.home.state_folder / "sessions").iterdir())
+    assert all(
+        path.stat().st_size < state.FILE_BYTES_MAX
+        for path in (memory.home.state_folder / "sessions").iterdir()
+    )
 
 
-def test_a_session_that_ended_without_a_word_is_closed_by_a_later_start(agent: Agent, memory: Memory) -> None:
+def test_a_session_that_ended_without_a_word_is_closed_by_a_later_start(
+    agent: Agent, memory: Memory
+) -> None:
     agent.tell("UserPromptSubmit", prompt="do some work here")
     agent.run("make")
     (path,) = (memory.home.state_folder / "sessions").glob("*.json")
     fields = json.loads(path.read_bytes())
-    fields["last"] -= taking.IDLE_S + 1
+    fields["last"] -= ingest.IDLE_S + 1
     path.write_text(json.dumps(fields))
 
     Agent(memory, agent.cwd, session="s-2").tell("SessionStart", source="startup")
@@ -573,7 +700,7 @@ def solve(agent: Agent) -> None:
 def test_a_failure_that_gets_solved_waits_in_the_inbox(agent: Agent, memory: Memory) -> None:
     solve(agent)
 
-    (one,) = inbox.candidates(memory.home.path)
+    (one,) = inbox.candidates(Home(memory.home.path))
     assert one.tried == ["npm install", "npm install --force"]
     assert one.worked == "sudo chown -R $USER . && npm ci"
     assert one.attempts == 3
@@ -589,16 +716,21 @@ def test_what_gemini_writes_around_an_error_is_no_part_of_it(memory: Memory, age
         ("cargo build -F tls", "ok", 0),
     ):
         answer = {"llmContent": around.format(command, said, code)}
-        gemini.tell("AfterTool", tool_name="run_shell_command", tool_input={"command": command}, tool_response=answer)
+        gemini.tell(
+            "AfterTool",
+            tool_name="run_shell_command",
+            tool_input={"command": command},
+            tool_response=answer,
+        )
 
-    (one,) = inbox.candidates(memory.home.path)
+    (one,) = inbox.candidates(Home(memory.home.path))
     assert one.error == "error[E0433]: failed to resolve"
 
 
 def test_an_accepted_candidate_is_a_lesson(agent: Agent, memory: Memory) -> None:
     solve(agent)
-    (one,) = inbox.candidates(memory.home.path)
-    inbox.edit(memory.home.path, one.id[:8], lesson="own node_modules before npm ci")
+    (one,) = inbox.candidates(Home(memory.home.path))
+    inbox.edit(Home(memory.home.path), one.id[:8], lesson="own node_modules before npm ci")
     record = inbox.accept(memory, one.id)
 
     assert record.fields["lesson"] == "own node_modules before npm ci"
@@ -606,7 +738,7 @@ def test_an_accepted_candidate_is_a_lesson(agent: Agent, memory: Memory) -> None
     assert record.fields["success_rate"] == "1/3"
     assert record.fields["event_type"] == "error"
     assert "EACCES" in record.fields["context"]
-    assert inbox.candidates(memory.home.path) == []
+    assert inbox.candidates(Home(memory.home.path)) == []
     assert "own node_modules" in memory.recall("npm EACCES", repo="project").text
 
 
@@ -618,12 +750,14 @@ def test_met_again_in_another_session_it_ranks_higher(agent: Agent, memory: Memo
         other.run("terraform apply", error="Error: state lock")
         other.run("terraform apply -lock=false")
 
-    first, second = inbox.candidates(memory.home.path)
+    first, second = inbox.candidates(Home(memory.home.path))
     assert (first.intent, first.seen) == ("terraform apply", 3)
     assert second.intent == "cargo build"
 
 
-def test_the_same_command_again_or_tests_after_an_edit_are_no_candidates(agent: Agent, memory: Memory) -> None:
+def test_the_same_command_again_or_tests_after_an_edit_are_no_candidates(
+    agent: Agent, memory: Memory
+) -> None:
     agent.run("npm install", error="ETIMEDOUT")
     agent.run("npm  install")
     agent.run("pytest tests/test_a.py", error="1 failed")
@@ -633,7 +767,7 @@ def test_the_same_command_again_or_tests_after_an_edit_are_no_candidates(agent: 
     agent.run("make", error="boom", is_interrupt=True)
     agent.run("make all")
 
-    assert inbox.candidates(memory.home.path) == []
+    assert inbox.candidates(Home(memory.home.path)) == []
 
 
 def test_it_can_be_switched_off(configured: Callable[[str], Memory], tmp_path: Path) -> None:
@@ -642,17 +776,19 @@ def test_it_can_be_switched_off(configured: Callable[[str], Memory], tmp_path: P
         solve(agent)
         agent.tell("SessionEnd", reason="other")
 
-        assert inbox.candidates(memory.home.path) == []
+        assert inbox.candidates(Home(memory.home.path)) == []
         assert kinds(memory, "episode") == []
 
 
-def test_the_inbox_is_bounded(agent: Agent, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_inbox_is_bounded(
+    agent: Agent, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(inbox, "CANDIDATES_MAX", 3)
     for number in range(6):
         agent.run(f"tool{number} go", error=f"ERR{number}01 broken")
         agent.run(f"tool{number} go --now")
 
-    assert len(inbox.candidates(memory.home.path)) == 3
+    assert len(inbox.candidates(Home(memory.home.path))) == 3
 
 
 # --- Draining -------------------------------------------------------------------------------------------------------
@@ -671,15 +807,15 @@ def spooled(memory: Memory, agent: Agent, lessons: list[str]) -> None:
         )
         event = events.taken("claude-code", raw, at=time.time(), cwd=str(agent.cwd))
         assert event is not None
-        spool.put(spool.folder_of(memory.home.path), event._asdict())
+        spool.put(Home(memory.home.path).spool_folder, event._asdict())
 
 
 def test_what_waits_is_drained_in_order_and_once(agent: Agent, memory: Memory) -> None:
     wanted = [f"the lesson with number {number}" for number in range(450)]
     spooled(memory, agent, wanted)
 
-    assert taking.drain(memory) == 450
-    assert taking.drain(memory) == 0
+    assert ingest.drain(memory) == 450
+    assert ingest.drain(memory) == 0
     assert [lesson["lesson"] for lesson in kinds(memory, "lesson")] == wanted
 
 
@@ -688,35 +824,41 @@ def test_a_drainer_that_dies_after_applying_is_harmless(
 ) -> None:
     spooled(memory, agent, ["said before the crash"])
     with monkeypatch.context() as patch:
-        patch.setattr(spool, "remove", lambda _folder, _name: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(
+            spool, "remove", lambda _folder, _name: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
         with pytest.raises(KeyboardInterrupt):
-            taking.drain(memory)
-    taking.drain(memory)
+            ingest.drain(memory)
+    ingest.drain(memory)
 
     assert [lesson["lesson"] for lesson in kinds(memory, "lesson")] == ["said before the crash"]
-    assert not taking.is_waiting(memory.home.path)
+    assert not ingest.is_waiting(Home(memory.home.path))
 
 
 def test_a_busy_log_keeps_the_event_in_the_spool(agent: Agent, own_home: Path) -> None:
     with Memory.open(own_home, wait_s_max=0.01) as hasty:
         hasty.log(event_type="error", lesson="so that there is a log", repo="project")
         spooled(hasty, agent, ["said while it was busy"])
-        with held(hasty.home.log_folder / "project.jsonl"):
-            assert taking.drain(hasty) == 0
-            assert taking.is_waiting(own_home)
-        assert taking.drain(hasty) == 1
+        with hold(hasty.home.log_folder / "project.jsonl"):
+            assert ingest.drain(hasty) == 0
+            assert ingest.is_waiting(Home(own_home))
+        assert ingest.drain(hasty) == 1
         assert "said while it was busy" in [lesson["lesson"] for lesson in kinds(hasty, "lesson")]
 
 
-def test_commands_take_in_what_waits_in_any_home(agent: Agent, memory: Memory, commonplace: Any) -> None:
+def test_commands_take_in_what_waits_in_any_home(
+    agent: Agent, memory: Memory, commonplace: Any
+) -> None:
     spooled(memory, agent, ["waiting for a command"])
     done = commonplace("export")
 
     assert "waiting for a command" in done.stdout
-    assert not taking.is_waiting(memory.home.path)
+    assert not ingest.is_waiting(Home(memory.home.path))
 
 
-def test_the_user_s_spool_is_drained_from_a_project_with_a_home_of_its_own(agent: Agent, memory: Memory) -> None:
+def test_the_user_s_spool_is_drained_from_a_project_with_a_home_of_its_own(
+    agent: Agent, memory: Memory
+) -> None:
     spooled(memory, agent, ["in the user's home"])
     project = agent.cwd / "other"
     (project / ".commonplace").mkdir(parents=True)
@@ -725,17 +867,17 @@ def test_the_user_s_spool_is_drained_from_a_project_with_a_home_of_its_own(agent
         assert len(nearest.homes) == 2
         drain_waiting(nearest)
 
-    assert not taking.is_waiting(memory.home.path)
+    assert not ingest.is_waiting(Home(memory.home.path))
     assert [lesson["lesson"] for lesson in kinds(memory, "lesson")] == ["in the user's home"]
 
 
 def test_damaged_files_do_not_stop_it(agent: Agent, memory: Memory) -> None:
     spooled(memory, agent, ["before"])
-    folder = spool.folder_of(memory.home.path)
+    folder = Home(memory.home.path).spool_folder
     (folder / "00000000000000000009-1-a.json").write_bytes(b"\xff\x00{")
     (folder / "00000000000000000008-1-a.json").write_text('{"kind": "tool", "files": 3}')
     (folder / "00000000000000000007-1-a.json").write_text("[]")
-    taking.drain(memory)
+    ingest.drain(memory)
 
     assert spool.waiting(folder) == []
     assert len(kinds(memory, "lesson")) == 1
@@ -746,15 +888,33 @@ def test_damaged_files_do_not_stop_it(agent: Agent, memory: Memory) -> None:
         st.none() | st.booleans() | st.integers() | st.text(max_size=5),
         lambda inner: (
             st.lists(inner, max_size=3)
-            | st.dictionaries(st.sampled_from(["intent", "tried", "error", "type", "x"]), inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["intent", "tried", "error", "type", "x"]), inner, max_size=3
+            )
         ),
         max_leaves=6,
     ),
-    st.sampled_from(["seen", "shown", "actions", "errors", "open", "files", "started", "done", "goal", "repo", "name"]),
+    st.sampled_from(
+        [
+            "seen",
+            "shown",
+            "actions",
+            "errors",
+            "open",
+            "files",
+            "started",
+            "done",
+            "goal",
+            "repo",
+            "name",
+        ]
+    ),
 )
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_a_damaged_draft_is_started_over(agent: Agent, value: Any, name: str) -> None:
-    known = state.load(agent.memory.home.path, "s-1")
+    known = state.load(Home(agent.memory.home.path), "s-1")
     known.fields[name] = value
     known.save()
     agent.run("make", error="error: boom")
@@ -763,7 +923,7 @@ def test_a_damaged_draft_is_started_over(agent: Agent, value: Any, name: str) ->
     agent.tell("SessionEnd", reason="other")
     agent.tell("UserPromptSubmit", prompt="the webhook signature check fails with the raw body")
 
-    assert not taking.is_waiting(agent.memory.home.path)
+    assert not ingest.is_waiting(Home(agent.memory.home.path))
 
 
 def test_sessions_are_pruned(agent: Agent, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -782,7 +942,9 @@ def test_a_home_that_cannot_be_written_still_answers(knowing: Agent) -> None:
     knowing.memory.recall("webhook", repo="project")
     home.chmod(0o500)
     try:
-        assert "raw body" in knowing.tell("UserPromptSubmit", prompt="the stripe webhook signature verification fails")
+        assert "raw body" in knowing.tell(
+            "UserPromptSubmit", prompt="the stripe webhook signature verification fails"
+        )
     finally:
         home.chmod(0o700)
 
@@ -793,7 +955,11 @@ def test_a_home_that_cannot_be_written_still_answers(knowing: Agent) -> None:
 def test_dispatched_prompts_are_kept_only_if_wanted(
     configured: Callable[[str], Memory], own_home: Path, tmp_path: Path
 ) -> None:
-    sent = {"subagent_type": "worker", "description": "tests", "prompt": "write the tests for the parser"}
+    sent = {
+        "subagent_type": "worker",
+        "description": "tests",
+        "prompt": "write the tests for the parser",
+    }
     for wanted in ("false", "true"):
         with configured(f"[hooks]\ndispatches = {wanted}\n") as memory:
             Agent(memory, tmp_path, session=wanted).tell(

@@ -45,7 +45,9 @@ def project(tmp_path: Path) -> Path:
     return path
 
 
-def run(where: Where, *names: str, undo: bool = False, programs: launch.Programs = PROGRAMS) -> list[Change]:
+def run(
+    where: Where, *names: str, undo: bool = False, programs: launch.Programs = PROGRAMS
+) -> list[Change]:
     folders = plan.Folders(where.root.parent / "home" / ".state" / "setup.json")
     changes = plan.planned(names or list(AGENTS), where, programs, undo=undo)
     done = [plan.carry_out(change, where, folders) for change in changes]
@@ -111,7 +113,10 @@ def test_what_is_made_can_be_read_by_its_agent(project: Path) -> None:
 
     texts = {name: raw for name, raw in tree(project).items() if raw is not None}
     values = {name: json.loads(raw) for name, raw in texts.items() if name.endswith(".json")}
-    assert tomllib.loads(texts[".codex/config.toml"].decode())["mcp_servers"]["commonplace"]["command"] == PROGRAMS.main
+    assert (
+        tomllib.loads(texts[".codex/config.toml"].decode())["mcp_servers"]["commonplace"]["command"]
+        == PROGRAMS.main
+    )
     assert values[".claude/settings.json"]["hooks"]["SessionStart"][0]["hooks"][0]["args"] == [
         "claude-code",
         "--ensure",
@@ -152,7 +157,9 @@ def test_agents_that_share_a_file_leave_it_to_each_other(project: Path) -> None:
 def test_a_file_that_an_agent_wrote_anew_still_loses_all_that_is_ours(project: Path) -> None:
     path = project / ".claude" / "settings.json"
     path.parent.mkdir()
-    path.write_text('{"model": "opus", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}')
+    path.write_text(
+        '{"model": "opus", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}'
+    )
     before = json.loads(path.read_text())
     run(of_project(project), "claude-code")
     path.write_text(json.dumps(json.loads(path.read_text()), indent=4))
@@ -191,7 +198,9 @@ def test_a_damaged_file_is_left_alone_and_the_others_are_done(project: Path) -> 
 def test_what_is_no_text_or_no_json_is_left_alone(project: Path, raw: bytes) -> None:
     (project / ".mcp.json").write_bytes(raw)
 
-    done = {change.path.name: change.left_alone for change in run(of_project(project), "claude-code")}
+    done = {
+        change.path.name: change.left_alone for change in run(of_project(project), "claude-code")
+    }
 
     assert done[".mcp.json"]
     assert (project / ".mcp.json").read_bytes() == raw
@@ -202,7 +211,9 @@ def test_a_read_only_file_is_left_alone(project: Path) -> None:
     path.write_text("{}")
     path.chmod(0o444)
 
-    done = {change.path.name: change.left_alone for change in run(of_project(project), "claude-code")}
+    done = {
+        change.path.name: change.left_alone for change in run(of_project(project), "claude-code")
+    }
 
     assert done[".mcp.json"] == "it is read-only"
     assert path.read_text() == "{}"
@@ -211,7 +222,9 @@ def test_a_read_only_file_is_left_alone(project: Path) -> None:
 def test_a_folder_where_a_file_should_be_is_left_alone(project: Path) -> None:
     (project / ".mcp.json").mkdir()
 
-    done = {change.path.name: change.left_alone for change in run(of_project(project), "claude-code")}
+    done = {
+        change.path.name: change.left_alone for change in run(of_project(project), "claude-code")
+    }
 
     assert done[".mcp.json"] == "it is not a file"
 
@@ -224,7 +237,11 @@ def test_a_file_changed_in_the_meantime_is_left_alone(project: Path) -> None:
 
     done = [plan.carry_out(change, where, plan.Folders(project / "ledger")) for change in changes]
 
-    assert ["changed in the meantime" in change.left_alone for change in done] == [False, True, False]
+    assert ["changed in the meantime" in change.left_alone for change in done] == [
+        False,
+        True,
+        False,
+    ]
     assert (project / ".mcp.json").read_text() == '{"mcpServers": {"new": {}}}'
 
 
@@ -282,7 +299,9 @@ def test_an_agents_own_variable_moves_its_folder(project: Path) -> None:
 
     run(Where(project, of_user=True, environment=environment), "claude-code", "codex", "copilot")
 
-    assert {"c/settings.json", "c/.claude.json", "x/config.toml", "p/mcp-config.json"} <= set(tree(moved))
+    assert {"c/settings.json", "c/.claude.json", "x/config.toml", "p/mcp-config.json"} <= set(
+        tree(moved)
+    )
     assert tree(project) == {}
 
 
@@ -324,7 +343,9 @@ def test_an_installation_out_of_a_cache_is_recognised() -> None:
 # --- Through the command line ---------------------------------------------------------------------------------------
 
 
-def test_a_dry_run_shows_the_diff_and_writes_nothing(commonplace: Callable[..., Any], project: Path) -> None:
+def test_a_dry_run_shows_the_diff_and_writes_nothing(
+    commonplace: Callable[..., Any], project: Path
+) -> None:
     (project / "CLAUDE.md").write_text("# Rules\n")
     before = tree(project)
 
@@ -337,7 +358,9 @@ def test_a_dry_run_shows_the_diff_and_writes_nothing(commonplace: Callable[..., 
     assert tree(project) == before
 
 
-def test_the_command_sets_up_says_so_and_undoes(commonplace: Callable[..., Any], project: Path) -> None:
+def test_the_command_sets_up_says_so_and_undoes(
+    commonplace: Callable[..., Any], project: Path
+) -> None:
     git("init", "-q", cwd=project)
     (project / ".claude").mkdir()
     (project / "sub").mkdir()
@@ -355,7 +378,10 @@ def test_the_command_sets_up_says_so_and_undoes(commonplace: Callable[..., Any],
     assert undone.returncode == 0
     assert "Removed" in undone.stdout
     assert tree(project) == before
-    assert "Nothing of ours is there" in commonplace("setup", "--project", "--undo", cwd=project, PATH="").stdout
+    assert (
+        "Nothing of ours is there"
+        in commonplace("setup", "--project", "--undo", cwd=project, PATH="").stdout
+    )
 
 
 def test_the_default_is_the_users_own_files_with_absolute_paths(
@@ -364,12 +390,16 @@ def test_the_default_is_the_users_own_files_with_absolute_paths(
     done = commonplace("setup", "codex", cwd=tmp_path)
 
     assert done.returncode == 0, done.stderr
-    command = tomllib.loads((tmp_path / ".codex" / "config.toml").read_text())["mcp_servers"]["commonplace"]["command"]
+    command = tomllib.loads((tmp_path / ".codex" / "config.toml").read_text())["mcp_servers"][
+        "commonplace"
+    ]["command"]
     assert Path(command).is_absolute()
     assert Path(command).exists()
 
 
-def test_what_is_left_alone_is_told_and_the_exit_code_says_so(commonplace: Callable[..., Any], project: Path) -> None:
+def test_what_is_left_alone_is_told_and_the_exit_code_says_so(
+    commonplace: Callable[..., Any], project: Path
+) -> None:
     (project / ".mcp.json").write_bytes((DATA / "damaged.json").read_bytes())
 
     done = commonplace("setup", "claude-code", "--project", cwd=project)
@@ -430,11 +460,17 @@ def test_doctor_says_who_is_wired_and_when_a_hook_last_ran(
     os.utime(ran, (1_763_208_000, 1_763_208_000))
 
     rows = {
-        row["agent"]: row for row in json.loads(commonplace("doctor", "--json", cwd=project, PATH="").stdout)["agents"]
+        row["agent"]: row
+        for row in json.loads(commonplace("doctor", "--json", cwd=project, PATH="").stdout)[
+            "agents"
+        ]
     }
     said = commonplace("doctor", cwd=project).stdout
 
     assert rows["claude-code"]["parts"] == ["hooks", "MCP server", "instructions"]
     assert rows["claude-code"]["hook_last_ran"] == "2025-11-15T12:00:00Z"
     assert rows["vscode"]["scope"] == "project"
-    assert "wired for the project: hooks, MCP server, instructions; its hook last ran 2025-11-15T12:00:00Z" in said
+    assert (
+        "wired for the project: hooks, MCP server, instructions; its hook last ran 2025-11-15T12:00:00Z"
+        in said
+    )

@@ -25,7 +25,9 @@ SENTINEL = "a thing the user changes later"
 
 
 def parts_of(agent: str, programs: launch.Programs = OURS) -> dict[str, Edit]:
-    return {part.what: part.edit for part in AGENTS[agent].parts(Where(Path("/r"), False, {}), programs)}
+    return {
+        part.what: part.edit for part in AGENTS[agent].parts(Where(Path("/r"), False, {}), programs)
+    }
 
 
 JSON_EDITS = {
@@ -43,7 +45,13 @@ def documents(draw: st.DrawFn) -> str:
     newline = draw(st.sampled_from(["\n", "\r\n"]))
     space = st.sampled_from(["", " ", "\t", newline, newline + "  ", newline + "\t", " " + newline])
     comment = st.sampled_from(
-        ["/* note */", "/**/", f"// note{newline}", f" // {SENTINEL}{newline}  ", f"/* a{newline} b */"]
+        [
+            "/* note */",
+            "/**/",
+            f"// note{newline}",
+            f" // {SENTINEL}{newline}  ",
+            f"/* a{newline} b */",
+        ]
     )
     plain = draw(st.booleans())
     gap = space if plain else st.one_of(space, comment, st.tuples(space, comment).map("".join))
@@ -78,10 +86,13 @@ def documents(draw: st.DrawFn) -> str:
     def anything(depth: int) -> str:
         match draw(st.integers(0, 2 if depth < 2 else 0)):
             case 1:
-                return joined("[", [anything(depth + 1) for _ in range(draw(st.integers(0, 2)))], "]")
+                return joined(
+                    "[", [anything(depth + 1) for _ in range(draw(st.integers(0, 2)))], "]"
+                )
             case 2:
                 return object_of(
-                    draw(st.lists(st.sampled_from(["a", "b c", "hooks"]), max_size=2)), lambda _: anything(depth + 1)
+                    draw(st.lists(st.sampled_from(["a", "b c", "hooks"]), max_size=2)),
+                    lambda _: anything(depth + 1),
                 )
         return draw(scalar)
 
@@ -90,7 +101,10 @@ def documents(draw: st.DrawFn) -> str:
             "[",
             [
                 object_of(
-                    ["hooks"], lambda _: joined("[", [object_of(["type", "command"], lambda _: draw(scalar))], "]")
+                    ["hooks"],
+                    lambda _: joined(
+                        "[", [object_of(["type", "command"], lambda _: draw(scalar))], "]"
+                    ),
                 )
                 for _ in range(draw(st.integers(0, 2)))
             ],
@@ -101,12 +115,21 @@ def documents(draw: st.DrawFn) -> str:
         if key == "hooks":
             return object_of(draw(st.lists(st.sampled_from(EVENTS), max_size=3)), handlers)
         if key in ("mcpServers", "servers", "mcp"):
-            return object_of(draw(st.lists(st.sampled_from(["github", "files"]), max_size=2)), lambda _: anything(1))
+            return object_of(
+                draw(st.lists(st.sampled_from(["github", "files"]), max_size=2)),
+                lambda _: anything(1),
+            )
         return anything(0)
 
     keys = st.sampled_from(["model", "hooks", "mcpServers", "servers", "mcp", "version", "env"])
     root = object_of(draw(st.lists(keys, max_size=4)), value)
-    return draw(st.one_of(st.just(root), gap.map(lambda before: before + root), gap.map(lambda behind: root + behind)))
+    return draw(
+        st.one_of(
+            st.just(root),
+            gap.map(lambda before: before + root),
+            gap.map(lambda behind: root + behind),
+        )
+    )
 
 
 blank = st.sampled_from([None, "", "\n", "\r\n\r\n", "  \n\t"])
@@ -120,7 +143,9 @@ def value_of(text: str | None) -> Any:
 
 def contains(more: Any, less: Any) -> bool:
     if isinstance(less, dict):
-        return isinstance(more, dict) and all(key in more and contains(more[key], one) for key, one in less.items())
+        return isinstance(more, dict) and all(
+            key in more and contains(more[key], one) for key, one in less.items()
+        )
     if isinstance(less, list):
         return isinstance(more, list) and len(more) >= len(less) and all(map(contains, more, less))
     return bool(more == less)
@@ -128,7 +153,9 @@ def contains(more: Any, less: Any) -> bool:
 
 @settings(deadline=None, max_examples=300)
 @given(st.sampled_from(sorted(JSON_EDITS)), texts)
-def test_what_is_put_into_json_comes_out_again_and_the_rest_is_untouched(name: str, text: str | None) -> None:
+def test_what_is_put_into_json_comes_out_again_and_the_rest_is_untouched(
+    name: str, text: str | None
+) -> None:
     edit = JSON_EDITS[name]
 
     once = edit.put(text)
@@ -160,12 +187,16 @@ def test_what_the_user_changes_in_between_stays_changed(name: str, text: str) ->
     put = edit.put(text)
     assert put is not None
 
-    assert edit.taken(put.replace(SENTINEL, "something else")) == text.replace(SENTINEL, "something else")
+    assert edit.taken(put.replace(SENTINEL, "something else")) == text.replace(
+        SENTINEL, "something else"
+    )
 
 
 @settings(deadline=None, max_examples=300)
 @given(st.sampled_from(sorted(JSON_EDITS)), texts)
-def test_an_older_installation_is_brought_up_to_date_and_still_comes_out(name: str, text: str | None) -> None:
+def test_an_older_installation_is_brought_up_to_date_and_still_comes_out(
+    name: str, text: str | None
+) -> None:
     agent, _, what = name.partition(" ")
     older = parts_of(agent, launch.BARE)[what]
     edit = JSON_EDITS[name]
@@ -255,7 +286,9 @@ def test_what_the_user_added_to_our_entry_survives_an_update() -> None:
     assert entry["command"] == OURS.main
 
 
-lines = st.lists(st.sampled_from(["# Rules", "Be kind.", "", "ü 文", "<!-- other -->", " \t", "\r"]), max_size=5)
+lines = st.lists(
+    st.sampled_from(["# Rules", "Be kind.", "", "ü 文", "<!-- other -->", " \t", "\r"]), max_size=5
+)
 prose = st.one_of(
     st.none(),
     st.tuples(lines, st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", "\n", "\r\n"])).map(
@@ -265,7 +298,11 @@ prose = st.one_of(
 
 
 @settings(deadline=None)
-@given(prose, st.permutations(["codex", "cursor", "opencode"]), st.permutations(["codex", "cursor", "opencode"]))
+@given(
+    prose,
+    st.permutations(["codex", "cursor", "opencode"]),
+    st.permutations(["codex", "cursor", "opencode"]),
+)
 def test_a_section_that_agents_share_goes_with_the_last_of_them(
     text: str | None, came: list[str], went: list[str]
 ) -> None:
@@ -289,7 +326,9 @@ def test_an_older_text_of_ours_is_replaced_in_place(text: str | None) -> None:
     assert Words("codex", WORDS).put(before) == Words("codex", WORDS).put(text)
 
 
-@pytest.mark.parametrize("text", ["<!-- commonplace:start -->\nx\n", "x\n<!-- commonplace:end (codex) -->\n"])
+@pytest.mark.parametrize(
+    "text", ["<!-- commonplace:start -->\nx\n", "x\n<!-- commonplace:end (codex) -->\n"]
+)
 def test_half_a_section_is_left_alone(text: str) -> None:
     with pytest.raises(NotEditable, match="mark our section"):
         Words("codex", WORDS).put(text)
@@ -363,7 +402,12 @@ def test_a_whole_file_is_ours_by_its_first_line_only() -> None:
 
 
 @pytest.mark.parametrize(
-    "program", ["commonplace-hook", "/opt/a b/it's/commonplace-hook", r"C:\Program Files\x\commonplace-hook.exe"]
+    "program",
+    [
+        "commonplace-hook",
+        "/opt/a b/it's/commonplace-hook",
+        r"C:\Program Files\x\commonplace-hook.exe",
+    ],
 )
 @pytest.mark.parametrize("ensure", [False, True])
 def test_our_line_is_recognised_wherever_we_are_installed(program: str, ensure: bool) -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.capture import shell
-from commonplace.capture.spoken import PREFIXES, spoken_in, tags_of
+from commonplace.sessions import shell
+from commonplace.sessions.spoken import PREFIXES, spoken_in, tags_of
 
 SAID = "never rebase a shared branch"
 
@@ -71,7 +71,10 @@ def test_several_lessons_and_prefixes_keep_their_order_and_what_they_are_about()
         ("FACT:", "three", "BD-7"),
     ]
     assert spoken_in('echo "TIL: x y"', ["TIL:"])[0].text == "x y"
-    assert spoken_in('gh issue comment https://github.com/a/b/issues/12 -b "LEARNED: x y"')[0].issue == "#12"
+    assert (
+        spoken_in('gh issue comment https://github.com/a/b/issues/12 -b "LEARNED: x y"')[0].issue
+        == "#12"
+    )
     assert spoken_in('git commit -m "fix it, fixes #34" -m "LEARNED: x y"')[0].issue == "#34"
 
 
@@ -94,10 +97,14 @@ def test_however_it_is_handed_over_the_same_is_heard(command: str, said: tuple[s
     assert [(spoken.text, spoken.issue) for spoken in spoken_in(command)] == [said]
 
 
-@pytest.mark.parametrize("text", ["$RESULT", "${RESULT}", "$(cat found.txt)", "<what you learned>", "…", "$A: <b>"])
+@pytest.mark.parametrize(
+    "text", ["$RESULT", "${RESULT}", "$(cat found.txt)", "<what you learned>", "…", "$A: <b>"]
+)
 def test_a_blank_that_nobody_filled_in_says_nothing(text: str) -> None:
     assert spoken_in(f'bd comment BD-1 "LEARNED: {text}"') == []
-    assert [one.text for one in spoken_in(f'bd comment BD-1 "LEARNED: set {text}"')] == [f"set {text}"]
+    assert [one.text for one in spoken_in(f'bd comment BD-1 "LEARNED: set {text}"')] == [
+        f"set {text}"
+    ]
 
 
 def test_tags_come_from_the_words() -> None:
@@ -110,7 +117,13 @@ def test_tags_come_from_the_words() -> None:
     assert "ui" not in tags_of("build the suite")
 
 
-@given(st.text(alphabet=st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=60))
+@given(
+    st.text(
+        alphabet=st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"),
+        min_size=1,
+        max_size=60,
+    )
+)
 def test_a_quoted_word_comes_back_as_it_was(word: str) -> None:
     assert shell.commands(f"echo {shlex.quote(word)} && true")[0].words[1:] == [word]
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.capture import spool
+from commonplace.sessions import spool
+from commonplace.where.home import Home
 
 
 def everything(folder: Path) -> list[int]:
@@ -25,8 +26,12 @@ def test_events_come_back_in_their_order(tmp_path: Path) -> None:
     assert everything(tmp_path / "spool") == list(range(50))
 
 
-def test_a_clock_that_goes_backwards_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    times = iter([2_000_000_000_000_000_000, 1_000_000_000_000_000_000, 5, 2_000_000_000_000_000_000])
+def test_a_clock_that_goes_backwards_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter(
+        [2_000_000_000_000_000_000, 1_000_000_000_000_000_000, 5, 2_000_000_000_000_000_000]
+    )
     monkeypatch.setattr(time, "time_ns", lambda: next(times))
     for number in range(4):
         spool.put(tmp_path, {"n": number})
@@ -48,31 +53,38 @@ def test_many_writers_lose_nothing(tmp_path: Path) -> None:
     assert sorted(everything(tmp_path)) == list(range(200))
 
 
-def test_half_a_file_is_never_an_event_and_goes_in_time(tmp_path: Path) -> None:
+def test_half_a_file_is_never_an_event_and_goes_once_its_writer_is_gone(tmp_path: Path) -> None:
     spool.put(tmp_path, {"n": 1})
-    killed = tmp_path / "00000000000000000001-1-aa.part"
-    killed.write_text('{"n": 2')
+    killed = tmp_path / f".00000000000000000001-1-aa.json.ab.{2**22 + 1}.rewriting"
+    written = tmp_path / f".00000000000000000002-1-aa.json.ab.{os.getpid()}.rewriting"
+    for path in (killed, written):
+        path.write_text('{"n": 2')
     (tmp_path / "00000000000000000002-1-bb.json").write_text('{"n": 3')
     (tmp_path / "readme.json").write_text("{}")
 
     assert everything(tmp_path) == [1]
-    spool.sweep(tmp_path, time.time())
-    assert killed.exists(), "somebody may be at it"
-    spool.sweep(tmp_path, time.time() + spool.TEMPORARY_S_MAX + 1)
+    spool.sweep(tmp_path)
     assert not killed.exists()
+    assert written.exists(), "its writer lives"
 
 
 def test_it_is_bounded_in_number_and_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool, "FILES_MAX", 3)
 
-    assert [spool.put(tmp_path, {"n": number}) for number in range(5)] == [True, True, True, False, False]
+    assert [spool.put(tmp_path, {"n": number}) for number in range(5)] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
     assert not spool.put(tmp_path / "other", {"n": "x" * spool.FILE_BYTES_MAX})
     assert everything(tmp_path) == [0, 1, 2]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes")
 def test_files_are_their_owner_s_alone(tmp_path: Path) -> None:
-    folder = spool.folder_of(tmp_path)
+    folder = Home(tmp_path).spool_folder
     spool.put(folder, {"n": 1})
 
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700

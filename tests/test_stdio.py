@@ -14,6 +14,7 @@ import pytest
 from mcp.client import Client
 
 from commonplace.notes import Notes
+from commonplace.where.home import Home
 from serving import WORDS_ONLY
 from test_server import ERAS, ask, stdio, text_of
 
@@ -65,14 +66,21 @@ class Raw:
 
 
 def call(number: int, tool: str, **arguments: Any) -> bytes:
-    message = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    message = {
+        "jsonrpc": "2.0",
+        "id": number,
+        "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments},
+    }
     return json.dumps(message).encode() + b"\n"
 
 
 @contextmanager
 def raw() -> Iterator[Raw]:
     pipe = subprocess.PIPE
-    process = subprocess.Popen([sys.executable, "-m", "commonplace", "mcp"], stdin=pipe, stdout=pipe, stderr=pipe)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "commonplace", "mcp"], stdin=pipe, stdout=pipe, stderr=pipe
+    )
     try:
         with process:
             yield Raw(process)
@@ -125,7 +133,9 @@ def test_what_is_wrong_or_huge_is_an_error_the_model_can_act_on(home: Path, mode
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_a_home_that_vanishes_is_told_and_one_that_comes_back_is_used(home: Path, mode: str) -> None:
+def test_a_home_that_vanishes_is_told_and_one_that_comes_back_is_used(
+    home: Path, mode: str
+) -> None:
     away = home.with_name("away")
     tools: list[tuple[str, dict[str, Any]]] = [
         ("recall", {"text": "kettle"}),
@@ -158,7 +168,9 @@ def test_a_home_that_vanishes_is_told_and_one_that_comes_back_is_used(home: Path
     assert all(one.is_error and "it was here and is gone" in text_of(one) for one in gone)
     assert [text_of(one) for one in back if one.is_error] == []
     assert "kettle boils over" in text_of(back[0])
-    assert json.loads(shown)["record"]["usage_count"] == 2  # Counted before it went, and after it came back.
+    assert (
+        json.loads(shown)["record"]["usage_count"] == 2
+    )  # Counted before it went, and after it came back.
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -172,15 +184,20 @@ def test_a_record_that_is_not_there_is_told_by_its_resource(home: Path, mode: st
     assert ask(stdio(home), talk, mode).code == -32602
 
 
-def test_servers_of_one_agent_that_race_lose_no_update_and_another_agent_is_not_touched(home: Path) -> None:
-    Notes(home, "me").write("a.md", "".join(f"[{who}{number}]\n" for who in "ab" for number in range(40)))
-    Notes(home, "other").write("a.md", "".join(f"[c{number}]\n" for number in range(40)))
+def test_servers_of_one_agent_that_race_lose_no_update_and_another_agent_is_not_touched(
+    home: Path,
+) -> None:
+    Notes(Home(home), "me").write(
+        "a.md", "".join(f"[{who}{number}]\n" for who in "ab" for number in range(40))
+    )
+    Notes(Home(home), "other").write("a.md", "".join(f"[c{number}]\n" for number in range(40)))
 
     async def edit(agent: str, who: str) -> list[Any]:
         async with Client(stdio(home, agent)) as client:
             return [
                 await client.call_tool(
-                    "memory_replace", {"path": "a.md", "old": f"[{who}{number}]", "new": f"({who}{number})"}
+                    "memory_replace",
+                    {"path": "a.md", "old": f"[{who}{number}]", "new": f"({who}{number})"},
                 )
                 for number in range(40)
             ]
@@ -192,16 +209,30 @@ def test_servers_of_one_agent_that_race_lose_no_update_and_another_agent_is_not_
 
     assert not [text_of(one) for answers in said for one in answers if one.is_error]
     expected = "".join(f"({who}{number})\n" for who in "ab" for number in range(40))
-    assert Notes(home, "me").read("a.md") == expected
-    assert Notes(home, "other").read("a.md") == "".join(f"(c{number})\n" for number in range(40))
+    assert Notes(Home(home), "me").read("a.md") == expected
+    assert Notes(Home(home), "other").read("a.md") == "".join(
+        f"(c{number})\n" for number in range(40)
+    )
 
 
 # --- How it is asked ----------------------------------------------------------------------------------------------
 
 
 def test_what_is_no_message_is_passed_over(home: Path) -> None:
-    junk = [b"{half a mess", b"", b"\xff\xfe\x00", b"[" * 50_000, b'"text"', b"[]", b'{"jsonrpc":"2.0"}', b"null"]
-    junk += [b'{"jsonrpc":"1.0","id":5,"method":"tools/list"}', b'{"jsonrpc":"2.0","id":6,"method":"no/such"}']
+    junk = [
+        b"{half a mess",
+        b"",
+        b"\xff\xfe\x00",
+        b"[" * 50_000,
+        b'"text"',
+        b"[]",
+        b'{"jsonrpc":"2.0"}',
+        b"null",
+    ]
+    junk += [
+        b'{"jsonrpc":"1.0","id":5,"method":"tools/list"}',
+        b'{"jsonrpc":"2.0","id":6,"method":"no/such"}',
+    ]
     with raw() as server:
         for number, line in enumerate(junk, 100):
             server.send(line + b"\n" + call(number, "memory_list"))
@@ -212,8 +243,12 @@ def test_what_is_no_message_is_passed_over(home: Path) -> None:
 
 
 @pytest.mark.parametrize("closed", [("stdin",), ("stdin", "stdout"), ("stdout", "stdin")])
-@pytest.mark.parametrize("last", [b'{"jsonrpc":"2.0","id":9,"meth', call(9, "recall", text="kettle")])
-def test_a_client_that_hangs_up_in_the_middle_ends_it_quietly(home: Path, closed: tuple[str, ...], last: bytes) -> None:
+@pytest.mark.parametrize(
+    "last", [b'{"jsonrpc":"2.0","id":9,"meth', call(9, "recall", text="kettle")]
+)
+def test_a_client_that_hangs_up_in_the_middle_ends_it_quietly(
+    home: Path, closed: tuple[str, ...], last: bytes
+) -> None:
     lesson = "said just before the line went dead"
     with raw() as server:
         server.send(call(2, "remember", lesson=lesson, type="error"))
@@ -229,7 +264,10 @@ def test_a_client_that_hangs_up_in_the_middle_ends_it_quietly(home: Path, closed
 
 def test_thousands_of_calls_leave_nothing_behind(home: Path) -> None:
     with raw() as server:
-        server.send(call(2, "remember", lesson="kettle boils over", type="error") + call(3, "recall", text="kettle"))
+        server.send(
+            call(2, "remember", lesson="kettle boils over", type="error")
+            + call(3, "recall", text="kettle")
+        )
         server.answers(2, 3)
         sample = [
             ("recall", {"text": "kettle boils"}),
@@ -242,7 +280,11 @@ def test_thousands_of_calls_leave_nothing_behind(home: Path) -> None:
         before: tuple[int, int] | None = None
         for start in range(10, 10 + CALLS, 100):
             numbers = range(start, start + 100)
-            batch = b"".join(call(number, tool, **given) for number in numbers for tool, given in [sample[number % 6]])
+            batch = b"".join(
+                call(number, tool, **given)
+                for number in numbers
+                for tool, given in [sample[number % 6]]
+            )
             server.send(batch)
             server.answers(*numbers)
             before = before or footprint(server.process.pid)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.compose import tokens as counting
-from commonplace.index.tokens import query_terms, term_set, terms
+from commonplace.index.terms import query_terms, term_set, terms
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from commonplace.index.tokens import query_terms, term_set, terms
         ("getUserById", {"getuserbyid", "user", "id"}),
         ("snake_case_name", {"snake_case_name", "snake", "case", "name"}),
         ("kebab-case-name", {"kebab-case-name", "kebab", "case"}),
-        ("commonplace.index.tokens", {"commonplace.index.tokens", "index"}),
+        ("commonplace.index.terms", {"commonplace.index.terms", "index"}),
         ("error E0308 and TS2345", {"e0308", "ts2345"}),
         ("npm ERR! EACCES", {"eacc"}),
         ("config/prod.yaml", {"config/prod.yaml", "prod.yaml", "config", "prod"}),

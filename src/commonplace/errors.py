@@ -51,7 +51,10 @@ class RecordNotFound(CommonplaceError):
 
     def __init__(self, ident: str, message: str = "", hint: str = "") -> None:
         super().__init__(message or f"no record has an id that starts with `{ident}`")
-        self.hint = hint or "`commonplace export` lists every id; `commonplace where` says which home was searched"
+        self.hint = (
+            hint
+            or "`commonplace export` lists every id; `commonplace where` says which home was searched"
+        )
 
 
 class IdAmbiguous(CommonplaceError):
@@ -70,7 +73,10 @@ class HomeUnusable(CommonplaceError):
 
     def __init__(self, path: Path | str, reason: str, hint: str = "") -> None:
         super().__init__(f"the home `{path}` cannot be used: {reason}")
-        self.hint = hint or "choose another with `--home` or `COMMONPLACE_HOME`, or put its permissions right"
+        self.hint = (
+            hint
+            or "choose another with `--home` or `COMMONPLACE_HOME`, or put its permissions right"
+        )
 
 
 class DiskFull(CommonplaceError):
@@ -86,7 +92,9 @@ class DiskFull(CommonplaceError):
 
 def unusable(path: Path | str, error: OSError) -> DiskFull | HomeUnusable:
     """What the system's *error* about a file of a home means to the user."""
-    return DiskFull(path) if error.errno in _FULL else HomeUnusable(path, error.strerror or str(error))
+    return (
+        DiskFull(path) if error.errno in _FULL else HomeUnusable(path, error.strerror or str(error))
+    )
 
 
 class LinesRefused(CommonplaceError):
@@ -95,7 +103,9 @@ class LinesRefused(CommonplaceError):
     exit_code = 8
 
     def __init__(self, refused: int, taken: int) -> None:
-        super().__init__(f"{refused:,} of {refused + taken:,} lines were refused; the others are stored")
+        super().__init__(
+            f"{refused:,} of {refused + taken:,} lines were refused; the others are stored"
+        )
         self.hint = "put the lines named above right and send those again"
 
 
@@ -122,7 +132,9 @@ class LogBusy(CommonplaceError):
 
     def __init__(self, path: Path, seconds: float) -> None:
         super().__init__(f"another process has held `{path}` for over {seconds:.0f} s")
-        self.hint = "`commonplace doctor` shows what is going on; try again when that process is done"
+        self.hint = (
+            "`commonplace doctor` shows what is going on; try again when that process is done"
+        )
 
 
 class EmbedderUnavailable(CommonplaceError):
@@ -189,7 +201,9 @@ class TokenNotFound(CommonplaceError):
     exit_code = 18
 
     def __init__(self, ident: str, found: int = 0) -> None:
-        super().__init__(f"{f'{found} tokens have' if found else 'no token has'} an id that starts with `{ident}`")
+        super().__init__(
+            f"{f'{found} tokens have' if found else 'no token has'} an id that starts with `{ident}`"
+        )
         self.hint = "`commonplace token list` shows every id"
 
 
@@ -239,7 +253,9 @@ class SetupIncomplete(CommonplaceError):
     def __init__(self, left: Sequence[tuple[Path, str]], of: int) -> None:
         self.left = left
         count = f"{len(left)} of {of} files were" if of > 1 else "the file was"
-        super().__init__(f"{count} left alone: " + "; ".join(f"`{path}`: {reason}" for path, reason in left))
+        super().__init__(
+            f"{count} left alone: " + "; ".join(f"`{path}`: {reason}" for path, reason in left)
+        )
         self.hint = "put that right and run the same command again; what was done stays as it is"
 
 

@@ -15,8 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from commonplace import homes, repository, settings
-from commonplace.capture.redact import redact, suspicious
+from commonplace import settings
 from commonplace.errors import (
     DiskFull,
     HomeUnusable,
@@ -27,10 +26,13 @@ from commonplace.errors import (
     RecordNotFound,
     UsageError,
 )
-from commonplace.log.door import Entry, prepare
-from commonplace.log.lock import LOCK_S_MAX
+from commonplace.files.lock import LOCK_S_MAX
 from commonplace.log.logs import Logs
+from commonplace.log.prepare import Entry, prepare
 from commonplace.records import EVENT_TYPES, KINDS, OUTCOMES, Record, checked_repo, decode, encode
+from commonplace.redaction.redact import redact, suspicious
+from commonplace.where import homes, repository
+from commonplace.where.home import Home, repo_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,9 +40,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from commonplace.asking import Asking, Recall
+    from commonplace.engine import Asking, Recall
+    from commonplace.erasure import Receipt
     from commonplace.log.check import Finding
-    from commonplace.log.erase import Receipt
     from commonplace.log.read import Damage
     from commonplace.log.rotate import Rotation
     from commonplace.log.scan import Secret
@@ -79,7 +81,7 @@ class Memory:
 
     def __init__(
         self,
-        found: list[homes.Home],
+        found: list[Home],
         here: repository.Repository,
         *,
         agent_id: str = "default",
@@ -92,10 +94,12 @@ class Memory:
         self.agent_id = agent_id
         for home in found:
             homes.check_usable(home.path)
-        self.settings = settings.load((home.path, home.of_user) for home in reversed(found))
+        self.settings = settings.load(reversed(found))
         self._clock = clock
         self._token = token
-        self._logs = [Logs(home.log_folder, fsync=self.settings["fsync"], wait_s_max=wait_s_max) for home in found]
+        self._logs = [
+            Logs(home, fsync=self.settings["fsync"], wait_s_max=wait_s_max) for home in found
+        ]
         self._asked: Asking | None = None
         self._making = threading.Lock()
         self._source: Memory | None = None
@@ -123,7 +127,9 @@ class Memory:
         agent = agent_id or environment.get("COMMONPLACE_AGENT") or "default"
         return cls(found, here, agent_id=agent, clock=clock, wait_s_max=wait_s_max)
 
-    def beside(self, *, agent_id: str | None = None, cwd: str | os.PathLike[str] | None = None) -> Memory:
+    def beside(
+        self, *, agent_id: str | None = None, cwd: str | os.PathLike[str] | None = None
+    ) -> Memory:
         """The same homes as another agent sees them, or from another folder; it shares everything that is open.
 
         For a server, which answers many agents. Closing it is left to the memory it stands beside.
@@ -162,7 +168,7 @@ class Memory:
                 raise HomeUnusable(home.path, "it was here and is gone", hint)
 
     @property
-    def home(self) -> homes.Home:
+    def home(self) -> Home:
         """The nearest home: the one that is written to."""
         return self.homes[0]
 
@@ -182,7 +188,9 @@ class Memory:
 
     def append(self, records: Iterable[Mapping[str, Any] | Record]) -> list[Record]:
         """Write *records*: all are checked before the first is written, so a refusal costs nothing."""
-        entries = [self._prepare(given.fields if isinstance(given, Record) else given) for given in records]
+        entries = [
+            self._prepare(given.fields if isinstance(given, Record) else given) for given in records
+        ]
         self._write(entries)
         return [entry.record for entry in entries]
 
@@ -219,23 +227,30 @@ class Memory:
         if outcome not in OUTCOMES:
             raise RecordInvalid("outcome", f"is `{outcome}`, not one of {', '.join(OUTCOMES)}")
         book, version = self._found(ident)
-        given = {"id": f"fb-{outcome}-{self._token()}", "kind": "feedback", "of": version.record.id, "outcome": outcome}
+        given = {
+            "id": f"fb-{outcome}-{self._token()}",
+            "kind": "feedback",
+            "of": version.record.id,
+            "outcome": outcome,
+        }
         return self._append_beside(book, version, given)
 
     def forget(self, ident: str, reason: str = "") -> Record:
         """Hide the record and what derives from it. It stays in the history; `erase` removes it."""
         book, version = self._found(ident)
-        return self._append_beside(book, version, {"kind": "forget", "of": version.record.id, "reason": reason})
+        return self._append_beside(
+            book, version, {"kind": "forget", "of": version.record.id, "reason": reason}
+        )
 
     def erase(self, ident: str) -> Receipt:
         """Remove the record for good: every version, what derives from it, every derived copy."""
-        from commonplace.log.erase import erase
+        from commonplace.erasure import erase
 
         _book, whole = self._resolved(ident)
         for book, logs in enumerate(self._logs):
             with closing(self._usage(book)) as usage:
                 usage.forget(logs.view().closure({whole}))
-        return erase([(home.path, logs) for home, logs in zip(self.homes, self._logs, strict=True)], whole)
+        return erase(list(zip(self.homes, self._logs, strict=True)), whole)
 
     # --- Reading --------------------------------------------------------------------------------------------------
 
@@ -273,17 +288,27 @@ class Memory:
         agent, _slash, note = name.partition("/")
         for home in self.homes:
             if kind == "note":
-                mine = Notes(home.path, self.agent_id)
+                mine = Notes(home, self.agent_id)
                 with suppress(NoteNotFound, NoteRefused):
                     if agent == self.agent_id:
-                        return {"id": ident, "kind": kind, "path": str(mine.folder / note), "text": mine.read(note)}
+                        return {
+                            "id": ident,
+                            "kind": kind,
+                            "path": str(mine.folder / note),
+                            "text": mine.read(note),
+                        }
                 continue
-            path = home.path / "skills" / name / "SKILL.md"
+            path = home.skill(name)
             # One folder's name, and no path: what lies elsewhere is no skill of this home.
-            plain = path.parent.parent == home.path / "skills" and path.parent.name == name != ".."
+            plain = path.parent.parent == home.skills_folder and path.parent.name == name != ".."
             with suppress(OSError, ValueError):  # A name no file system takes.
                 if plain and path.is_file() and not path.is_symlink():
-                    return {"id": ident, "kind": kind, "path": str(path), "text": path.read_text("utf-8", "replace")}
+                    return {
+                        "id": ident,
+                        "kind": kind,
+                        "path": str(path),
+                        "text": path.read_text("utf-8", "replace"),
+                    }
         raise RecordNotFound(ident)
 
     def records(self, repo: str | None = None, kind: str | None = None) -> Iterator[Record]:
@@ -308,7 +333,9 @@ class Memory:
             records = list(view.records())
             newest = max((record.timestamp for record in records), default="")
             size = sum(
-                path.stat().st_size for path in (self._logs[0].path(repo), self._logs[0].archive(repo)) if path.exists()
+                path.stat().st_size
+                for path in (self.home.log(repo), self.home.archive(repo))
+                if path.exists()
             )
             rows.append({"repo": repo, "records": len(records), "newest": newest, "bytes": size})
         return rows
@@ -367,7 +394,11 @@ class Memory:
 
     def ranked(self, query: str, **narrowing: Any) -> list[Hit]:  # noqa: ANN401
         """The plain ranking for *query*, narrowed as `recall` is: for programs that choose and count for themselves."""
-        return self.asking().recall(self._question(query, cutoff=False, **narrowing), 0, count=False).hits
+        return (
+            self.asking()
+            .recall(self._question(query, cutoff=False, **narrowing), 0, count=False)
+            .hits
+        )
 
     def select(self, ids: Collection[str] | None = None, **narrowing: Any) -> list[Record]:  # noqa: ANN401
         """The current records of the nearest home that the filters of `recall` let through, in the order of the lines.
@@ -394,12 +425,13 @@ class Memory:
         if self._source is not None:
             return self._source.asking()
         if self._asked is None:
-            from commonplace.asking import Asking
+            from commonplace.engine import Asking
 
-            paths = [home.path for home in self.homes]
             with self._making:  # Two threads of a server may be the first.
                 if self._asked is None:
-                    self._asked = Asking(paths, self.settings, clock=self._clock, one_shot=one_shot)
+                    self._asked = Asking(
+                        self.homes, self.settings, clock=self._clock, one_shot=one_shot
+                    )
         return self._asked
 
     def _question(  # noqa: PLR0913 (what may narrow a question)
@@ -448,20 +480,22 @@ class Memory:
         """The notes of an agent, in the nearest home."""
         from commonplace.notes import Notes
 
-        return Notes(self.home.path, agent or self.agent_id)
+        return Notes(self.home, agent or self.agent_id)
 
     def read_at_start(self, path: str = "CONTEXT.md", agent: str | None = None) -> str:
         """The agent's note that is read before its first word, from the nearest home that has one; else nothing."""
         from commonplace.notes import Notes
 
-        found = (Notes(home.path, agent or self.agent_id).optional(path) for home in self.homes)
+        found = (Notes(home, agent or self.agent_id).optional(path) for home in self.homes)
         return next((text for text in found if text.strip()), "")
 
     def preamble(self, agent: str | None = None, workspace: str | None = None) -> str:
         """What a harness should put into the system prompt: identity, context, date and time, workspace (seed 004)."""
         from commonplace.compose.preamble import preamble
 
-        identity, context = (self.read_at_start(path, agent) for path in ("IDENTITY.md", "CONTEXT.md"))
+        identity, context = (
+            self.read_at_start(path, agent) for path in ("IDENTITY.md", "CONTEXT.md")
+        )
         where = workspace or str(self.repository.root or Path.cwd())
         return preamble(identity, context, self._clock().astimezone(), where)
 
@@ -471,26 +505,32 @@ class Memory:
         """What `doctor` has to say about the nearest home."""
         from commonplace.log.check import check
 
-        return check(self.home.path, self.home.log_folder, private=self.home.of_user)
+        return check(self.home)
 
     def mend(self) -> list[Finding]:
         """Put right what can be without losing anything."""
         from commonplace.log.check import mend
 
-        return mend(self.home.path, self.home.log_folder, private=self.home.of_user)
+        return mend(self.home)
 
     def scan(self, *, fix: bool = False) -> list[Secret]:
         """Secrets in the nearest home; with *fix*, taken out of it."""
         from commonplace.log.scan import clean, scan
 
-        return clean(self.home.path) if fix else scan(self.home.path)
+        return clean(self.home) if fix else scan(self.home)
 
     def maintain(self) -> list[Rotation]:
         """The upkeep that appending never does itself: rotate long logs."""
         from commonplace.log.rotate import rotate
 
-        logs, limits = self._logs[0], (self.settings["rotation.lines_max"], self.settings["rotation.move"])
-        rotations = (rotate(logs.path(r), logs.archive(r), lines_max=limits[0], move=limits[1]) for r in logs.repos())
+        logs, limits = (
+            self._logs[0],
+            (self.settings["rotation.lines_max"], self.settings["rotation.move"]),
+        )
+        rotations = (
+            rotate(self.home.log(r), self.home.archive(r), lines_max=limits[0], move=limits[1])
+            for r in logs.repos()
+        )
         return [rotation for rotation in rotations if rotation is not None and rotation.lines_moved]
 
     def flush(self) -> None:
@@ -523,7 +563,7 @@ class Memory:
             return
         home = self.homes[book]
         if not home.log_folder.is_dir():
-            homes.make(home.path)
+            homes.make(home)
         self._logs[book].append(entries)
 
     def _write_batch(self, batch: list[Entry], taken: int) -> int:
@@ -535,7 +575,7 @@ class Memory:
 
     def _append_beside(self, book: int, version: Version, given: dict[str, Any]) -> Record:
         """Append to the log in which *version* lies, so that what belongs together moves together."""
-        entry = self._prepare({**given, "repo": version.path.name.removesuffix(".jsonl")})
+        entry = self._prepare({**given, "repo": repo_of(version.path)})
         self._write([entry], book)
         return entry.record
 
@@ -545,7 +585,11 @@ class Memory:
         view = self._view_of(book, whole)
         if whole in view.hidden():
             forget = view.forgotten.get(whole)
-            why = f" on {forget.timestamp[:10]}{f' ({forget.reason})' if forget.reason else ''}" if forget else ""
+            why = (
+                f" on {forget.timestamp[:10]}{f' ({forget.reason})' if forget.reason else ''}"
+                if forget
+                else ""
+            )
             raise RecordNotFound(
                 whole,
                 f"`{whole}` was forgotten{why}",
@@ -579,7 +623,7 @@ class Memory:
     def _usage(self, book: int) -> Usage:
         from commonplace.usage import Usage
 
-        return Usage(self.homes[book].state_folder / "usage.sqlite")
+        return Usage(self.homes[book].usage_file)
 
 
 def _set_of(values: str | Iterable[str] | None) -> frozenset[str] | None:

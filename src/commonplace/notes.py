@@ -13,15 +13,18 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
-from commonplace.capture.redact import redact_text
 from commonplace.errors import NoteChanged, NoteExists, NoteNotFound, NoteRefused, unusable
-from commonplace.log import rewrite
-from commonplace.log.append import held, make_folder
+from commonplace.files import atomic
+from commonplace.files.lock import hold
+from commonplace.files.plain import make_folder
 from commonplace.records import checked_repo
+from commonplace.redaction.redact import redact_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from commonplace.where.home import Home
 
 NOTE_BYTES_MAX = 256 << 10
 NOTES_MAX = 500
@@ -72,13 +75,13 @@ class Entry(NamedTuple):
 class Notes:
     """The folder of one agent in one home. It is made by the first write."""
 
-    def __init__(self, home: Path, agent: str) -> None:
+    def __init__(self, home: Home, agent: str) -> None:
         try:
             checked_repo(agent)
         except ValueError as error:
             raise NoteRefused(agent, f"is no name for an agent: it {error}") from None
-        self.folder = home / "agents" / agent
-        self._lock = home / ".state" / f"notes-{agent}.lock"
+        self.folder = home.notes(agent)
+        self._lock = home.notes_lock(agent)
 
     def read(self, path: str, view_range: tuple[int, int] | None = None) -> str:
         """The text of a note, or the lines from the first to the last of *view_range* (from 1; -1 is the end)."""
@@ -95,24 +98,32 @@ class Notes:
         first, last = view_range
         last = len(lines) if last == -1 else last
         if not 1 <= first <= last <= len(lines):
-            raise NoteRefused(path, f"has {len(lines)} lines; the range {list(view_range)} is not within them")
+            raise NoteRefused(
+                path, f"has {len(lines)} lines; the range {list(view_range)} is not within them"
+            )
         return Reading("".join(lines[first - 1 : last]), note)
 
     def write(self, path: str, content: str, if_sha256: str | None = None) -> Written:
         """Make or replace a note. With *if_sha256*, only if its hash still begins so (`""`: only if there is none)."""
-        with held(self._lock):
+        with hold(self._lock):
             return self._put(path, content, if_sha256)
 
     def replace(self, path: str, old: str, new: str, if_sha256: str | None = None) -> Written:
         """Put *new* in the place of *old*, which must occur exactly once."""
         self._found(path)
-        with held(self._lock):
+        with hold(self._lock):
             text = self._text(path, self._found(path))
             places = _lines_of_matches(text, old)
             if not old:
-                raise NoteRefused(path, "cannot be searched for an empty text; `insert` adds without replacing", ())
+                raise NoteRefused(
+                    path,
+                    "cannot be searched for an empty text; `insert` adds without replacing",
+                    (),
+                )
             if not places:
-                raise NoteRefused(path, "does not hold the text to replace; it must match to the letter", ())
+                raise NoteRefused(
+                    path, "does not hold the text to replace; it must match to the letter", ()
+                )
             if len(places) > 1:
                 shown = ", ".join(map(str, places[:MATCHES_SHOWN_MAX]))
                 said = f"holds the text to replace {len(places)} times, in lines {shown}; give more of it"
@@ -122,19 +133,23 @@ class Notes:
     def insert(self, path: str, line: int, text: str, if_sha256: str | None = None) -> Written:
         """Put *text* behind the line with that number; 0 is the top."""
         self._found(path)
-        with held(self._lock):
+        with hold(self._lock):
             lines = _lines(self._text(path, self._found(path)))
             if not 0 <= line <= len(lines):
-                raise NoteRefused(path, f"has {len(lines)} lines; there is no line {line} to insert behind")
+                raise NoteRefused(
+                    path, f"has {len(lines)} lines; there is no line {line} to insert behind"
+                )
             if line and not lines[line - 1].endswith("\n"):
                 lines[line - 1] += "\n"
             whole = text if text.endswith("\n") or line == len(lines) else text + "\n"
-            return self._put(path, "".join([*lines[:line], whole, *lines[line:]]), if_sha256)._replace(line=line + 1)
+            return self._put(
+                path, "".join([*lines[:line], whole, *lines[line:]]), if_sha256
+            )._replace(line=line + 1)
 
     def delete(self, path: str) -> None:
         """Remove a note, or a folder with all that is in it."""
         self._there(path)
-        with held(self._lock):
+        with hold(self._lock):
             target = self._there(path)
             try:
                 if target.is_dir():
@@ -147,15 +162,19 @@ class Notes:
     def rename(self, path: str, new_path: str) -> None:
         """Give a note or a folder another path, in this or another folder, where nothing is yet."""
         self._there(path)
-        with held(self._lock):
+        with hold(self._lock):
             source, target = self._there(path), self._checked(new_path)
             if target.exists():
                 raise NoteExists(new_path)
             if target.is_relative_to(source):
                 raise NoteRefused(new_path, f"lies within `{path}` itself")
-            below = max((len(found.relative_to(source).parts) for found in source.rglob("*")), default=0)
+            below = max(
+                (len(found.relative_to(source).parts) for found in source.rglob("*")), default=0
+            )
             if len(target.relative_to(self.folder).parts) + below > DEPTH_MAX:
-                raise NoteRefused(new_path, f"would be more than {DEPTH_MAX} folders deep with all that is in it")
+                raise NoteRefused(
+                    new_path, f"would be more than {DEPTH_MAX} folders deep with all that is in it"
+                )
             try:
                 make_folder(target.parent)
                 source.rename(target)
@@ -165,12 +184,23 @@ class Notes:
     def entries(self, path: str = "", depth: int = 1) -> list[Entry]:
         """The notes and folders in the folder, or in a folder of it, at most *depth* levels down, in order."""
         start = self._folder(path)
-        seen = [found for found in sorted(start.rglob("*")) if len(found.relative_to(start).parts) <= depth]
+        seen = [
+            found
+            for found in sorted(start.rglob("*"))
+            if len(found.relative_to(start).parts) <= depth
+        ]
         listed: list[Entry] = []
         for found in filter(self._is_shown, seen):
-            with suppress(FileNotFoundError):  # Another process of this agent's may have removed it.
-                size = sum(one.stat().st_size for one in ([found] if found.is_file() else self._files(found)))
-                listed.append(Entry(found.relative_to(self.folder).as_posix(), size, found.is_dir()))
+            with suppress(
+                FileNotFoundError
+            ):  # Another process of this agent's may have removed it.
+                size = sum(
+                    one.stat().st_size
+                    for one in ([found] if found.is_file() else self._files(found))
+                )
+                listed.append(
+                    Entry(found.relative_to(self.folder).as_posix(), size, found.is_dir())
+                )
         return listed
 
     def list(self, path: str = "") -> list[Note]:
@@ -209,8 +239,10 @@ class Notes:
         if len(raw) > NOTE_BYTES_MAX:
             raise NoteRefused(path, f"would have {len(raw):,} bytes, over {NOTE_BYTES_MAX:,}")
         if not now and sum(1 for _ in self._files(self.folder)) >= NOTES_MAX:
-            raise NoteRefused(path, f"would be one more than the {NOTES_MAX} notes an agent may have")
-        rewrite.replace(target, [raw])
+            raise NoteRefused(
+                path, f"would be one more than the {NOTES_MAX} notes an agent may have"
+            )
+        atomic.replace(target, [raw])
         return Written(self._note(target, raw), redacted)
 
     def _there(self, path: str) -> Path:
@@ -270,7 +302,9 @@ class Notes:
         if self.folder.is_symlink() or (
             self.folder.is_dir() and self.folder.name not in os.listdir(self.folder.parent)
         ):
-            raise NoteRefused(path, f"cannot be reached: the folder of `{self.folder.name}` is another agent's")
+            raise NoteRefused(
+                path, f"cannot be reached: the folder of `{self.folder.name}` is another agent's"
+            )
 
     def _stepped(self, path: str, folder: Path, name: str) -> Path:
         """One step down: never through a link, never to a file whose name differs in case alone."""
@@ -280,7 +314,9 @@ class Notes:
         if folder.is_file():
             raise NoteRefused(path, f"leads through `{folder.name}`, which is a note and no folder")
         if not target.exists() and folder.is_dir():
-            twin = next((other for other in os.listdir(folder) if other.casefold() == name.casefold()), None)
+            twin = next(
+                (other for other in os.listdir(folder) if other.casefold() == name.casefold()), None
+            )
             if twin is not None and twin != name:
                 raise NoteRefused(path, f"differs from `{twin}` in case alone")
         elif folder.is_dir() and name not in os.listdir(folder):

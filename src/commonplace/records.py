@@ -50,7 +50,15 @@ DEPTH_MAX = 64
 
 # Device names Windows gives a meaning of their own, with any extension; a log named so could not be cloned there.
 _WINDOWS_DEVICES = frozenset(
-    ["con", "conin$", "conout$", "prn", "aux", "nul", *(port + n for port in ("com", "lpt") for n in "123456789¹²³")],
+    [
+        "con",
+        "conin$",
+        "conout$",
+        "prn",
+        "aux",
+        "nul",
+        *(port + n for port in ("com", "lpt") for n in "123456789¹²³"),
+    ],
 )
 
 
@@ -245,13 +253,19 @@ class Record:
         self.redactions: tuple[Any, ...] = ()
 
     def __init_subclass__(cls) -> None:
-        cls.known = {name: field for base in reversed(cls.__mro__) for name, field in _fields_of(base)}
+        cls.known = {
+            name: field for base in reversed(cls.__mro__) for name, field in _fields_of(base)
+        }
 
     @property
     def edges(self) -> tuple[Link, ...]:
         """`links` as typed edges; `relation` is what seed 001 calls `rel`."""
         return tuple(
-            Link(link["to"], link.get("rel") or link.get("relation") or "related_to", _weight(link.get("w")))
+            Link(
+                link["to"],
+                link.get("rel") or link.get("relation") or "related_to",
+                _weight(link.get("w")),
+            )
             for link in self.links
         )
 
@@ -470,9 +484,17 @@ def make(given: Mapping[str, Any], *, now: datetime, repo: str, agent_id: str) -
     cls = KINDS.get(kind) if isinstance(kind, str) else None
     if cls is None:
         raise RecordInvalid("kind", f"is `{kind}`, not one of {', '.join(KINDS)}")
-    fields: dict[str, Any] = {"id": "", "kind": kind, "timestamp": "", "agent_id": agent_id, "repo": repo}
+    fields: dict[str, Any] = {
+        "id": "",
+        "kind": kind,
+        "timestamp": "",
+        "agent_id": agent_id,
+        "repo": repo,
+    }
     known = cls.known
-    fields |= {name: value for name, value in given.items() if value is not None or name not in known}
+    fields |= {
+        name: value for name, value in given.items() if value is not None or name not in known
+    }
     fields["timestamp"] = _checked("timestamp", to_utc, fields["timestamp"] or now)
     for name in cls.times:
         if fields.get(name) is not None:
@@ -519,7 +541,9 @@ def from_line(raw: bytes) -> Record:
     A kind nobody here knows is a plain `Record`: a newer version wrote it, and it is kept.
     """
     fields = decode(raw)
-    cls = KINDS.get(fields.get("kind", ""), Record) if isinstance(fields.get("kind"), str) else Record
+    cls = (
+        KINDS.get(fields.get("kind", ""), Record) if isinstance(fields.get("kind"), str) else Record
+    )
     for name, field in cls.known.items():
         value = fields.get(name)
         if value is not None:
@@ -560,7 +584,9 @@ def check_depth(fields: Mapping[str, Any], text: str) -> None:
     level: list[Any] = [fields]
     for _ in range(DEPTH_MAX):
         inner = (value.values() if isinstance(value, dict) else value for value in level)
-        level = [value for values in inner for value in values if isinstance(value, dict | list | tuple)]
+        level = [
+            value for values in inner for value in values if isinstance(value, dict | list | tuple)
+        ]
         if not level:
             return
     raise ValueError(f"is nested over {DEPTH_MAX} levels deep")
@@ -656,8 +682,16 @@ def check_id(value: object) -> None:
         raise ValueError(f"must be text, not {_json_type(value)}")
     if len(value) > ID_CHARS_MAX:
         raise ValueError(f"has {len(value)} characters, over {ID_CHARS_MAX}")
-    if not value.isascii() or not value.isprintable() or " " in value or '"' in value or "\\" in value:
-        raise ValueError("may hold ASCII letters, digits and punctuation only; no spaces, quotes or backslashes")
+    if (
+        not value.isascii()
+        or not value.isprintable()
+        or " " in value
+        or '"' in value
+        or "\\" in value
+    ):
+        raise ValueError(
+            "may hold ASCII letters, digits and punctuation only; no spaces, quotes or backslashes"
+        )
     if value.startswith("-"):
         raise ValueError("may not start with `-`: a command line would take it for a flag")
 
@@ -673,10 +707,18 @@ def checked_repo(value: object) -> str:
     size = len(value.encode("utf-8", "surrogatepass"))
     if size > REPO_BYTES_MAX:
         raise ValueError(f"has {size} bytes, over {REPO_BYTES_MAX}")
-    if not value.isprintable() or value != value.strip() or any(char in value for char in '/\\:*?"<>|'):
-        raise ValueError(f'is {value!r}: a name has no slashes, control characters, outer spaces or : * ? " < > |')
+    if (
+        not value.isprintable()
+        or value != value.strip()
+        or any(char in value for char in '/\\:*?"<>|')
+    ):
+        raise ValueError(
+            f'is {value!r}: a name has no slashes, control characters, outer spaces or : * ? " < > |'
+        )
     if value[0] in ".-" or value[-1] == ".":
-        raise ValueError(f"is `{value}`: a name may not start with a dot or a hyphen, nor end with a dot")
+        raise ValueError(
+            f"is `{value}`: a name may not start with a dot or a hyphen, nor end with a dot"
+        )
     if value.partition(".")[0].lower() in _WINDOWS_DEVICES:
         raise ValueError(f"is `{value}`, a device on Windows")
     if len(_REPOS_SEEN) < _REPOS_SEEN_MAX:

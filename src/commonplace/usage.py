@@ -72,7 +72,11 @@ class Usage:
         """(count, last used) of one id."""
         if self._path.exists():
             with suppress(sqlite3.DatabaseError, OSError):
-                row = self._open().execute("SELECT count, last FROM use WHERE id = ?", (ident,)).fetchone()
+                row = (
+                    self._open()
+                    .execute("SELECT count, last FROM use WHERE id = ?", (ident,))
+                    .fetchone()
+                )
                 return (row[0], row[1]) if row else (0, "")
         return 0, ""
 
@@ -113,7 +117,9 @@ class Usage:
             with suppress(sqlite3.DatabaseError, OSError):
                 connection = self._open()
                 with connection:
-                    connection.executemany("DELETE FROM use WHERE id = ?", [(ident,) for ident in ids])
+                    connection.executemany(
+                        "DELETE FROM use WHERE id = ?", [(ident,) for ident in ids]
+                    )
 
     def close(self) -> None:
         if self._connection is not None:
@@ -126,7 +132,9 @@ class Usage:
             self._cached = None
         if self._connection is None:
             self._path.parent.mkdir(mode=0o700, exist_ok=True)
-            self._connection = sqlite3.connect(self._path, timeout=BUSY_S_MAX, check_same_thread=False)
+            self._connection = sqlite3.connect(
+                self._path, timeout=BUSY_S_MAX, check_same_thread=False
+            )
             self._path.chmod(0o600)
             # An id may hold words of what it names; what is erased must not live on in a journal or a free page.
             self._connection.execute("PRAGMA secure_delete = ON")

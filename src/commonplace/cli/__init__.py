@@ -58,7 +58,9 @@ MCP_FLAGS = {"--home": "home", "--agent": "agent", "--toolsets": "toolsets"}
 # Flags that may be given more than once; each value may also be a list with commas.
 LISTS = ("type", "kind", "tag", "files")
 # All control characters but tab and newline.
-_CONTROL = dict.fromkeys([*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0)], "\N{REPLACEMENT CHARACTER}")
+_CONTROL = dict.fromkeys(
+    [*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0)], "\N{REPLACEMENT CHARACTER}"
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,7 +68,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     for stream, errors in ((sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")  # The same lines on every system.
+            stream.reconfigure(
+                encoding="utf-8", errors=errors, newline="\n"
+            )  # The same lines on every system.
     try:
         code = _answer(arguments)
         sys.stdout.flush()
@@ -90,7 +94,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _answer(arguments: list[str]) -> int:
     if arguments[:1] == ["log"]:
         options = _quick_options(arguments[1:], LOG_FLAGS, LOG_SWITCHES)
-        if options is not None and (options.get("stdin") or options.keys() >= {"event_type", "lesson"}):
+        if options is not None and (
+            options.get("stdin") or options.keys() >= {"event_type", "lesson"}
+        ):
             from commonplace.cli.log import log  # noqa: PLC0415
 
             return log(options)
@@ -147,7 +153,9 @@ def _quick_options(
             if given is None or (not equals and (given in flags or given in switches)):
                 return None
             name = flags[flag]
-            options[name] = f"{options[name]},{given}" if name in LISTS and name in options else given
+            options[name] = (
+                f"{options[name]},{given}" if name in LISTS and name in options else given
+            )
         elif positional and positional not in options and (literal or not argument.startswith("-")):
             options[positional] = argument
         else:

@@ -10,11 +10,10 @@ from typing import Annotated
 import typer
 
 import commonplace
-from commonplace import homes, repository
 from commonplace.cli import exchanged, render
 from commonplace.cli.inbox import app as inbox_app
 from commonplace.cli.log import log as write_log
-from commonplace.cli.opened import opened
+from commonplace.cli.open_memory import opened
 from commonplace.cli.recall import print_stats, repos_asked
 from commonplace.cli.recall import recall as ask
 from commonplace.cli.setup import Asked, wiring
@@ -23,6 +22,9 @@ from commonplace.cli.setup import setup as set_up
 from commonplace.errors import FindingsLeft, LinesRefused, UsageError
 from commonplace.records import EVENT_TYPES, KINDS, OUTCOMES
 from commonplace.setup.agents import AGENTS
+from commonplace.where import home as where_home
+from commonplace.where import homes, repository
+from commonplace.where.home import FOLDER
 
 app = typer.Typer(
     name="commonplace",
@@ -32,9 +34,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Home = Annotated[Path | None, typer.Option("--home", help="The home to use, instead of the one that counts here.")]
+Home = Annotated[
+    Path | None,
+    typer.Option("--home", help="The home to use, instead of the one that counts here."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Toolsets = Annotated[str | None, typer.Option("--toolsets", metavar="A,B", help="Of core, notes [default: all].")]
+Toolsets = Annotated[
+    str | None, typer.Option("--toolsets", metavar="A,B", help="Of core, notes [default: all].")
+]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id, or any unique prefix of it.")]
 
 
@@ -58,7 +65,10 @@ def common(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Print the version.", callback=lambda value: _version(wanted=value), is_eager=True
+            "--version",
+            help="Print the version.",
+            callback=lambda value: _version(wanted=value),
+            is_eager=True,
         ),
     ] = False,
 ) -> None:
@@ -67,34 +77,51 @@ def common(
 
 @app.command()
 def init(
-    *, user: Annotated[bool, typer.Option("--user", help="Make the user's home.")] = False, as_json: Json = False
+    *,
+    user: Annotated[bool, typer.Option("--user", help="Make the user's home.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Make a home at the root of this repository, or the user's. Twice is harmless."""
     here = homes.current_folder()
     root = repository.find(here).root or here
-    path = homes.of_user(os.environ).path if user else root / homes.FOLDER
-    made = homes.make(path)
-    render.made(path, made, as_json=as_json)
+    home = homes.of_user(os.environ) if user else where_home.Home(root / FOLDER)
+    render.made(home.path, homes.make(home), as_json=as_json)
 
 
 @app.command()
 def log(  # noqa: PLR0913 (seed 000's flags)
     *,
-    event_type: Annotated[str | None, typer.Option("--type", help=f"One of {', '.join(EVENT_TYPES)}.")] = None,
+    event_type: Annotated[
+        str | None, typer.Option("--type", help=f"One of {', '.join(EVENT_TYPES)}.")
+    ] = None,
     lesson: Annotated[str | None, typer.Option("--lesson", help="What was learned.")] = None,
-    context: Annotated[str | None, typer.Option("--context", help="What was being attempted.")] = None,
-    command: Annotated[str | None, typer.Option("--command", help="The exact command, if there is one.")] = None,
+    context: Annotated[
+        str | None, typer.Option("--context", help="What was being attempted.")
+    ] = None,
+    command: Annotated[
+        str | None, typer.Option("--command", help="The exact command, if there is one.")
+    ] = None,
     success_rate: Annotated[
         str | None, typer.Option("--success-rate", metavar="X/Y", help="How often it worked.")
     ] = None,
-    tags: Annotated[str | None, typer.Option("--tags", metavar="A,B", help="Keywords, separated by commas.")] = None,
+    tags: Annotated[
+        str | None, typer.Option("--tags", metavar="A,B", help="Keywords, separated by commas.")
+    ] = None,
     repo: Annotated[
         str | None, typer.Option("--repo", help="The log to write to [default: this repository's].")
     ] = None,
-    agent: Annotated[str | None, typer.Option("--agent", help="Who learned it [default: $COMMONPLACE_AGENT].")] = None,
-    timestamp: Annotated[str | None, typer.Option("--timestamp", help="When [default: now]; RFC 3339.")] = None,
-    ident: Annotated[str | None, typer.Option("--id", help="The id [default: made from the content].")] = None,
-    stdin: Annotated[bool, typer.Option("--stdin", help="Read JSON lines, one record each, instead.")] = False,
+    agent: Annotated[
+        str | None, typer.Option("--agent", help="Who learned it [default: $COMMONPLACE_AGENT].")
+    ] = None,
+    timestamp: Annotated[
+        str | None, typer.Option("--timestamp", help="When [default: now]; RFC 3339.")
+    ] = None,
+    ident: Annotated[
+        str | None, typer.Option("--id", help="The id [default: made from the content].")
+    ] = None,
+    stdin: Annotated[
+        bool, typer.Option("--stdin", help="Read JSON lines, one record each, instead.")
+    ] = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -102,17 +129,24 @@ def log(  # noqa: PLR0913 (seed 000's flags)
     if not stdin:
         for flag, value in (("--type", event_type), ("--lesson", lesson)):
             if value is None:
-                raise typer.BadParameter(f"it is needed: e.g. {_EXAMPLES[flag]}", param_hint=f"'{flag}'")
+                raise typer.BadParameter(
+                    f"it is needed: e.g. {_EXAMPLES[flag]}", param_hint=f"'{flag}'"
+                )
     given = {
         "event_type": event_type, "lesson": lesson, "context": context, "command": command, "tags": tags,
         "success_rate": success_rate, "repo": repo, "agent_id": agent, "timestamp": timestamp, "id": ident,
         "home": home,
     }  # fmt: skip
-    options: dict[str, str | bool] = {name: str(value) for name, value in given.items() if value is not None}
+    options: dict[str, str | bool] = {
+        name: str(value) for name, value in given.items() if value is not None
+    }
     write_log({**options, "stdin": stdin, "json": as_json})
 
 
-_EXAMPLES = {"--type": f"`--type {EVENT_TYPES[0]}`", "--lesson": "`--lesson 'verify ownership before npm ci'`"}
+_EXAMPLES = {
+    "--type": f"`--type {EVENT_TYPES[0]}`",
+    "--lesson": "`--lesson 'verify ownership before npm ci'`",
+}
 
 
 @app.command()
@@ -134,43 +168,87 @@ def history(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
 @app.command()
 def recall(  # noqa: PLR0913 (what may narrow a question)
     *,
-    query: Annotated[str | None, typer.Argument(help="What you want to know, in your own words.")] = None,
-    repo: Annotated[str | None, typer.Option("--repo", help="Only this log [default: this repository's].")] = None,
-    all_repos: Annotated[bool, typer.Option("--all-repos", help="Every log, this repository's preferred.")] = False,
-    event_type: Annotated[list[str] | None, typer.Option("--type", help="Only lessons of this type.")] = None,
-    kind: Annotated[list[str] | None, typer.Option("--kind", help="Only records of this kind.")] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only records with this tag.")] = None,
-    agent: Annotated[str | None, typer.Option("--agent", help="Only what this agent wrote.")] = None,
+    query: Annotated[
+        str | None, typer.Argument(help="What you want to know, in your own words.")
+    ] = None,
+    repo: Annotated[
+        str | None, typer.Option("--repo", help="Only this log [default: this repository's].")
+    ] = None,
+    all_repos: Annotated[
+        bool, typer.Option("--all-repos", help="Every log, this repository's preferred.")
+    ] = False,
+    event_type: Annotated[
+        list[str] | None, typer.Option("--type", help="Only lessons of this type.")
+    ] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option("--kind", help="Only records of this kind.")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", help="Only records with this tag.")
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", help="Only what this agent wrote.")
+    ] = None,
     files: Annotated[
-        list[str] | None, typer.Option("--files", help="Files in hand: what names them is preferred.")
+        list[str] | None,
+        typer.Option("--files", help="Files in hand: what names them is preferred."),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", help="At most so many memories.")] = 5,
     tokens: Annotated[int, typer.Option("--tokens", help="At most so many tokens.")] = 500,
-    since: Annotated[str | None, typer.Option("--since", help="Nothing older: a date, or an age such as 30d.")] = None,
-    as_of: Annotated[str | None, typer.Option("--as-of", help="Answer as the memory stood on this date.")] = None,
-    recent: Annotated[int | None, typer.Option("--recent", metavar="N", help="Show the latest N instead.")] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", help="Nothing older: a date, or an age such as 30d.")
+    ] = None,
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", help="Answer as the memory stood on this date.")
+    ] = None,
+    recent: Annotated[
+        int | None, typer.Option("--recent", metavar="N", help="Show the latest N instead.")
+    ] = None,
     stats: Annotated[bool, typer.Option("--stats", help="Count instead.")] = False,
     archived: Annotated[bool, typer.Option("--all", help="Search the archive too.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Show every factor of every score.")] = False,
-    no_cutoff: Annotated[bool, typer.Option("--no-cutoff", help="The plain ranking, for measuring.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show every factor of every score.")
+    ] = False,
+    no_cutoff: Annotated[
+        bool, typer.Option("--no-cutoff", help="The plain ranking, for measuring.")
+    ] = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
     """Ask what is known: the few memories that help, best first."""
     lists = {"type": event_type, "kind": kind, "tag": tag, "files": files}
-    given = {"query": query, "repo": repo, "agent": agent, "limit": limit, "tokens": tokens, "since": since}
+    given = {
+        "query": query,
+        "repo": repo,
+        "agent": agent,
+        "limit": limit,
+        "tokens": tokens,
+        "since": since,
+    }
     given |= {"as_of": as_of, "recent": recent, "home": str(home) if home else None}
-    options: dict[str, str | bool] = {name: str(value) for name, value in given.items() if value is not None}
+    options: dict[str, str | bool] = {
+        name: str(value) for name, value in given.items() if value is not None
+    }
     options |= {name: ",".join(values) for name, values in lists.items() if values}
-    switches = {"all_repos": all_repos, "stats": stats, "all": archived, "explain": explain, "no_cutoff": no_cutoff}
+    switches = {
+        "all_repos": all_repos,
+        "stats": stats,
+        "all": archived,
+        "explain": explain,
+        "no_cutoff": no_cutoff,
+    }
     ask({**options, **{name: True for name, on in switches.items() if on}, "json": as_json})
 
 
 @app.command()
 def stats(
     *,
-    repo: Annotated[str | None, typer.Option("--repo", help="Only this log [default: all].")] = None,
-    savings: Annotated[bool, typer.Option("--savings", help="Tokens saved against reading the logs instead.")] = False,
+    repo: Annotated[
+        str | None, typer.Option("--repo", help="Only this log [default: all].")
+    ] = None,
+    savings: Annotated[
+        bool, typer.Option("--savings", help="Tokens saved against reading the logs instead.")
+    ] = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -189,7 +267,9 @@ def why(
     query: Annotated[str, typer.Argument(help="The question.")],
     ident: Id,
     *,
-    repo: Annotated[str | None, typer.Option("--repo", help="Only this log [default: all].")] = None,
+    repo: Annotated[
+        str | None, typer.Option("--repo", help="Only this log [default: all].")
+    ] = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -209,20 +289,26 @@ app.add_typer(index_app, name="index")
 def index_status(*, home: Home = None, as_json: Json = False) -> None:
     """Say what the index holds, which model made its vectors, and what is still missing."""
     with opened(home) as memory:
-        render.index_status(memory.asking().status(), memory.asking().embedder_state(), as_json=as_json)
+        render.index_status(
+            memory.asking().status(), memory.asking().embedder_state(), as_json=as_json
+        )
 
 
 @index_app.command("rebuild")
 def index_rebuild(
     *,
-    vectors: Annotated[bool, typer.Option("--vectors/--no-vectors", help="Whether to make the vectors too.")] = True,
+    vectors: Annotated[
+        bool, typer.Option("--vectors/--no-vectors", help="Whether to make the vectors too.")
+    ] = True,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
     """Throw the index away and make it again from the files."""
     with opened(home) as memory:
         render.rebuild(memory.asking(), vectors=vectors)
-        render.index_status(memory.asking().status(), memory.asking().embedder_state(), as_json=as_json)
+        render.index_status(
+            memory.asking().status(), memory.asking().embedder_state(), as_json=as_json
+        )
 
 
 @index_app.command("embed")
@@ -254,7 +340,9 @@ def forget(
     ident: Id,
     *,
     reason: Annotated[str, typer.Option("--reason", help="Why; it is kept in the history.")] = "",
-    erase: Annotated[bool, typer.Option("--erase", help="Remove it and all copies for good, and prove it.")] = False,
+    erase: Annotated[
+        bool, typer.Option("--erase", help="Remove it and all copies for good, and prove it.")
+    ] = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -264,7 +352,11 @@ def forget(
             render.forgotten(memory.forget(ident, reason), as_json=as_json)
             return
         receipt = memory.erase(ident)
-        render.receipt(receipt, in_git=memory.repository.root is not None and not memory.home.of_user, as_json=as_json)
+        render.receipt(
+            receipt,
+            in_git=memory.repository.root is not None and not memory.home.of_user,
+            as_json=as_json,
+        )
         if receipt.left_in:
             raise FindingsLeft(
                 f"its text is still in {len(receipt.left_in)} files of the home",
@@ -272,13 +364,21 @@ def forget(
             )
 
 
-notes_app = typer.Typer(help="An agent's own notes, in agents/<name>/ of a home.", no_args_is_help=True)
+notes_app = typer.Typer(
+    help="An agent's own notes, in agents/<name>/ of a home.", no_args_is_help=True
+)
 app.add_typer(notes_app, name="notes")
 Agent = Annotated[
-    str | None, typer.Option("--agent", help="Whose notes [default: $COMMONPLACE_AGENT, else `default`].")
+    str | None,
+    typer.Option("--agent", help="Whose notes [default: $COMMONPLACE_AGENT, else `default`]."),
 ]
-NotePath = Annotated[str, typer.Argument(metavar="PATH", help="The note, relative to the agent's folder.")]
-Sha = Annotated[str | None, typer.Option("--if-sha256", help="Only if the note still has this hash; '' = only if new.")]
+NotePath = Annotated[
+    str, typer.Argument(metavar="PATH", help="The note, relative to the agent's folder.")
+]
+Sha = Annotated[
+    str | None,
+    typer.Option("--if-sha256", help="Only if the note still has this hash; '' = only if new."),
+]
 Text = Annotated[str, typer.Argument(help="The text; `-` reads it from stdin.")]
 
 
@@ -300,7 +400,8 @@ def notes_read(
     path: NotePath,
     *,
     lines: Annotated[
-        tuple[int, int] | None, typer.Option("--lines", help="Only from the first to the last; -1 = end.")
+        tuple[int, int] | None,
+        typer.Option("--lines", help="Only from the first to the last; -1 = end."),
     ] = None,
     agent: Agent = None,
     home: Home = None,
@@ -339,7 +440,9 @@ def notes_replace(
 ) -> None:
     """Replace a text that occurs exactly once in a note."""
     with opened(home) as memory:
-        render.written(memory.notes(agent).replace(path, old, _given(new), if_sha256), as_json=as_json)
+        render.written(
+            memory.notes(agent).replace(path, old, _given(new), if_sha256), as_json=as_json
+        )
 
 
 @notes_app.command("insert")
@@ -355,7 +458,9 @@ def notes_insert(
 ) -> None:
     """Insert a text into a note."""
     with opened(home) as memory:
-        render.written(memory.notes(agent).insert(path, line, _given(text), if_sha256), as_json=as_json)
+        render.written(
+            memory.notes(agent).insert(path, line, _given(text), if_sha256), as_json=as_json
+        )
 
 
 def _given(text: str) -> str:
@@ -375,17 +480,25 @@ def preamble(*, agent: Agent = None, home: Home = None, as_json: Json = False) -
 @app.command()
 def setup(
     *,
-    agents: Annotated[list[str] | None, typer.Argument(metavar="[AGENT]...", help=f"Of {', '.join(AGENTS)}.")] = None,
+    agents: Annotated[
+        list[str] | None, typer.Argument(metavar="[AGENT]...", help=f"Of {', '.join(AGENTS)}.")
+    ] = None,
     project: Annotated[bool, typer.Option("--project", help="In this repository's files.")] = False,
-    user: Annotated[bool, typer.Option("--user", help="In your own, for every repository. The default.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and stop.")] = False,
+    user: Annotated[
+        bool, typer.Option("--user", help="In your own, for every repository. The default.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would change, and stop.")
+    ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Take everything out again.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
     """Wire agents to the memory: hooks, MCP server and a few words, everything else left byte for byte."""
     if project and user:
-        raise UsageError("`--project` and `--user` contradict each other", "give one; the default is `--user`")
+        raise UsageError(
+            "`--project` and `--user` contradict each other", "give one; the default is `--user`"
+        )
     set_up(
         Asked(agents or [], project, dry_run, undo),
         lambda told, changes: render.setup(told, changes, as_json=as_json),
@@ -409,14 +522,21 @@ def mcp(
 @app.command()
 def serve(  # noqa: PLR0913 (one flag each)
     *,
-    host: Annotated[str | None, typer.Option("--host", help="Where to listen [default: 127.0.0.1].")] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", help="Where to listen [default: 127.0.0.1].")
+    ] = None,
     port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65535, help="[default: 8377, or any that is free].")
+        int | None,
+        typer.Option("--port", min=0, max=65535, help="[default: 8377, or any that is free]."),
     ] = None,
     agent: Agent = None,
     toolsets: Toolsets = None,
-    ensure: Annotated[bool, typer.Option("--ensure", help="Start it detached unless it runs; print where.")] = False,
-    status: Annotated[bool, typer.Option("--status", help="Say whether and where it runs.")] = False,
+    ensure: Annotated[
+        bool, typer.Option("--ensure", help="Start it detached unless it runs; print where.")
+    ] = False,
+    status: Annotated[
+        bool, typer.Option("--status", help="Say whether and where it runs.")
+    ] = False,
     stop: Annotated[bool, typer.Option("--stop", help="End it.")] = False,
     home: Home = None,
     as_json: Json = False,
@@ -437,12 +557,19 @@ app.add_typer(token_app, name="token")
 
 @token_app.command("add")
 def token_add(
-    agent: Annotated[str | None, typer.Argument(metavar="AGENT", help="The agent it stands for.")] = None,
+    agent: Annotated[
+        str | None, typer.Argument(metavar="AGENT", help="The agent it stands for.")
+    ] = None,
     *,
     named: Annotated[str | None, typer.Option("--agent", help="The same.")] = None,
     scopes: Annotated[
         list[str] | None,
-        typer.Option("--scopes", "--scope", metavar="A,B", help="Of read, write, admin [default: read,write]."),
+        typer.Option(
+            "--scopes",
+            "--scope",
+            metavar="A,B",
+            help="Of read, write, admin [default: read,write].",
+        ),
     ] = None,
     home: Home = None,
     as_json: Json = False,
@@ -487,20 +614,30 @@ def where(*, home: Home = None, as_json: Json = False) -> None:
 
 @app.command("import")
 def import_(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A file or a folder, of one format or several.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="A file or a folder, of one format or several.")
+    ],
     *,
     format_name: Annotated[
-        str | None, typer.Option("--from", metavar="FORMAT", help="What it is [default: each file is recognised].")
+        str | None,
+        typer.Option(
+            "--from", metavar="FORMAT", help="What it is [default: each file is recognised]."
+        ),
     ] = None,
     repo: Annotated[
-        str | None, typer.Option("--repo", help="The log for all of it [default: its own, else this repository's].")
+        str | None,
+        typer.Option(
+            "--repo", help="The log for all of it [default: its own, else this repository's]."
+        ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be taken; write nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be taken; write nothing.")
+    ] = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
     """Bring what another system remembers. Twice adds nothing."""
-    from commonplace.exchange.importing import bring  # noqa: PLC0415 (loads every format)
+    from commonplace.exchange.importer import bring  # noqa: PLC0415 (loads every format)
 
     with opened(home) as memory:
         report = bring(memory, path, format_name=format_name, repo=repo, dry_run=dry_run)
@@ -515,25 +652,39 @@ def export(
     repo: Annotated[str | None, typer.Option("--repo", help="Only this log.")] = None,
     kind: Annotated[str | None, typer.Option("--kind", help="Only records of this kind.")] = None,
     layout: Annotated[
-        str | None, typer.Option("--layout", help="One of agent-knowledge, loki, beads, harness: files for it.")
+        str | None,
+        typer.Option(
+            "--layout", help="One of agent-knowledge, loki, beads, harness: files for it."
+        ),
     ] = None,
-    to: Annotated[Path | None, typer.Option("--to", metavar="FOLDER", help="Where the layout is written.")] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FOLDER", help="Where the layout is written.")
+    ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Write into a folder with other things, over what is there.")
+        bool,
+        typer.Option("--force", help="Write into a folder with other things, over what is there."),
     ] = False,
     home: Home = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list instead of lines.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON list instead of lines.")
+    ] = False,
 ) -> None:
     """Print the current view as JSON lines, or write it in the layout of another system."""
     if kind is not None and kind not in KINDS:
-        raise typer.BadParameter(f"`{kind}` is not one of {', '.join(KINDS)}", param_hint="'--kind'")
+        raise typer.BadParameter(
+            f"`{kind}` is not one of {', '.join(KINDS)}", param_hint="'--kind'"
+        )
     if (layout is None) != (to is None):
-        raise UsageError("`--layout` and `--to` belong together", "e.g. `--layout beads --to ../other-project`")
+        raise UsageError(
+            "`--layout` and `--to` belong together", "e.g. `--layout beads --to ../other-project`"
+        )
     with opened(home) as memory:
         if layout is not None and to is not None:
-            from commonplace.exchange.exporting import lay_out  # noqa: PLC0415 (loads every format)
+            from commonplace.exchange.exporter import lay_out  # noqa: PLC0415 (loads every format)
 
-            exchanged.laid_out(lay_out(memory, layout, to, repo=repo, kind=kind, force=force), as_json=as_json)
+            exchanged.laid_out(
+                lay_out(memory, layout, to, repo=repo, kind=kind, force=force), as_json=as_json
+            )
         else:
             render.export(memory.exported(repo, kind), as_json=as_json)
         render.damages(memory.damages, memory.home.path)
@@ -551,13 +702,17 @@ def scan(
         secrets = memory.scan(fix=fix)
         render.secrets(secrets, memory.home.path, fixed=fix, as_json=as_json)
     if secrets and not fix:
-        raise FindingsLeft(f"{len(secrets)} secrets found", "`commonplace scan --fix` takes them out")
+        raise FindingsLeft(
+            f"{len(secrets)} secrets found", "`commonplace scan --fix` takes them out"
+        )
 
 
 @app.command()
 def doctor(
     *,
-    fix: Annotated[bool, typer.Option("--fix", help="Mend what can be; damaged lines move to log/damaged/.")] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Mend what can be; damaged lines move to log/damaged/.")
+    ] = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -565,10 +720,15 @@ def doctor(
     with opened(home) as memory:
         findings = memory.mend() if fix else memory.check()
         unknown = memory.settings.unknown
-        render.findings(findings, memory.home.path, unknown, wiring(memory), fixed=fix, as_json=as_json)
+        render.findings(
+            findings, memory.home.path, unknown, wiring(memory), fixed=fix, as_json=as_json
+        )
     fixable = sum(1 for finding in findings if finding.fix)
     if fixable and not fix:
-        raise FindingsLeft(f"{fixable} findings can be mended", "`commonplace doctor --fix` does what is said above")
+        raise FindingsLeft(
+            f"{fixable} findings can be mended",
+            "`commonplace doctor --fix` does what is said above",
+        )
 
 
 @app.command()

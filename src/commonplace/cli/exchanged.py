@@ -10,8 +10,8 @@ from commonplace.cli.render import as_json_line, note
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from commonplace.exchange.exporting import Layout
-    from commonplace.exchange.importing import Report
+    from commonplace.exchange.exporter import Layout
+    from commonplace.exchange.importer import Report
 
 SHOWN_MAX = 20
 

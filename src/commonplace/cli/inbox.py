@@ -12,15 +12,22 @@ from typing import Annotated, Any
 import typer
 
 from commonplace.cli import plain, render
-from commonplace.cli.opened import opened
+from commonplace.cli.open_memory import opened
 from commonplace.errors import UsageError
 from commonplace.sessions import inbox
 
-app = typer.Typer(help="Candidates for lessons: failures that got solved.", invoke_without_command=True)
+app = typer.Typer(
+    help="Candidates for lessons: failures that got solved.", invoke_without_command=True
+)
 
-Home = Annotated[Path | None, typer.Option("--home", help="The home to use, instead of the one that counts here.")]
+Home = Annotated[
+    Path | None,
+    typer.Option("--home", help="The home to use, instead of the one that counts here."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Id = Annotated[str, typer.Argument(metavar="ID", help="The candidate's id, or any unique prefix of it.")]
+Id = Annotated[
+    str, typer.Argument(metavar="ID", help="The candidate's id, or any unique prefix of it.")
+]
 Lesson = Annotated[str | None, typer.Option("--lesson", help="What was learned, in your words.")]
 
 
@@ -34,7 +41,7 @@ def _default(context: typer.Context) -> None:
 def listed(*, home: Home = None, as_json: Json = False) -> None:
     """List what waits, the most promising first."""
     with opened(home) as memory:
-        found = inbox.candidates(memory.home.path)
+        found = inbox.candidates(memory.home)
     if as_json:
         render.as_json_line([_fields(one) for one in found])
         return
@@ -49,12 +56,18 @@ def listed(*, home: Home = None, as_json: Json = False) -> None:
 def show(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
     """Show a candidate: the error, what was tried, what worked."""
     with opened(home) as memory:
-        one = inbox.get(memory.home.path, ident)
+        one = inbox.get(memory.home, ident)
     if as_json:
         render.as_json_line(_fields(one))
         return
     tried = [f"tried     {command}" for command in one.tried]
-    lines = [one.id, f"error     {one.error}", *tried, f"worked    {one.worked}", f"lesson    {one.text}"]
+    lines = [
+        one.id,
+        f"error     {one.error}",
+        *tried,
+        f"worked    {one.worked}",
+        f"lesson    {one.text}",
+    ]
     lines += [f"attempts  {one.attempts}, seen in {one.seen} sessions, {one.agent} in {one.repo}"]
     print(plain("\n".join(lines)))
 
@@ -64,7 +77,7 @@ def accept(ident: Id, *, lesson: Lesson = None, home: Home = None, as_json: Json
     """Make a candidate a lesson and print its id."""
     with opened(home) as memory:
         if lesson is not None:
-            inbox.edit(memory.home.path, ident, lesson=lesson)
+            inbox.edit(memory.home, ident, lesson=lesson)
         record = inbox.accept(memory, ident)
     if as_json:
         render.as_json_line(record.fields)
@@ -85,8 +98,8 @@ def edit(
     """Put a candidate into other words; without a flag, the lesson opens in $EDITOR."""
     with opened(home) as memory:
         if lesson is None and error is None and worked is None:
-            lesson = _edited(inbox.get(memory.home.path, ident).text)
-        one = inbox.edit(memory.home.path, ident, lesson=lesson, error=error, worked=worked)
+            lesson = _edited(inbox.get(memory.home, ident).text)
+        one = inbox.edit(memory.home, ident, lesson=lesson, error=error, worked=worked)
     if as_json:
         render.as_json_line(_fields(one))
     else:
@@ -97,7 +110,7 @@ def edit(
 def drop(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
     """Take a candidate out of the inbox."""
     with opened(home) as memory:
-        one = inbox.drop(memory.home.path, ident)
+        one = inbox.drop(memory.home, ident)
     if as_json:
         render.as_json_line({"id": one.id, "dropped": True})
     else:
@@ -111,14 +124,21 @@ def _fields(one: inbox.Candidate) -> dict[str, Any]:
 def _edited(text: str) -> str:
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
-        raise UsageError("there is no editor to open", "set `EDITOR`, or give `--lesson`, `--error` or `--worked`")
+        raise UsageError(
+            "there is no editor to open",
+            "set `EDITOR`, or give `--lesson`, `--error` or `--worked`",
+        )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "lesson.txt"
         path.write_text(text + "\n", encoding="utf-8")
         try:
             done = subprocess.run([*shlex.split(editor), str(path)], check=False)  # noqa: S603 (the user's own editor)
         except OSError as error:
-            raise UsageError(f"the editor `{editor}` cannot be started ({error.strerror})") from error
+            raise UsageError(
+                f"the editor `{editor}` cannot be started ({error.strerror})"
+            ) from error
         if done.returncode != 0:
-            raise UsageError(f"the editor `{editor}` ended with {done.returncode}; nothing was changed")
+            raise UsageError(
+                f"the editor `{editor}` ended with {done.returncode}; nothing was changed"
+            )
         return path.read_text("utf-8", "replace").strip() or text

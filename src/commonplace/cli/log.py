@@ -7,9 +7,9 @@ import sys
 from typing import Any
 
 from commonplace.cli import plain
-from commonplace.cli.opened import opened
+from commonplace.cli.open_memory import opened
 from commonplace.errors import LinesRefused, RecordInvalid, UsageError
-from commonplace.log.door import controls_in
+from commonplace.log.prepare import controls_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,15 +23,22 @@ REFUSALS_SHOWN_MAX = 20
 
 def log(options: Mapping[str, str | bool]) -> int:
     """Write what *options* say and print its id (or, for stdin, how many were stored)."""
-    fields: dict[str, Any] = {name: value for name, value in options.items() if name not in ("home", "stdin", "json")}
+    fields: dict[str, Any] = {
+        name: value for name, value in options.items() if name not in ("home", "stdin", "json")
+    }
     home = options.get("home")
     with opened(str(home) if home else None) as memory:
         if options.get("stdin"):
             if fields:
-                raise UsageError("`--stdin` takes whole records", "put the fields into the JSON lines instead of flags")
+                raise UsageError(
+                    "`--stdin` takes whole records",
+                    "put the fields into the JSON lines instead of flags",
+                )
             return _log_stdin(memory, as_json=bool(options.get("json")))
         for name in controls_in(fields):
-            raise RecordInvalid(name, "holds control characters", "leave terminal colours and binary data out")
+            raise RecordInvalid(
+                name, "holds control characters", "leave terminal colours and binary data out"
+            )
         record = memory.log(**_lesson(fields))
         if options.get("json"):
             print(json.dumps(_receipt(memory, record), ensure_ascii=False))
@@ -80,7 +87,12 @@ def _log_stdin(memory: Memory, *, as_json: bool) -> int:
     memory.flush()
     if as_json:
         refused = [refusal._asdict() for refusal in bulk.refused]
-        print(json.dumps({"taken": bulk.taken, "redacted": bulk.redacted, "refused": refused}, ensure_ascii=False))
+        print(
+            json.dumps(
+                {"taken": bulk.taken, "redacted": bulk.redacted, "refused": refused},
+                ensure_ascii=False,
+            )
+        )
     else:
         print(f"{bulk.taken:,} records stored")
     if bulk.redacted:

@@ -7,13 +7,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import plain
-from commonplace.cli.opened import opened
+from commonplace.cli.open_memory import opened
 from commonplace.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from commonplace.asking import Recall
+    from commonplace.engine import Recall
     from commonplace.memory import Memory
     from commonplace.recall.hits import Hit
 
@@ -27,7 +27,9 @@ def recall(options: Mapping[str, str | bool]) -> int:
     with opened(str(home) if home else None) as memory:
         memory.asking(one_shot=True)
         if options.get("stats"):
-            print_stats(memory.stats(repos_asked(memory, options)), as_json=bool(options.get("json")))
+            print_stats(
+                memory.stats(repos_asked(memory, options)), as_json=bool(options.get("json"))
+            )
         elif options.get("recent"):
             _print_recent(memory, options)
         else:
@@ -37,7 +39,9 @@ def recall(options: Mapping[str, str | bool]) -> int:
 
 def _print_answer(memory: Memory, options: Mapping[str, str | bool]) -> None:
     if "query" not in options:
-        raise UsageError("a question is needed", 'e.g. `commonplace recall "npm install fails with EACCES"`')
+        raise UsageError(
+            "a question is needed", 'e.g. `commonplace recall "npm install fails with EACCES"`'
+        )
     found = memory.recall(
         str(options["query"]),
         **_narrowing(memory, options),
@@ -94,7 +98,10 @@ def _explain(found: Recall) -> None:
 
 def _hint(memory: Memory, options: Mapping[str, str | bool]) -> None:
     if not options.get("all_repos") and "repo" not in options:
-        print(f"hint: only `{memory.repository.name}` was searched; `--all-repos` searches every log", file=sys.stderr)
+        print(
+            f"hint: only `{memory.repository.name}` was searched; `--all-repos` searches every log",
+            file=sys.stderr,
+        )
 
 
 def _print_recent(memory: Memory, options: Mapping[str, str | bool]) -> None:
@@ -105,7 +112,11 @@ def _print_recent(memory: Memory, options: Mapping[str, str | bool]) -> None:
         print(json.dumps([hit_as_json(hit) for hit in hits], ensure_ascii=False))
         return
     for hit in hits:
-        print(plain(f"[{hit.timestamp[:10]}] {hit.text}  ({hit.record.agent_id or hit.kind}) {hit.id}"))
+        print(
+            plain(
+                f"[{hit.timestamp[:10]}] {hit.text}  ({hit.record.agent_id or hit.kind}) {hit.id}"
+            )
+        )
     if not hits:
         print("No memories match.")
         _hint(memory, options)

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from commonplace.asking import Asking
-    from commonplace.homes import Home
+    from commonplace.engine import Asking
+    from commonplace.erasure import Receipt
     from commonplace.index.index import Status
     from commonplace.log.check import Finding
-    from commonplace.log.erase import Receipt
     from commonplace.log.read import Damage
     from commonplace.log.rotate import Rotation
     from commonplace.log.scan import Secret
     from commonplace.notes import Note, Reading, Written
     from commonplace.records import Record
-    from commonplace.repository import Repository
     from commonplace.setup.plan import Change
+    from commonplace.where.home import Home
+    from commonplace.where.repository import Repository
 
 _SUMMARY_CHARS_MAX = 100
 # The fields that say what a record is about, in the order they are looked for.
@@ -44,7 +44,9 @@ def damages(found: Sequence[Damage], home: Path) -> None:
     """Say that reading passed over lines that hold no record."""
     if found:
         places = ", ".join(dict.fromkeys(_within(damage.path, home) for damage in found))
-        note(f"{len(found)} damaged {'line' if len(found) == 1 else 'lines'} in {places}; see `commonplace doctor`")
+        note(
+            f"{len(found)} damaged {'line' if len(found) == 1 else 'lines'} in {places}; see `commonplace doctor`"
+        )
 
 
 def as_json_line(value: object) -> None:
@@ -75,7 +77,10 @@ def record(described: dict[str, Any], *, as_json: bool) -> None:
 
 def _shown(name: str, value: object) -> str:
     if name == "feedback" and isinstance(value, dict):
-        return ", ".join(f"{count} {outcome}" for outcome, count in value.items() if count) or "none yet"
+        return (
+            ", ".join(f"{count} {outcome}" for outcome, count in value.items() if count)
+            or "none yet"
+        )
     if isinstance(value, str):
         return value
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
@@ -88,12 +93,16 @@ def history(records: Sequence[Record], *, as_json: bool) -> None:
         as_json_line([record.fields for record in records])
         return
     for record in records:
-        print(f"{plain(record.timestamp)}  {plain(record.kind):8}  {plain(record.agent_id)}  {summary(record)}")
+        print(
+            f"{plain(record.timestamp)}  {plain(record.kind):8}  {plain(record.agent_id)}  {summary(record)}"
+        )
 
 
 def summary(record: Record) -> str:
     """One line that says what the record is about."""
-    said = next((str(record.fields[name]) for name in _SAYING if record.fields.get(name)), record.id)
+    said = next(
+        (str(record.fields[name]) for name in _SAYING if record.fields.get(name)), record.id
+    )
     text = plain(" ".join(said.split()))
     return text if len(text) <= _SUMMARY_CHARS_MAX else text[: _SUMMARY_CHARS_MAX - 1] + "…"
 
@@ -104,7 +113,9 @@ def why(explained: dict[str, Any], here: Sequence[str], *, as_json: bool) -> Non
         return
     print(f"{explained['verdict'][0].upper()}{explained['verdict'][1:]}")
     if explained.get("repo") and not explained["searched_here"]:
-        note(f"A plain recall in this folder searches {' and '.join(here)} only; this one is of `{explained['repo']}`")
+        note(
+            f"A plain recall in this folder searches {' and '.join(here)} only; this one is of `{explained['repo']}`"
+        )
     for name in ("place", "score", "relevance", "relevance_floor"):
         if explained.get(name) is not None:
             print(f"  {name:16} {explained[name]}")
@@ -117,7 +128,9 @@ def savings(found: dict[str, Any], *, as_json: bool) -> None:
         as_json_line(found)
         return
     count = found["recalls"]
-    since = f" since {found['since'][:10]}, {found['empty']:,} of them found nothing" if count else ""
+    since = (
+        f" since {found['since'][:10]}, {found['empty']:,} of them found nothing" if count else ""
+    )
     print(f"recalls           {count:,}{since}")
     for label, name in (("delivered", "tokens_delivered"), ("the logs instead", "tokens_logs")):
         each = f" ({found[name] / count:,.0f} a recall)" if count else ""
@@ -133,8 +146,12 @@ def index_status(found: Sequence[Status], embedder: str, *, as_json: bool) -> No
         as_json_line({"embedder": embedder, "indexes": [status._asdict() for status in found]})
         return
     for status in found:
-        print(f"{status.home}{' (in memory: the home cannot be written)' if status.in_memory else ''}")
-        print(f"  records   {status.records:,} ({status.waiting:,} not yet merged into the text index)")
+        print(
+            f"{status.home}{' (in memory: the home cannot be written)' if status.in_memory else ''}"
+        )
+        print(
+            f"  records   {status.records:,} ({status.waiting:,} not yet merged into the text index)"
+        )
         of = status.vectors + status.vectors_missing
         print(f"  vectors   {status.vectors:,} of {of:,} ({status.model or 'no model yet'})")
         print(f"  schema    {status.schema}, {status.bytes:,} bytes")
@@ -143,12 +160,18 @@ def index_status(found: Sequence[Status], embedder: str, *, as_json: bool) -> No
 
 def rebuild(asking: Asking, *, vectors: bool) -> None:
     """Rebuild with a progress bar on stderr, where a person is watching."""
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+    with Progress(
+        console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
+    ) as progress:
         lines = progress.add_task("lines", total=None)
         for index in asking.indexes:
             index.rebuild(lambda done: progress.advance(lines, done))
         progress.update(lines, total=progress.tasks[0].completed)
-        if vectors and "not available" not in asking.embedder_state() and "off" not in asking.embedder_state():
+        if (
+            vectors
+            and "not available" not in asking.embedder_state()
+            and "off" not in asking.embedder_state()
+        ):
             missing = sum(index.status().vectors_missing for index in asking.indexes)
             task = progress.add_task("vectors", total=missing)
             asking.embed_all(lambda done: progress.advance(task, done))
@@ -232,17 +255,26 @@ def repos(rows: Sequence[dict[str, Any]], here: str, *, as_json: bool) -> None:
         return
     table = Table(box=None, header_style="bold")
     for column in ("repo", "records", "newest", "bytes"):
-        table.add_column(column, justify="right" if column in ("records", "bytes") else "left", overflow="fold")
+        table.add_column(
+            column, justify="right" if column in ("records", "bytes") else "left", overflow="fold"
+        )
     for row in rows:
         mark = " (here)" if row["repo"] == here else ""
-        table.add_row(Text(row["repo"] + mark), f"{row['records']:,}", row["newest"], f"{row['bytes']:,}")
+        table.add_row(
+            Text(row["repo"] + mark), f"{row['records']:,}", row["newest"], f"{row['bytes']:,}"
+        )
     Console(highlight=False).print(table)
 
 
 def where(found: Sequence[Home], here: Repository, *, as_json: bool) -> None:
     if as_json:
-        rows = [{"path": str(home.path), "why": home.why, "exists": home.path.is_dir()} for home in found]
-        as_json_line({"home": rows[0]["path"], "why": rows[0]["why"], "homes": rows, "repo": here.name})
+        rows = [
+            {"path": str(home.path), "why": home.why, "exists": home.path.is_dir()}
+            for home in found
+        ]
+        as_json_line(
+            {"home": rows[0]["path"], "why": rows[0]["why"], "homes": rows, "repo": here.name}
+        )
         return
     print(found[0].path)
     note(f"  {found[0].why}{'' if found[0].path.is_dir() else '; it is made on first use'}")
@@ -274,7 +306,9 @@ def secrets(found: Sequence[Secret], home: Path, *, fixed: bool, as_json: bool) 
     if not found:
         note("No secrets found")
     elif fixed:
-        note(f"Took out {len(found)}; change those passwords and keys all the same: they were on the disk")
+        note(
+            f"Took out {len(found)}; change those passwords and keys all the same: they were on the disk"
+        )
 
 
 def findings(
@@ -287,11 +321,14 @@ def findings(
     as_json: bool,
 ) -> None:
     settings = [
-        {"what": "unknown setting", "path": _within(path, home), "reason": name} for path, name in unknown_settings
+        {"what": "unknown setting", "path": _within(path, home), "reason": name}
+        for path, name in unknown_settings
     ]
     if as_json:
         rows = [{**finding._asdict(), "path": _within(finding.path, home)} for finding in found]
-        as_json_line({"home": str(home), "findings": [*rows, *settings], "agents": agents, "fixed": fixed})
+        as_json_line(
+            {"home": str(home), "findings": [*rows, *settings], "agents": agents, "fixed": fixed}
+        )
         return
     for finding in found:
         place = f"{_within(finding.path, home)}{f':{finding.line}' if finding.line else ''}"
@@ -310,7 +347,11 @@ def _wired(row: dict[str, Any]) -> str:
         return f"is here and not wired  [`commonplace setup {row['agent']}`]"
     flag = " --project" if row["scope"] == "project" else ""
     again = f"  [out of date: `commonplace setup {row['agent']}{flag}`]" if row["outdated"] else ""
-    ran = f"its hook last ran {row['hook_last_ran']}" if row["hook_last_ran"] else "its hook has not run yet"
+    ran = (
+        f"its hook last ran {row['hook_last_ran']}"
+        if row["hook_last_ran"]
+        else "its hook has not run yet"
+    )
     ran = f"; {ran}" if "hooks" in row["parts"] else ""
     return f"wired for the {row['scope']}: {', '.join(row['parts'])}{ran}{again}"
 
@@ -326,7 +367,10 @@ def setup(told: dict[str, Any], changes: Sequence[Change], *, as_json: bool) -> 
         for change in changes:
             if change.action != "unchanged" and not change.left_alone:
                 print(f"{_DONE[change.action]} {change.path} ({', '.join(change.what)})")
-        note("Start the agents anew to have it take effect" + ("" if told["undo"] else "; `--undo` takes it out again"))
+        note(
+            "Start the agents anew to have it take effect"
+            + ("" if told["undo"] else "; `--undo` takes it out again")
+        )
 
 
 _DONE = {"make": "Made", "change": "Changed", "remove": "Removed"}
@@ -336,7 +380,9 @@ def _setup_planned(told: dict[str, Any], changes: Sequence[Change]) -> None:
     for name, why in told["agents"].items():
         note(f"{name}: {why}")
     if told["temporary"] and not told["undo"]:
-        note("This installation is temporary; `uv tool install commonplace` makes one that agents can rely on")
+        note(
+            "This installation is temporary; `uv tool install commonplace` makes one that agents can rely on"
+        )
     for change in changes:
         _diff(change.diff())
         if change.remark:

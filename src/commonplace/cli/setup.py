@@ -7,10 +7,10 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from commonplace import homes, repository
 from commonplace.errors import NoAgentFound, SetupIncomplete, UsageError
 from commonplace.setup import launch, plan
 from commonplace.setup.agents import AGENTS, Where
+from commonplace.where import homes, repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,7 +29,11 @@ class Asked(NamedTuple):
     undo: bool
 
 
-def setup(asked: Asked, tell: Callable[[dict[str, Any], Sequence[Change]], None], agree: Callable[[int], bool]) -> None:
+def setup(
+    asked: Asked,
+    tell: Callable[[dict[str, Any], Sequence[Change]], None],
+    agree: Callable[[int], bool],
+) -> None:
     """Tell what would change; do it, unless this is a dry run or *agree* says no; and tell what was done."""
     where = _project() if asked.project else _user()
     programs = launch.programs(shared=asked.project)
@@ -46,7 +50,7 @@ def setup(asked: Asked, tell: Callable[[dict[str, Any], Sequence[Change]], None]
     tell(told, changes)
     done = bool(to_do) and not asked.dry_run and agree(len(to_do))
     if done:
-        folders = plan.Folders(homes.of_user(os.environ).state_folder / "setup.json")
+        folders = plan.Folders(homes.of_user(os.environ).setup_file)
         changes = [plan.carry_out(change, where, folders) for change in changes]
         folders.save()
     tell({**told, "done": done}, changes)
@@ -55,7 +59,9 @@ def setup(asked: Asked, tell: Callable[[dict[str, Any], Sequence[Change]], None]
         raise SetupIncomplete([(change.path, change.left_alone) for change in left], len(changes))
 
 
-def _chosen(asked: Asked, where: Where, programs: launch.Programs) -> tuple[dict[str, str], list[Change]]:
+def _chosen(
+    asked: Asked, where: Where, programs: launch.Programs
+) -> tuple[dict[str, str], list[Change]]:
     """The agents to set up, each with the reason, and what changes for them."""
     for name in asked.agents:
         if name not in AGENTS:
@@ -72,18 +78,31 @@ def _chosen(asked: Asked, where: Where, programs: launch.Programs) -> tuple[dict
     if asked.undo and not asked.agents:
         # Every agent's files were looked at; those with nothing of ours in them are nobody's concern.
         changes = [change for change in changes if change.action != "unchanged"]
-        agents = {name: "it is wired" for name in agents if any(name in change.agents for change in changes)}
+        agents = {
+            name: "it is wired"
+            for name in agents
+            if any(name in change.agents for change in changes)
+        }
     return agents, changes
 
 
 def wiring(memory: Memory) -> list[dict[str, Any]]:
     """Who is wired here, for the user and for the project, and when each one's hook last ran."""
     places = [_user()] + ([_project()] if memory.repository.root is not None else [])
-    found = [row for where in places for row in plan.wired(where, launch.programs(shared=not where.of_user))]
-    folders = [home.state_folder / "hooks" for home in memory.homes]
-    rows: list[dict[str, Any]] = [{**row._asdict(), "hook_last_ran": _last_ran(folders, row.agent)} for row in found]
+    found = [
+        row
+        for where in places
+        for row in plan.wired(where, launch.programs(shared=not where.of_user))
+    ]
+    folders = [home.hook_marks_folder for home in memory.homes]
+    rows: list[dict[str, Any]] = [
+        {**row._asdict(), "hook_last_ran": _last_ran(folders, row.agent)} for row in found
+    ]
     unwired = [name for name in plan.present(_user()) if name not in {row.agent for row in found}]
-    return rows + [{"agent": name, "scope": "", "parts": [], "outdated": [], "hook_last_ran": None} for name in unwired]
+    return rows + [
+        {"agent": name, "scope": "", "parts": [], "outdated": [], "hook_last_ran": None}
+        for name in unwired
+    ]
 
 
 def ask(count: int) -> bool:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.compose import tokens
-from commonplace.compose.passages import Passage, passages
+from commonplace.compose.excerpt import Passage, passages
 from commonplace.index.document import document
 from commonplace.records import AntiPattern, Lesson, Pattern
 
@@ -66,11 +66,17 @@ def answer(
         shown.append(replace(hit, text=entry.partition(". ")[2]))
         left -= tokens.count(entry) + 1
     if not entries:
-        said = f"{len(hits)} relevant memories need more than {tokens_max} tokens." if hits else nothing
+        said = (
+            f"{len(hits)} relevant memories need more than {tokens_max} tokens."
+            if hits
+            else nothing
+        )
         text = said if tokens.count(said) <= tokens_max else ""
         return Answer(text, tokens.count(text), [])
     text = _header(len(entries)) + "\n".join(entries)
-    while tokens.count(text) > tokens_max and entries:  # The joints count too; give up the last rather than the bound.
+    while (
+        tokens.count(text) > tokens_max and entries
+    ):  # The joints count too; give up the last rather than the bound.
         entries.pop()
         shown.pop()
         text = _header(len(entries)) + "\n".join(entries) if entries else ""
@@ -96,7 +102,11 @@ def _entry(number: int, hit: Hit, excerpt: Callable[[int], str], tokens_max: int
     if room < 4:
         return ""
     whole = line(hit.record)
-    short = tokens.count(whole) <= room and len(whole) <= SHORT_CHARS_MAX and not _has_code(hit.said.text)
+    short = (
+        tokens.count(whole) <= room
+        and len(whole) <= SHORT_CHARS_MAX
+        and not _has_code(hit.said.text)
+    )
     said = whole if short else excerpt(room)
     if not said:
         return ""
@@ -122,7 +132,9 @@ def line(record: Record) -> str:
         said = _flat(record.lesson)
         if record.command and record.command not in record.lesson:
             said += (
-                f": `{_flat(record.command)}`" if not said.endswith((".", ":", "!")) else f" `{_flat(record.command)}`"
+                f": `{_flat(record.command)}`"
+                if not said.endswith((".", ":", "!"))
+                else f" `{_flat(record.command)}`"
             )
         context = _flat(record.context)
         return f"{context}: {said}" if context and context not in said else said
@@ -143,7 +155,9 @@ def _flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def _excerpt(hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float], tokens_max: int) -> str:
+def _excerpt(
+    hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float], tokens_max: int
+) -> str:
     """The title and the passages that answer: what to do, then how it came about; code as it is written."""
     text = hit.said.text
     title = _title(hit, text)
@@ -175,7 +189,9 @@ def _beginning(hit: Hit, tokens_max: int) -> str:
 
 
 def _shown(passage: Passage) -> str:
-    return "\n".join(_INDENT + line if line.strip() else line for line in passage.text.strip("\n").split("\n"))
+    return "\n".join(
+        _INDENT + line if line.strip() else line for line in passage.text.strip("\n").split("\n")
+    )
 
 
 _TITLE_LINE = re.compile(r"^\s*(?:title:\s*|#\s+)(.+?)\s*$", re.MULTILINE)

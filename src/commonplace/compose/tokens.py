@@ -6,7 +6,9 @@ import math
 import re
 
 BYTES_PER_TOKEN = 4
-_WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U0001f000-\U0003ffff]")
+_WIDE = re.compile(
+    r"[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U0001f000-\U0003ffff]"
+)
 
 
 def count(text: str) -> int:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from commonplace.errors import CommonplaceError
 from commonplace.exchange import frontmatter
 from commonplace.exchange.items import Head, Item, Passed, Unread
-from commonplace.log.read import lines, open_plain
+from commonplace.files.plain import open_for_read
+from commonplace.log.read import lines
 from commonplace.records import check_depth, decode
 
 if TYPE_CHECKING:
@@ -26,7 +27,18 @@ LINE_SUFFIXES = (".jsonl", ".ndjson", ".json")
 TEXT_SUFFIXES = (".md", ".markdown", ".mdx")
 # Other people's code, and what is derived or this machine's own.
 _FOLDERS_SKIPPED = frozenset(
-    [".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".index", ".state", "site-packages"]
+    [
+        ".git",
+        ".hg",
+        ".svn",
+        "node_modules",
+        ".venv",
+        "venv",
+        "__pycache__",
+        ".index",
+        ".state",
+        "site-packages",
+    ]
 )
 
 
@@ -43,18 +55,25 @@ def found(root: Path) -> Iterator[tuple[Path, Item | None]]:
     denied: list[tuple[Path, Item | None]] = []
 
     def deny(error: OSError) -> None:
-        denied.append((root / os.fspath(error.filename), Unread(0, f"cannot be opened: {error.strerror}")))
+        denied.append(
+            (root / os.fspath(error.filename), Unread(0, f"cannot be opened: {error.strerror}"))
+        )
 
     for folder, folders, names in os.walk(root, onerror=deny):
         yield from denied
         denied.clear()
         links = [name for name in folders if (root / folder / name).is_symlink()]
-        folders[:] = sorted(name for name in folders if name not in _FOLDERS_SKIPPED and name not in links)
+        folders[:] = sorted(
+            name for name in folders if name not in _FOLDERS_SKIPPED and name not in links
+        )
         for name in sorted([*names, *links]):
             path = root / folder / name
             count += 1
             if count > FILES_MAX:
-                yield path, Unread(0, f"and what follows was not looked at: over {FILES_MAX:,} files")
+                yield (
+                    path,
+                    Unread(0, f"and what follows was not looked at: over {FILES_MAX:,} files"),
+                )
                 return
             yield path, _unfit(path)
     yield from denied
@@ -104,7 +123,7 @@ def text(path: Path) -> str:
 
 def _bytes(path: Path, most: int) -> bytes:
     try:
-        stream = open_plain(path)
+        stream = open_for_read(path)
         if stream is None:
             raise NotText("is gone")
         with stream:
@@ -128,7 +147,10 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]] | Unread]:
                 try:
                     yield line.number, decode(line.raw)
                 except ValueError as error:
-                    yield Unread(line.number, "is torn: the last line has no end" if _torn(line) else str(error))
+                    yield Unread(
+                        line.number,
+                        "is torn: the last line has no end" if _torn(line) else str(error),
+                    )
     except CommonplaceError as error:
         yield Unread(0, f"cannot be opened: {_cause(error)}")
 

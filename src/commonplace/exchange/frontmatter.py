@@ -11,7 +11,9 @@ from typing import Any
 
 _OPENING = re.compile(r"\A---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$\n?", re.MULTILINE)
-_FIELD = re.compile(r"^(?P<indent> *)(?P<name>[A-Za-z_][\w .-]*?|\"[^\"]+\"|'[^']+') *:(?: +(?P<value>.*)|)$")
+_FIELD = re.compile(
+    r"^(?P<indent> *)(?P<name>[A-Za-z_][\w .-]*?|\"[^\"]+\"|'[^']+') *:(?: +(?P<value>.*)|)$"
+)
 _BLOCK = re.compile(r"^[|>][+-]?\d?$")
 _ESCAPED = re.compile(r"\\(.)")
 _ESCAPES = {"n": "\n", "t": "\t"}
@@ -51,7 +53,12 @@ def _continues(line: str, indent: int) -> bool:
     """Whether *line* belongs to the field above it: it is indented further, or an item of its list."""
     stripped = line.strip()
     own = len(line) - len(line.lstrip(" "))
-    return not stripped or own > indent or (own == indent and stripped.startswith("- ")) or stripped == "-"
+    return (
+        not stripped
+        or own > indent
+        or (own == indent and stripped.startswith("- "))
+        or stripped == "-"
+    )
 
 
 def _value(value: str, inner: list[str]) -> Any:  # noqa: ANN401 (what the field holds)
@@ -86,7 +93,9 @@ def _block(inner: list[str], *, folded: bool) -> str:
 
 def _scalar(value: str) -> Any:  # noqa: ANN401 (a text or a list)
     if value[:1] == "[" and value.rstrip(",").endswith("]"):
-        return [_scalar(item.strip()) for item in _split_list(value.rstrip(",")[1:-1]) if item.strip()]
+        return [
+            _scalar(item.strip()) for item in _split_list(value.rstrip(",")[1:-1]) if item.strip()
+        ]
     if len(value) > 1 and value[0] == value[-1] == '"':
         return _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), value[1:-1])
     if len(value) > 1 and value[0] == value[-1] == "'":

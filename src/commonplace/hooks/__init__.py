@@ -52,9 +52,9 @@ def _answer(agent: str, raw: bytes, arguments: list[str]) -> bytes:
         from commonplace.hooks import ensure  # noqa: PLC0415
 
         ensure.start_server(home, cwd)
-    from commonplace.hooks import alone  # noqa: PLC0415 (only without a server)
+    from commonplace.hooks import offline  # noqa: PLC0415 (only without a server)
 
-    return alone.answered(dialect, raw, cwd, host).encode("utf-8", "replace")
+    return offline.answered(dialect, raw, cwd, host).encode("utf-8", "replace")
 
 
 def _say(answer: bytes) -> None:
@@ -78,7 +78,9 @@ def asked(home: str, agent: str, raw: bytes, cwd: str, host: str) -> bytes | Non
     import _socket  # noqa: PLC0415 (`socket` takes as long to load as the rest of the hook)
 
     until = time.monotonic() + DEADLINE_S
-    link = _socket.socket(_socket.AF_INET6 if ":" in host_name else _socket.AF_INET, _socket.SOCK_STREAM)
+    link = _socket.socket(
+        _socket.AF_INET6 if ":" in host_name else _socket.AF_INET, _socket.SOCK_STREAM
+    )
     try:
         request = (
             f"POST /api/v1/hook?agent={_quoted(agent)}&cwd={_quoted(cwd)}&host={_quoted(host)} HTTP/1.1\r\n"
@@ -221,7 +223,9 @@ def nearest_home(cwd: str, environment: "os._Environ[str] | dict[str, str]") -> 
         git = _git_directory(folder)
         if git:
             main = os.path.dirname(git) if os.path.basename(git) == ".git" else ""
-            return next((home for root in (folder, main) if root and (home := _home_in(root, user))), user)
+            return next(
+                (home for root in (folder, main) if root and (home := _home_in(root, user))), user
+            )
     own = os.path.realpath(own)
     for folder in folders:
         home = _home_in(folder, user)
@@ -253,7 +257,9 @@ def _git_directory(folder: str) -> str:
     try:
         if not os.path.isdir(git):
             with open(git, encoding="utf-8") as stream:
-                git = os.path.normpath(os.path.join(folder, stream.read().removeprefix("gitdir:").strip()))
+                git = os.path.normpath(
+                    os.path.join(folder, stream.read().removeprefix("gitdir:").strip())
+                )
         pointer = os.path.join(git, "commondir")
         if os.path.isfile(pointer):
             with open(pointer, encoding="utf-8") as stream:

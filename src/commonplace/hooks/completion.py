@@ -49,10 +49,14 @@ def checked(agent: str, raw: bytes, cwd: str, host: str) -> str:
 def findings(root: Path) -> list[str]:
     """What is left to do in the worktree at *root*."""
     found: list[str] = []
-    changed = [line[3:] for line in _git(root, "status", "--porcelain").splitlines() if line.strip()]
+    changed = [
+        line[3:] for line in _git(root, "status", "--porcelain").splitlines() if line.strip()
+    ]
     if changed:
         more = " …" if len(changed) > FILES_SHOWN_MAX else ""
-        found.append(f"{len(changed)} uncommitted files ({', '.join(changed[:FILES_SHOWN_MAX])}{more})")
+        found.append(
+            f"{len(changed)} uncommitted files ({', '.join(changed[:FILES_SHOWN_MAX])}{more})"
+        )
     branch = _git(root, "rev-parse", "--abbrev-ref", "HEAD").strip()
     if _git(root, "remote").strip():
         ahead = _git(root, "rev-list", "--count", "@{upstream}..HEAD").strip()
@@ -96,7 +100,11 @@ def _git(root: Path, *arguments: str) -> str:
 
 def _report(event: Event, said: str) -> str:
     """For the user's eyes; the agent goes on as it would."""
-    return json.dumps({"systemMessage": said}) if event.agent in ("claude-code", "codex", "gemini") else ""
+    return (
+        json.dumps({"systemMessage": said})
+        if event.agent in ("claude-code", "codex", "gemini")
+        else ""
+    )
 
 
 def _blocking(event: Event, said: str) -> str:

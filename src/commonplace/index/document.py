@@ -52,7 +52,9 @@ def _text_document(title: str, text: str) -> Document:
     front = _FRONT_MATTER.match(text)
     described = _DESCRIPTION.search(front.group(1)) if front else None
     body = text[front.end() :] if front else text
-    return Document(title, f"{described.group(1).strip()}\n\n{body.strip()}" if described else body.strip())
+    return Document(
+        title, f"{described.group(1).strip()}\n\n{body.strip()}" if described else body.strip()
+    )
 
 
 def _said(fields: Mapping[str, Any]) -> Iterator[str]:
@@ -79,7 +81,9 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def _title(record: Record) -> str:
-    value = record.fields.get(record.title_field) if record.title_field else record.fields.get("title")
+    value = (
+        record.fields.get(record.title_field) if record.title_field else record.fields.get("title")
+    )
     if isinstance(value, dict):
         value = value.get("goal")
     return value if isinstance(value, str) else ""

@@ -10,16 +10,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from commonplace.errors import DiskFull, HomeUnusable
+from commonplace.files.lock import hold
+from commonplace.index import removal
 from commonplace.index import vectors as vector_counts
 from commonplace.index.store import SCHEMA_VERSION, Store, is_busy
 from commonplace.index.text import TextBroken, TextIndex
 from commonplace.index.vectors import Vectors
-from commonplace.log import rewrite
-from commonplace.log.append import held
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from commonplace.where.home import Home
 
 TABLES = "tables.sqlite"
 # How often an index is made anew before one in memory has to do, and for how long it then does.
@@ -56,10 +58,10 @@ class Status(NamedTuple):
 class Index:
     """The index of the home at *home*, kept in its `.index/`, or in memory where nothing may be written."""
 
-    def __init__(self, home: Path, *, in_memory: bool = False, until: str = "") -> None:
+    def __init__(self, home: Home, *, in_memory: bool = False, until: str = "") -> None:
         self.home = home
         self._until = until
-        self._place = None if in_memory else home / ".index"
+        self._place = None if in_memory else home.index_folder
         # Where it is now: `None` while it is in memory.
         self.folder: Path | None = self._place
         self._in_memory_until = 0.0
@@ -74,7 +76,12 @@ class Index:
 
     def catch_up(self, progress: Callable[[int], None] = lambda _done: None) -> None:
         """Be up to date with the files; build everything again if what is there cannot be used."""
-        if self.folder is None and self._place and time.monotonic() >= self._in_memory_until and self._may_write():
+        if (
+            self.folder is None
+            and self._place
+            and time.monotonic() >= self._in_memory_until
+            and self._may_write()
+        ):
             self.close()
             self.folder = self._place
         self._mended(lambda: self._catch_up(progress))
@@ -124,7 +131,7 @@ class Index:
                 with suppress(FileNotFoundError):  # Another process merges, or starts over.
                     size += os.stat(f"{folder}/{name}").st_size
         return Status(
-            home=str(self.home),
+            home=str(self.home.path),
             schema=SCHEMA_VERSION,
             records=records,
             waiting=waiting,
@@ -148,15 +155,23 @@ class Index:
                 work()
             except BaseException as error:
                 if isinstance(error, sqlite3.Error) and is_busy(error):
-                    raise HomeUnusable(self.home, "its index has been busy for half a minute", "try again") from error
-                if not (_is_broken(error) or _is_refused(error) or isinstance(error, (OSError, ValueError))):
+                    raise HomeUnusable(
+                        self.home.path, "its index has been busy for half a minute", "try again"
+                    ) from error
+                if not (
+                    _is_broken(error)
+                    or _is_refused(error)
+                    or isinstance(error, (OSError, ValueError))
+                ):
                     raise
                 if self._store is not None and not self._store.is_current():
                     continue  # Another process started over while we were at it.
                 if starts > STARTS_MAX or (self.folder is None and starts):
                     raise
                 starts += 1
-                if self.folder and (_is_refused(error) or starts > STARTS_MAX or not self._may_write()):
+                if self.folder and (
+                    _is_refused(error) or starts > STARTS_MAX or not self._may_write()
+                ):
                     # A home that may only be read still answers: the index is made in memory, for this process.
                     self.close()
                     self.folder, starts = None, 0
@@ -165,7 +180,7 @@ class Index:
                     self._start_over()
             else:
                 return
-        raise HomeUnusable(self.home, "its index is being removed all the time", "try again")
+        raise HomeUnusable(self.home.path, "its index is being removed all the time", "try again")
 
     def _catch_up(self, progress: Callable[[int], None]) -> None:
         if self._store is None or not self._store.is_current() or not self.text.is_whole():
@@ -186,9 +201,10 @@ class Index:
 
     def _may_write(self) -> bool:
         """Whether an index can be kept in the home, as far as permissions tell."""
-        folders = [self.home / name for name in (".index", ".state")]
-        return self.home.is_dir() and all(
-            os.access(folder if folder.is_dir() else self.home, os.W_OK | os.X_OK) for folder in folders
+        folders = (self.home.index_folder, self.home.state_folder)
+        return self.home.path.is_dir() and all(
+            os.access(folder if folder.is_dir() else self.home.path, os.W_OK | os.X_OK)
+            for folder in folders
         )
 
     def _open(self) -> None:
@@ -199,7 +215,7 @@ class Index:
             self.text = TextIndex(None, self._store)
         else:
             # SQLite opens several files by name: none of them may be another index's.
-            with held(rewrite.index_lock(self.home)):
+            with hold(self.home.index_lock):
                 self.folder.mkdir(mode=0o700, exist_ok=True)
                 self._store = Store(self.folder / TABLES)
                 # The text belongs to these tables and no others: its folder carries their name.
@@ -222,7 +238,7 @@ class Index:
         tables = self.folder / TABLES
         broken = self._store.inode if self._store else _inode(tables)
         self.close()
-        rewrite.remove_index(self.home, lambda: _inode(tables) == broken)
+        removal.remove(self.home, lambda: _inode(tables) == broken)
 
 
 def _is_broken(error: BaseException) -> bool:

@@ -11,7 +11,8 @@ _FENCE = re.compile(r"^\s*(```|~~~)")
 _HEADING = re.compile(r"^#{1,6}\s+(.*)$")
 # A sentence that says what it is starts a passage of its own.
 LABEL = re.compile(
-    r"(?:fix|solution|resolution|remedy|workaround|answer|lesson|prevention|root cause)\s*:", re.IGNORECASE
+    r"(?:fix|solution|resolution|remedy|workaround|answer|lesson|prevention|root cause)\s*:",
+    re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[.!?。])\s+(?=[A-Z0-9`\"'(\[]|[^\x00-\x7f])")
 
@@ -57,7 +58,11 @@ def _with_lead_ins(found: list[Block]) -> list[Block]:
     """A line that ends with a colon says nothing without what it leads to."""
     joined: list[Block] = []
     for block in found:
-        if joined and joined[-1].headings == block.headings and joined[-1].text.rstrip().endswith(":"):
+        if (
+            joined
+            and joined[-1].headings == block.headings
+            and joined[-1].text.rstrip().endswith(":")
+        ):
             joined[-1] = Block(f"{joined[-1].text}\n{block.text}", block.headings)
         else:
             joined.append(block)
@@ -72,7 +77,11 @@ def pieces(block: Block, chars_max: int) -> list[Block]:
     parts = block.text.split("\n") if glue == "\n" else _SENTENCE.split(block.text)
     found: list[str] = []
     for part in (piece for whole in parts for piece in _cut(whole, chars_max)):
-        if found and len(found[-1]) + len(part) < chars_max and not LABEL.match(part.lstrip("*-• ")):
+        if (
+            found
+            and len(found[-1]) + len(part) < chars_max
+            and not LABEL.match(part.lstrip("*-• "))
+        ):
             found[-1] += glue + part
         else:
             found.append(part)
@@ -108,4 +117,7 @@ def to_embed(title: str, text: str) -> list[str]:
         else:
             found.append(block.text)
     head = title.strip().split("\n", 1)[0][:120]
-    return [f"{head}\n{part}" if head and not part.startswith(head) else part for part in found[:EMBEDDED_MAX]]
+    return [
+        f"{head}\n{part}" if head and not part.startswith(head) else part
+        for part in found[:EMBEDDED_MAX]
+    ]

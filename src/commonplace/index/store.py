@@ -15,17 +15,21 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.index import tokens
+from commonplace.files.plain import READ_BUFFER_BYTES
+from commonplace.index import terms
 from commonplace.index.document import UNSEARCHED_KINDS
 from commonplace.log import read
 from commonplace.records import KINDS, Record, decode, encode, from_line, to_utc
+from commonplace.where.home import LOG_SUFFIX, repo_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
     from typing import BinaryIO
 
+    from commonplace.where.home import Home
+
 # Bump when the tables or the terms change; an old index is thrown away and rebuilt.
-SCHEMA_VERSION = 300 + tokens.VERSION
+SCHEMA_VERSION = 300 + terms.VERSION
 BUSY_MS_MAX = 30_000
 # How many lines are taken in before other processes get their turn.
 BATCH_LINES = 5_000
@@ -101,7 +105,9 @@ class Store:
         self._files_seen: dict[str, File] = {}
         self._files_state: tuple[Path, int, int] | None = None
         if path is not None:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # SQLite would make it for everybody to read.
+            os.close(
+                os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            )  # SQLite would make it for everybody to read.
         self.connection = sqlite3.connect(
             str(path) if path else ":memory:",
             timeout=BUSY_MS_MAX / 1000,
@@ -156,7 +162,9 @@ class Store:
     def is_current(self) -> bool:
         """Whether what lies at the path is still what is open: another process may have rebuilt or broken it."""
         try:
-            return self.path is None or (os.stat(self.path).st_ino == self.inode and not self._is_cut())
+            return self.path is None or (
+                os.stat(self.path).st_ino == self.inode and not self._is_cut()
+            )
         except FileNotFoundError:
             return False
 
@@ -175,7 +183,9 @@ class Store:
             self.connection.execute("COMMIT")
         except BaseException:
             self._touched.clear()
-            with suppress(sqlite3.OperationalError):  # A full disk makes SQLite roll back by itself.
+            with suppress(
+                sqlite3.OperationalError
+            ):  # A full disk makes SQLite roll back by itself.
                 self.connection.execute("ROLLBACK")
             raise
 
@@ -197,9 +207,9 @@ class Store:
 
     # --- Catching up ----------------------------------------------------------------------------------------------
 
-    def catch_up(self, home: Path, progress: Callable[[int], None] = lambda _done: None) -> Changes:
+    def catch_up(self, home: Home, progress: Callable[[int], None] = lambda _done: None) -> Changes:
         """Read what the files of *home* hold beyond what was read before."""
-        self._home = home
+        self._home = home.path
         added = removed = 0
         while True:
             texts = list(_texts(home))
@@ -210,10 +220,14 @@ class Store:
             left = BATCH_LINES
             with self.writing():
                 seen = self._files()  # Another process may have been quicker while we waited.
-                (self._known_until,) = self.connection.execute("SELECT coalesce(max(key), 0) FROM doc").fetchone()
+                (self._known_until,) = self.connection.execute(
+                    "SELECT coalesce(max(key), 0) FROM doc"
+                ).fetchone()
                 for log, archive, path in _logs(home, stamps):
                     if left > 0 and (str(archive) in changed or str(path) in changed):
-                        taken, changes = self._catch_up_log(seen, log, archive, path, left, progress)
+                        taken, changes = self._catch_up_log(
+                            seen, log, archive, path, left, progress
+                        )
                         left -= taken
                         added, removed = added + changes.added, removed + changes.removed
                 for path, ident, kind in texts:
@@ -223,7 +237,11 @@ class Store:
                 logs = {_log_of(name) for name in stamps}
                 for name in seen:
                     # A log that went to its archive whole was compared above; what is new since we looked is not gone.
-                    if name not in stamps and _log_of(name) not in logs and not os.path.exists(name):
+                    if (
+                        name not in stamps
+                        and _log_of(name) not in logs
+                        and not os.path.exists(name)
+                    ):
                         removed += self._forget_file(name)
                 self._settle()
             if left > 0:
@@ -256,7 +274,11 @@ class Store:
             return 0, Changes(0, 0)
         try:
             # The log is opened before the archive is read; see `log.view.all_lines`.
-            streams = [(found, stream) for found in (path, archive) if (stream := _opened(found)) is not None]
+            streams = [
+                (found, stream)
+                for found in (path, archive)
+                if (stream := _opened(found)) is not None
+            ]
         except OSError:
             return 0, Changes(0, 0)  # It may not be read; the other logs answer.
         try:
@@ -264,7 +286,9 @@ class Store:
             is_whole = all(str(found) in there for found in (archive, path) if str(found) in seen)
             # What comes to the archive after something of the log was read is out of order.
             in_order = is_whole and not (old and str(path) in seen)
-            if in_order and all(_only_grew(stream, seen.get(name)) for name, stream in there.items()):
+            if in_order and all(
+                _only_grew(stream, seen.get(name)) for name, stream in there.items()
+            ):
                 return self._append(seen, log, archive, streams[::-1], lines_max, progress)
             return self._compare(log, archive, streams[::-1], progress)
         finally:
@@ -280,7 +304,9 @@ class Store:
         lines_max: int,
         progress: Callable[[int], None],
     ) -> tuple[int, Changes]:
-        (place,) = self.connection.execute("SELECT coalesce(max(place), 0) FROM doc WHERE log = ?", (log,)).fetchone()
+        (place,) = self.connection.execute(
+            "SELECT coalesce(max(place), 0) FROM doc WHERE log = ?", (log,)
+        ).fetchone()
         added = taken = 0
         for found, stream in streams:
             known = seen.get(str(found))
@@ -299,10 +325,16 @@ class Store:
         return taken, Changes(added, 0)
 
     def _compare(
-        self, log: str, archive: Path, streams: list[tuple[Path, BinaryIO]], progress: Callable[[int], None]
+        self,
+        log: str,
+        archive: Path,
+        streams: list[tuple[Path, BinaryIO]],
+        progress: Callable[[int], None],
     ) -> tuple[int, Changes]:
         """Index a log and its archive anew where they differ from what is known, in their order."""
-        rows = self.connection.execute("SELECT digest, key, place, archived FROM doc WHERE log = ?", (log,)).fetchall()
+        rows = self.connection.execute(
+            "SELECT digest, key, place, archived FROM doc WHERE log = ?", (log,)
+        ).fetchall()
         gone = {digest: key for digest, key, _place, _archived in rows}
         stands = {digest: (place, bool(archived)) for digest, _key, place, archived in rows}
         added = place = 0
@@ -322,7 +354,9 @@ class Store:
                 progress(1)
             self._note(found, stream, end)
         self._drop(gone.values())
-        for missing in {archive, archive.parent.parent / archive.name} - {found for found, _stream in streams}:
+        for missing in {archive, archive.parent.parent / archive.name} - {
+            found for found, _stream in streams
+        }:
             self.connection.execute("DELETE FROM file WHERE path = ?", (self._within(missing),))
         return place, Changes(added, len(gone))
 
@@ -336,7 +370,9 @@ class Store:
             return 0
         return self._insert(log, record.repo or log, raw, record, place, archived=archived)
 
-    def _insert(self, log: str, repo: str, raw: bytes, record: Record, place: int, *, archived: bool) -> int:
+    def _insert(
+        self, log: str, repo: str, raw: bytes, record: Record, place: int, *, archived: bool
+    ) -> int:
         of = record.fields.get("of")
         digest = _digest(raw)
         self._touched.add(record.id)
@@ -350,7 +386,9 @@ class Store:
         if not cursor.rowcount:
             # The same line again (a merge, a line that got its newline): it stands where it stands last.
             moved = (place, archived, log, digest)
-            self.connection.execute("UPDATE doc SET place = ?, archived = ? WHERE log = ? AND digest = ?", moved)
+            self.connection.execute(
+                "UPDATE doc SET place = ?, archived = ? WHERE log = ? AND digest = ?", moved
+            )
             return 0
         key = cursor.lastrowid
         if record.kind not in UNSEARCHED_KINDS:
@@ -367,7 +405,8 @@ class Store:
         """Find the current line of each id that was touched: the last of its log, and of several logs the latest."""
         for ident in self._touched:
             lines = self.connection.execute(
-                "SELECT key, timestamp, log, max(place) FROM doc WHERE id = ? GROUP BY log", (ident,)
+                "SELECT key, timestamp, log, max(place) FROM doc WHERE id = ? GROUP BY log",
+                (ident,),
             ).fetchall()
             was = self.connection.execute("SELECT key FROM head WHERE id = ?", (ident,)).fetchone()
             if len(lines) > 1:
@@ -385,19 +424,24 @@ class Store:
     def _renewed(self, key: int) -> int:
         """The same line under a new key."""
         self.connection.execute("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'doc'")
-        (new,) = self.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'doc'").fetchone()
+        (new,) = self.connection.execute(
+            "SELECT seq FROM sqlite_sequence WHERE name = 'doc'"
+        ).fetchone()
         for table in ("doc", "edge", "unembedded"):
             self.connection.execute(f"UPDATE {table} SET key = ? WHERE key = ?", (new, key))  # noqa: S608 (our own names)
         # New rows, since rows are what tells other processes of new vectors.
         self.connection.execute(
-            "INSERT INTO vector (key, v) SELECT ?, v FROM vector WHERE key = ? ORDER BY row", (new, key)
+            "INSERT INTO vector (key, v) SELECT ?, v FROM vector WHERE key = ? ORDER BY row",
+            (new, key),
         )
         self.connection.execute("DELETE FROM vector WHERE key = ?", (key,))
         return int(new)
 
     def _drop(self, keys: Iterable[int]) -> None:
         for key in keys:
-            self._touched.update(self.connection.execute("SELECT id FROM doc WHERE key = ?", (key,)).fetchone())
+            self._touched.update(
+                self.connection.execute("SELECT id FROM doc WHERE key = ?", (key,)).fetchone()
+            )
             for table in ("doc", "edge", "vector", "unembedded"):
                 self.connection.execute(f"DELETE FROM {table} WHERE key = ?", (key,))  # noqa: S608 (our own names)
 
@@ -422,7 +466,10 @@ class Store:
         when = datetime.fromtimestamp(int(found.st_mtime), UTC).isoformat().replace("+00:00", "Z")
         if self._until and when > self._until:
             return 0
-        title = next((line.lstrip("# ").strip() for line in text.splitlines() if line.startswith("#")), path.stem)
+        title = next(
+            (line.lstrip("# ").strip() for line in text.splitlines() if line.startswith("#")),
+            path.stem,
+        )
         fields = {
             "id": ident,
             "kind": kind,
@@ -442,7 +489,9 @@ class Store:
     def _forget_file(self, name: str, *, forget_path: bool = True) -> int:
         """Drop a file that is gone; a log goes under its repository's name, a text under its path."""
         log = _log_of(self._within(name))
-        keys = [key for (key,) in self.connection.execute("SELECT key FROM doc WHERE log = ?", (log,))]
+        keys = [
+            key for (key,) in self.connection.execute("SELECT key FROM doc WHERE log = ?", (log,))
+        ]
         self._drop(keys)
         if forget_path:
             self.connection.execute("DELETE FROM file WHERE path = ?", (self._within(name),))
@@ -472,7 +521,10 @@ class Store:
 
     def has_references(self) -> bool:
         """Whether any record speaks of another, as feedback and forgetting do."""
-        return self.connection.execute("SELECT 1 FROM doc WHERE of IS NOT NULL LIMIT 1").fetchone() is not None
+        return (
+            self.connection.execute("SELECT 1 FROM doc WHERE of IS NOT NULL LIMIT 1").fetchone()
+            is not None
+        )
 
     def rows(self, keys: Iterable[int]) -> dict[int, Row]:
         """The current lines among *keys*."""
@@ -485,9 +537,21 @@ class Store:
                 "SELECT doc.key, doc.id, repo, kind, timestamp, archived, place, log, raw FROM doc"  # noqa: S608
                 f" JOIN head ON head.key = doc.key WHERE doc.key IN ({marks})"
             )
-            for key, ident, repo, kind, timestamp, archived, place, log, raw in self.connection.execute(query, some):
+            for (
+                key,
+                ident,
+                repo,
+                kind,
+                timestamp,
+                archived,
+                place,
+                log,
+                raw,
+            ) in self.connection.execute(query, some):
                 record = _record(raw)
-                found[key] = Row(key, ident, repo, kind, timestamp, bool(archived), place, log, record)
+                found[key] = Row(
+                    key, ident, repo, kind, timestamp, bool(archived), place, log, record
+                )
         return found
 
     def recent(self, limit: int, where: str, arguments: tuple[object, ...]) -> list[Row]:
@@ -503,12 +567,15 @@ class Store:
 
     def log_bytes(self, logs: Collection[str] | None = None, *, archived: bool = False) -> int:
         """How many bytes the logs of these names hold, or all; with *archived*, their archives too."""
-        found = self.connection.execute("SELECT path, size FROM file WHERE path LIKE '%.jsonl'").fetchall()
+        found = self.connection.execute(
+            "SELECT path, size FROM file WHERE path LIKE '%.jsonl'"
+        ).fetchall()
         names = [(*os.path.split(path), size) for path, size in found]
         return sum(
             size
             for folder, name, size in names
-            if (logs is None or name.removesuffix(".jsonl") in logs) and (archived or not folder.endswith("archive"))
+            if (logs is None or name.removesuffix(".jsonl") in logs)
+            and (archived or not folder.endswith("archive"))
         )
 
     def column(self, query: str, arguments: Iterable[object] = ()) -> list[tuple[object, ...]]:
@@ -523,23 +590,29 @@ def _record(raw: bytes) -> Record:
 
 def is_busy(error: sqlite3.Error) -> bool:
     """Whether another process was in the way (SQLite's codes carry details above their first byte)."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+    )
 
 
-def _logs(home: Path, stamps: Iterable[str]) -> Iterator[tuple[str, Path, Path]]:
+def _logs(home: Home, stamps: Iterable[str]) -> Iterator[tuple[str, Path, Path]]:
     """(name, archive, log) of every log."""
-    folder = home / "log"
-    for name in sorted({Path(path).name for path in stamps if path.endswith(".jsonl")}):
-        yield name.removesuffix(".jsonl"), folder / "archive" / name, folder / name
+    for repo in sorted({repo_of(Path(path)) for path in stamps if path.endswith(LOG_SUFFIX)}):
+        yield repo, home.archive(repo), home.log(repo)
 
 
-def _stamps(home: Path, texts: Iterable[tuple[Path, str, str]]) -> dict[str, tuple[int, int, int]]:
+def _stamps(home: Home, texts: Iterable[tuple[Path, str, str]]) -> dict[str, tuple[int, int, int]]:
     """What would change if a file did: inode, size and time of every file that is indexed, by its path."""
     found: dict[str, tuple[int, int, int]] = {}
-    for folder in (home / "log", home / "log" / "archive"):
+    for folder in (home.log_folder, home.archive_folder):
         with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
             for entry in entries:
-                if entry.name.endswith(".jsonl") and not entry.name.startswith(".") and entry.is_file():
+                if (
+                    entry.name.endswith(".jsonl")
+                    and not entry.name.startswith(".")
+                    and entry.is_file()
+                ):
                     with suppress(FileNotFoundError):
                         found[entry.path] = _stamp(entry.stat())
     for path, _ident, _kind in texts:
@@ -550,7 +623,9 @@ def _stamps(home: Path, texts: Iterable[tuple[Path, str, str]]) -> dict[str, tup
 
 def _differing(stamps: dict[str, tuple[int, int, int]], seen: dict[str, File]) -> set[str]:
     """The files that changed, came or went; one that may not be read is as it was."""
-    changed = {path for path, stamp in stamps.items() if path not in seen or seen[path][:3] != stamp}
+    changed = {
+        path for path, stamp in stamps.items() if path not in seen or seen[path][:3] != stamp
+    }
     return {path for path in changed if os.access(path, os.R_OK)} | (seen.keys() - stamps.keys())
 
 
@@ -575,12 +650,12 @@ def _names(folder: Path) -> list[str]:
         return []
 
 
-def _texts(home: Path) -> Iterator[tuple[Path, str, str]]:
+def _texts(home: Home) -> Iterator[tuple[Path, str, str]]:
     """(path, id, kind) of every note and skill."""
-    for path in sorted((home / "agents").glob("*/**/*.md")) if _names(home / "agents") else ():
+    for path in sorted(home.notes_folder.glob("*/**/*.md")) if _names(home.notes_folder) else ():
         if path.is_file() and not path.is_symlink():
-            yield path, f"note:{path.relative_to(home / 'agents').as_posix()}", "note"
-    for path in sorted((home / "skills").glob("*/SKILL.md")) if _names(home / "skills") else ():
+            yield path, f"note:{path.relative_to(home.notes_folder).as_posix()}", "note"
+    for path in sorted(home.skills_folder.glob("*/SKILL.md")) if _names(home.skills_folder) else ():
         if path.is_file() and not path.is_symlink():
             yield path, f"skill:{path.parent.name}", "skill"
 
@@ -606,7 +681,7 @@ def _only_grew(stream: BinaryIO, known: File | None) -> bool:
 
 def _opened(path: Path) -> BinaryIO | None:
     try:
-        return path.open("rb", buffering=read.BLOCK_BYTES)
+        return path.open("rb", buffering=READ_BUFFER_BYTES)
     except FileNotFoundError:
         return None
 

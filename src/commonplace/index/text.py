@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import tantivy
 
 from commonplace.index.document import document
-from commonplace.index.tokens import terms
+from commonplace.index.terms import terms
 from commonplace.records import from_line
 
 if TYPE_CHECKING:
@@ -100,12 +100,18 @@ class TextIndex:
             self._fresh[key] = Fresh(repo, kind, counts, sum(counts.values()))
             self._fresh_read = key
         self._dropped = self._ghosts()
-        for (key,) in self._store.connection.execute("SELECT key FROM dropped") if self._fresh else ():
+        for (key,) in (
+            self._store.connection.execute("SELECT key FROM dropped") if self._fresh else ()
+        ):
             self._fresh.pop(key, None)
 
     def _ghosts(self) -> dict[int, int]:
         """What is in Tantivy and no longer current, each with its number of terms."""
-        return dict(self._store.connection.execute("SELECT key, terms FROM dropped JOIN length USING (key)").fetchall())
+        return dict(
+            self._store.connection.execute(
+                "SELECT key, terms FROM dropped JOIN length USING (key)"
+            ).fetchall()
+        )
 
     def is_whole(self) -> bool:
         """Whether the files Tantivy has mapped are still as long as they were; a shorter one would crash us."""
@@ -113,9 +119,15 @@ class TextIndex:
         if "meta.json" in self._sizes and "meta.json" not in found:
             return False
         # A file that is gone was merged into another; what is mapped of it stays.
-        return all(found.get(name, size) >= size for name, size in self._sizes.items() if name != "meta.json")
+        return all(
+            found.get(name, size) >= size
+            for name, size in self._sizes.items()
+            if name != "meta.json"
+        )
 
-    def commit_if_due(self, progress: Callable[[int], None] = lambda _done: None, *, at_once: bool = False) -> None:
+    def commit_if_due(
+        self, progress: Callable[[int], None] = lambda _done: None, *, at_once: bool = False
+    ) -> None:
         """Move the overlay into Tantivy when it has grown enough; leave it to whoever is at it already."""
         waiting, dropped = self._store.connection.execute(
             "SELECT (SELECT count(*) FROM doc WHERE key > ?), (SELECT count(*) FROM dropped)",
@@ -135,8 +147,12 @@ class TextIndex:
     def _commit(self, writer: tantivy.IndexWriter, progress: Callable[[int], None]) -> None:
         store, schema = self._store, self._index.schema
         committed = int(store.state("committed"))
-        (newest,) = store.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'doc'").fetchone()
-        dropped = store.connection.execute("SELECT key FROM dropped WHERE key <= ?", (newest,)).fetchall()
+        (newest,) = store.connection.execute(
+            "SELECT seq FROM sqlite_sequence WHERE name = 'doc'"
+        ).fetchone()
+        dropped = store.connection.execute(
+            "SELECT key FROM dropped WHERE key <= ?", (newest,)
+        ).fetchall()
         self._index.reload()
         if self._index.searcher().num_docs:
             # The newer ones are from a commit whose note in the store was cut short.
@@ -153,11 +169,19 @@ class TextIndex:
         with store.writing():
             store.connection.executemany("INSERT INTO length VALUES (?, ?)", lengths)
             query = "SELECT terms FROM length WHERE key = ?"
-            shorter = [row[0] for key in dropped if (row := store.connection.execute(query, key).fetchone())]
+            shorter = [
+                row[0]
+                for key in dropped
+                if (row := store.connection.execute(query, key).fetchone())
+            ]
             store.connection.executemany("DELETE FROM length WHERE key = ?", dropped)
             store.connection.executemany("DELETE FROM dropped WHERE key = ?", dropped)
-            count = int(store.state("terms")) + sum(length for _key, length in lengths) - sum(shorter)
-            store.set_state("documents", int(store.state("documents")) + len(lengths) - len(shorter))
+            count = (
+                int(store.state("terms")) + sum(length for _key, length in lengths) - sum(shorter)
+            )
+            store.set_state(
+                "documents", int(store.state("documents")) + len(lengths) - len(shorter)
+            )
             store.set_state("terms", count)
             store.set_state("committed", newest)
             store.set_state("commits", int(store.state("commits")) + 1)
@@ -216,7 +240,11 @@ class TextIndex:
             return {}
         whole = tantivy.Query.boolean_query(clauses)
         anywhere = None if repos is None else {*repos, ANYWHERE}
-        filters = [(name, values) for name, values in (("repo", anywhere), ("kind", kinds)) if values is not None]
+        filters = [
+            (name, values)
+            for name, values in (("repo", anywhere), ("kind", kinds))
+            if values is not None
+        ]
         if filters:
             musts = [(tantivy.Occur.Must, whole)]
             for name, values in filters:
@@ -225,7 +253,9 @@ class TextIndex:
             whole = tantivy.Query.boolean_query(musts)
         hits = self._searcher.search(whole, limit, count=False).hits
         keys = self._searcher.fast_field_values("key", [address for _score, address in hits])
-        return {int(str(key)): float(score) for key, (score, _address) in zip(keys, hits, strict=True)}
+        return {
+            int(str(key)): float(score) for key, (score, _address) in zip(keys, hits, strict=True)
+        }
 
     def _fresh_matches(
         self,
@@ -271,7 +301,11 @@ def _telling(wanted: Mapping[str, float], statistics: Statistics) -> Mapping[str
         wanted = kept if any(statistics.frequencies.get(term) for term in kept) else wanted
     if len(wanted) <= QUERY_TERMS_MAX:
         return wanted
-    return dict(sorted(wanted.items(), key=lambda item: -item[1] * statistics.idf(item[0]))[:QUERY_TERMS_MAX])
+    return dict(
+        sorted(wanted.items(), key=lambda item: -item[1] * statistics.idf(item[0]))[
+            :QUERY_TERMS_MAX
+        ]
+    )
 
 
 def _schema() -> tantivy.Schema:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-    from commonplace.index.embedder import Embedder
+    from commonplace.embed.embedder import Embedder
     from commonplace.index.store import Store
 
     Floats = NDArray[float32]
@@ -89,7 +89,9 @@ class Vectors:
             if rows:
                 self.check_length(len(rows[0]))
             self._store.connection.executemany("INSERT INTO vector (key, v) VALUES (?, ?)", made)
-            self._store.connection.executemany("DELETE FROM unembedded WHERE key = ?", [(key,) for key in still])
+            self._store.connection.executemany(
+                "DELETE FROM unembedded WHERE key = ?", [(key,) for key in still]
+            )
         return len(waiting)
 
     def check_length(self, length: int) -> None:
@@ -169,7 +171,9 @@ class Vectors:
         places = np.repeat(start - np.cumsum(count) + count, count) + np.arange(count.sum())
         found = self._sorted_rows[places]
         if self._size > len(self._sorted_keys):
-            behind = np.flatnonzero(np.isin(self._keys[len(self._sorted_keys) : self._size], wanted))
+            behind = np.flatnonzero(
+                np.isin(self._keys[len(self._sorted_keys) : self._size], wanted)
+            )
             found = np.concatenate([found, len(self._sorted_keys) + behind])
         return np.sort(found)
 
@@ -199,7 +203,10 @@ class Vectors:
             self._model = model
         rows = self._since(self._last)
         # What is gone does no harm but takes room, so a few of many may stay; and counting them takes time.
-        if self._size + len(rows) > self._counted * (1 + GONE_SHARE_MAX) or self._size < COUNTED_FROM:
+        if (
+            self._size + len(rows) > self._counted * (1 + GONE_SHARE_MAX)
+            or self._size < COUNTED_FROM
+        ):
             (count,) = connection.execute("SELECT count(*) FROM vector").fetchone()
             if len(rows) + self._size - count > count * GONE_SHARE_MAX:
                 self._clear()
@@ -210,14 +217,18 @@ class Vectors:
             return
         self._last = rows[-1][0]
         keys = np.array([key for _row, key, _v in rows], np.int64)
-        found = np.frombuffer(b"".join(raw for _row, _key, raw in rows), np.int8).reshape(len(rows), -1)
+        found = np.frombuffer(b"".join(raw for _row, _key, raw in rows), np.int8).reshape(
+            len(rows), -1
+        )
         size = self._size
         self._keys = _grown(self._keys, size, keys)
         self._bytes = _grown(self._bytes, size, found)
         self._size += len(rows)
         if self._size > EXACT_MAX:
             fresh = found if self._signs is not None else self._bytes[: self._size]
-            self._signs = _grown(self._signs, size if self._signs is not None else 0, _signs(fresh).T)
+            self._signs = _grown(
+                self._signs, size if self._signs is not None else 0, _signs(fresh).T
+            )
 
     def _since(self, row: int) -> list[tuple[int, int, bytes]]:
         query = "SELECT row, key, v FROM vector WHERE row > ? ORDER BY row"
@@ -234,11 +245,15 @@ class Vectors:
         count = self._size
         distance = np.empty(count, np.uint16)
         differing, bits, sums = np.empty(SCAN_ROWS, np.uint64), *np.empty((2, SCAN_ROWS), np.uint8)
-        for start in range(0, count, SCAN_ROWS):  # So many rows at a time stay in the processor's cache.
+        for start in range(
+            0, count, SCAN_ROWS
+        ):  # So many rows at a time stay in the processor's cache.
             part = distance[start : start + SCAN_ROWS]
             part[:] = 0
             xor, ones, summed = differing[: len(part)], bits[: len(part)], sums[: len(part)]
-            for at in range(0, len(columns), WORDS_A_BYTE):  # Bytes are added several times as fast as anything wider.
+            for at in range(
+                0, len(columns), WORDS_A_BYTE
+            ):  # Bytes are added several times as fast as anything wider.
                 summed[:] = 0
                 for word, mask, column in columns[at : at + WORDS_A_BYTE]:
                     np.bitwise_xor(column[start : start + len(part)], word, out=xor)

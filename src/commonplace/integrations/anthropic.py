@@ -85,12 +85,17 @@ class MemoryTool(BetaAbstractMemoryTool):
         if len(lines) > LINES_MAX:
             raise ToolError(f"File {path} exceeds maximum line limit of {LINES_MAX:,} lines.")
         first, last = _range(command, len(lines))
-        return _cut(f"Here's the content of {path} with line numbers:", _numbered(lines, first, last))
+        return _cut(
+            f"Here's the content of {path} with line numbers:", _numbered(lines, first, last)
+        )
 
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
         """Make a file."""
         path, text = _given(command, "path", str), _given(command, "file_text", str)
-        missing, exists = f"Error: The path {path} is a directory", f"Error: File {path} already exists"
+        missing, exists = (
+            f"Error: The path {path} is a directory",
+            f"Error: File {path} already exists",
+        )
         with _told(path, missing=missing, exists=exists):
             self.notes.write(_file(path), text, None if self.overwrite else "")
         return f"File created successfully at: {path}"
@@ -99,7 +104,9 @@ class MemoryTool(BetaAbstractMemoryTool):
         """Replace a text that occurs once."""
         path, old = _given(command, "path", str), _given(command, "old_str", str)
         new = "" if command.new_str is None else _given(command, "new_str", str)
-        with _told(path, missing=f"Error: The path {path} does not exist. Please provide a valid path."):
+        with _told(
+            path, missing=f"Error: The path {path} does not exist. Please provide a valid path."
+        ):
             try:
                 line = self.notes.replace(_file(path), old, new).line
             except NoteRefused as error:
@@ -107,7 +114,9 @@ class MemoryTool(BetaAbstractMemoryTool):
                     raise
                 raise ToolError(_unmatched(path, old, error.lines)) from None
             lines = _lines(self.notes.read(_file(path)))
-        snippet = _numbered(lines, max(1, line - SNIPPET_LINES), line + new.count("\n") + SNIPPET_LINES)
+        snippet = _numbered(
+            lines, max(1, line - SNIPPET_LINES), line + new.count("\n") + SNIPPET_LINES
+        )
         return _cut("The memory file has been edited.", snippet)
 
     def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
@@ -246,8 +255,14 @@ def _range(command: BetaMemoryTool20250818ViewCommand, count: int) -> tuple[int,
     asked = command.view_range
     if asked is None:
         return 1, count
-    if not isinstance(asked, list) or len(asked) != 2 or not all(isinstance(one, int) for one in asked):  # noqa: PLR2004
-        raise ToolError(f"Error: Invalid `view_range` parameter: {asked}. It should be two line numbers.")
+    if (
+        not isinstance(asked, list)
+        or len(asked) != 2  # noqa: PLR2004 (the first line and the last)
+        or not all(isinstance(one, int) for one in asked)
+    ):
+        raise ToolError(
+            f"Error: Invalid `view_range` parameter: {asked}. It should be two line numbers."
+        )
     first, last = asked
     return max(1, first), count if last == -1 else min(last, count)
 
@@ -255,11 +270,19 @@ def _range(command: BetaMemoryTool20250818ViewCommand, count: int) -> tuple[int,
 def _listed(notes: Notes, path: str, inner: str) -> str:
     start = path.rstrip("/")
     # Whoever asks for `node_modules` by name gets to see it.
-    below = [(entry, entry.path.removeprefix(inner).split("/")) for entry in notes.entries(inner, DEPTH)]
+    below = [
+        (entry, entry.path.removeprefix(inner).split("/")) for entry in notes.entries(inner, DEPTH)
+    ]
     entries = [entry for entry, parts in below if "node_modules" not in parts]
-    whole = sum(entry.bytes for entry in entries if entry.path.count("/") == (inner.count("/") + 1 if inner else 0))
+    whole = sum(
+        entry.bytes
+        for entry in entries
+        if entry.path.count("/") == (inner.count("/") + 1 if inner else 0)
+    )
     lines = [f"{_size(whole)}\t{start}"]
-    lines += [f"{_size(entry.bytes)}\t{ROOT}/{entry.path}{'/' * entry.is_folder}" for entry in entries]
+    lines += [
+        f"{_size(entry.bytes)}\t{ROOT}/{entry.path}{'/' * entry.is_folder}" for entry in entries
+    ]
     header = f"Here're the files and directories up to {DEPTH} levels deep in {path}"
     return _cut(f"{header}, excluding hidden items and node_modules:", lines)
 

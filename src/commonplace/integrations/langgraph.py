@@ -15,8 +15,8 @@ from hashlib import blake2b
 from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING, Any
 
-from commonplace.capture.redact import redact_text
 from commonplace.errors import ExtraMissing, RecordInvalid
+from commonplace.redaction.redact import redact_text
 
 try:
     from langgraph.store.base import (
@@ -57,11 +57,15 @@ def now_utc() -> datetime:
 class CommonplaceStore(BaseStore):
     """The items in the log *repo* of the memory's nearest home. The memory is closed by whoever opened it."""
 
-    def __init__(self, memory: Memory, *, repo: str = "langgraph", clock: Callable[[], datetime] = now_utc) -> None:
+    def __init__(
+        self, memory: Memory, *, repo: str = "langgraph", clock: Callable[[], datetime] = now_utc
+    ) -> None:
         self._memory = memory
         self._repo = repo
         self._clock = clock
-        self._lock = threading.RLock()  # What is put rests on what is there: when an item was created.
+        self._lock = (
+            threading.RLock()
+        )  # What is put rests on what is there: when an item was created.
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Do *ops*: those that read see what was there before, of several puts of one item the last counts."""
@@ -92,7 +96,11 @@ class CommonplaceStore(BaseStore):
         return None
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        found = [item for item in self._below(op.namespace_prefix) if _matches(item.value, op.filter or {})]
+        found = [
+            item
+            for item in self._below(op.namespace_prefix)
+            if _matches(item.value, op.filter or {})
+        ]
         scores = self._scores(op) if op.query and found else {}
         if scores:
             # Stable: what has no score follows in the order in which it was created.
@@ -115,15 +123,27 @@ class CommonplaceStore(BaseStore):
         query = op.query or ""
         # A filter is applied to what was ranked, so that there must be more of it.
         limit = RANKED_MAX if op.filter else max(1, min(op.offset + op.limit, RANKED_MAX))
-        hits = self._memory.ranked(query, limit=limit, tags=tags, **self._mine()) if query.strip() else []
+        hits = (
+            self._memory.ranked(query, limit=limit, tags=tags, **self._mine())
+            if query.strip()
+            else []
+        )
         nearest = 0
-        items = ((_item(hit.record), hit.score) for hit in hits if hit.key[0] == nearest and _is_searched(hit.record))
+        items = (
+            (_item(hit.record), hit.score)
+            for hit in hits
+            if hit.key[0] == nearest and _is_searched(hit.record)
+        )
         return {(item.namespace, item.key): score for item, score in items}
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         conditions = op.match_conditions or ()
         found = {item.namespace for item in self._below(())}
-        kept = {one[: op.max_depth] for one in found if all(_fits(condition, one) for condition in conditions)}
+        kept = {
+            one[: op.max_depth]
+            for one in found
+            if all(_fits(condition, one) for condition in conditions)
+        }
         return sorted(kept)[op.offset : op.offset + op.limit]
 
     def _below(self, prefix: Namespace) -> list[Item]:
@@ -134,7 +154,11 @@ class CommonplaceStore(BaseStore):
         return sorted(below, key=lambda item: item.created_at)
 
     def _records(self, ids: set[str] | None = None, tags: list[str] | None = None) -> list[Record]:
-        return [record for record in self._memory.select(ids, tags=tags, **self._mine()) if _is_item(record)]
+        return [
+            record
+            for record in self._memory.select(ids, tags=tags, **self._mine())
+            if _is_item(record)
+        ]
 
     def _mine(self) -> dict[str, Any]:
         return {"repo": self._repo, "kinds": [KIND], "archived": True}
@@ -151,15 +175,26 @@ class CommonplaceStore(BaseStore):
             if op.value is not None:
                 lines.append(self._line(op, there.get(ident)))
             elif ident in there:
-                lines.append({"kind": "forget", "of": ident, "repo": self._repo, "reason": "deleted from the store"})
+                lines.append(
+                    {
+                        "kind": "forget",
+                        "of": ident,
+                        "repo": self._repo,
+                        "reason": "deleted from the store",
+                    }
+                )
         self._memory.append(lines)
 
     def _line(self, op: PutOp, before: Record | None) -> dict[str, Any]:
         if op.ttl is not None:
-            raise NotImplementedError("a time to live is not supported: delete the item, or forget it later")
+            raise NotImplementedError(
+                "a time to live is not supported: delete the item, or forget it later"
+            )
         for label in (*op.namespace, op.key):
             if redact_text(label)[1]:
-                raise RecordInvalid("key", "or its namespace looks like a secret", "name the item otherwise")
+                raise RecordInvalid(
+                    "key", "or its namespace looks like a secret", "name the item otherwise"
+                )
         now = self._clock().isoformat()
         meta: dict[str, Any] = {
             "source": "langgraph",
@@ -218,7 +253,10 @@ def _searched(value: dict[str, Any], index: list[str] | bool | None) -> dict[str
 
 def _is_item(record: Record) -> bool:
     """Whether the store wrote it; others may write facts into its log."""
-    return record.fields.get("type") == TYPE and {"namespace", "item", "created_at"} <= record.meta.keys()
+    return (
+        record.fields.get("type") == TYPE
+        and {"namespace", "item", "created_at"} <= record.meta.keys()
+    )
 
 
 def _is_searched(record: Record) -> bool:
@@ -234,8 +272,14 @@ def _fits(condition: MatchCondition, namespace: Namespace) -> bool:
     if len(namespace) < len(path):
         return False
     if condition.match_type not in {"prefix", "suffix"}:
-        raise ValueError(f"a namespace is matched by prefix or suffix, not by {condition.match_type}")
-    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
+        raise ValueError(
+            f"a namespace is matched by prefix or suffix, not by {condition.match_type}"
+        )
+    part = (
+        namespace[: len(path)]
+        if condition.match_type == "prefix"
+        else namespace[len(namespace) - len(path) :]
+    )
     return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
 
 
@@ -244,7 +288,9 @@ def _matches(value: object, wanted: object) -> bool:
     if isinstance(wanted, dict):
         if any(name.startswith("$") for name in wanted):
             return all(_holds(value, name, bound) for name, bound in wanted.items())
-        return isinstance(value, dict) and all(_matches(value.get(name), inner) for name, inner in wanted.items())
+        return isinstance(value, dict) and all(
+            _matches(value.get(name), inner) for name, inner in wanted.items()
+        )
     if isinstance(wanted, list | tuple):
         return (
             isinstance(value, list | tuple)
@@ -258,7 +304,9 @@ def _holds(value: Any, operator: str, bound: Any) -> bool:  # noqa: ANN401 (any 
     if operator in {"$eq", "$ne"}:
         return bool(value == bound) == (operator == "$eq")
     if operator not in _ORDERS:
-        raise ValueError(f"there is no operator `{operator}`; choose among $eq, $ne, {', '.join(_ORDERS)}")
+        raise ValueError(
+            f"there is no operator `{operator}`; choose among $eq, $ne, {', '.join(_ORDERS)}"
+        )
     try:
         return _ORDERS[operator](float(value), float(bound))
     except (TypeError, ValueError):

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
-import stat
-import sys
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
-from commonplace.errors import HomeUnusable, unusable
-from commonplace.log import lock
-
-if sys.platform == "darwin":
-    import fcntl
+from commonplace.errors import unusable
+from commonplace.files import lock
+from commonplace.files.plain import open_for_append, read_all, same_file, sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
 CHUNK_BYTES = 1 << 20
@@ -54,7 +50,12 @@ class Appender:
     def flush(self) -> None:
         """Bring what was appended to the disk itself, unless the policy is `never`."""
         with self._threads:
-            if self._unsynced and self.fsync != "never" and self._descriptor >= 0 and self._pid == os.getpid():
+            if (
+                self._unsynced
+                and self.fsync != "never"
+                and self._descriptor >= 0
+                and self._pid == os.getpid()
+            ):
                 try:
                     sync(self._descriptor)
                 except OSError as error:
@@ -70,7 +71,7 @@ class Appender:
 
     def _append_beside(self, lines: Iterable[bytes]) -> None:
         """Where the lock is another file, the log is open only while that one is held, so that it can be replaced."""
-        with held(self.path, self.wait_s_max):
+        with lock.hold(self.path, self.wait_s_max):
             self._open()
             try:
                 self._write(self._descriptor, lines)
@@ -119,71 +120,15 @@ class Appender:
         self._unsynced = self.fsync == "batch"
 
 
-@contextmanager
-def held(path: Path, wait_s_max: float = lock.LOCK_S_MAX) -> Iterator[None]:
-    """Hold the file at *path* alone: nobody appends to it or replaces it meanwhile."""
-    locked = lock.file_for(path)
-    while True:
-        descriptor = open_for_append(locked)
-        try:
-            lock.acquire(descriptor, path, wait_s_max)
-            if same_file(descriptor, locked):
-                yield
-                return
-        finally:
-            os.close(descriptor)  # Closing ends the lock too.
+def append_once(path: Path, lines: list[bytes]) -> None:
+    """Append *lines*, unless the file ends with exactly these: then a killed move has appended them already.
 
-
-def open_for_append(path: Path) -> int:
-    """A descriptor at the end of the file at *path*, made with its folder when missing, for its owner only."""
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-    try:
-        try:
-            descriptor = os.open(path, flags, 0o600)
-        except FileNotFoundError:
-            make_folder(path.parent)
-            descriptor = os.open(path, flags, 0o600)
-    except OSError as error:
-        raise unusable(path, error) from error
-    return plain_file(descriptor, path)
-
-
-def make_folder(path: Path) -> None:
-    """Make the folder and what is missing above it, each for its owner only (`makedirs` sees to the last alone)."""
-    missing = [folder for folder in (path, *path.parents) if not folder.is_dir()]
-    for folder in reversed(missing):
-        folder.mkdir(mode=0o700, exist_ok=True)
-
-
-def plain_file(descriptor: int, path: Path | str) -> int:
-    """*descriptor*, if it is of a plain file: a pipe would swallow what is written, or never end."""
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return descriptor
-    os.close(descriptor)
-    raise HomeUnusable(path, "it is not a plain file")
-
-
-def sync(descriptor: int) -> None:
-    """Ask the disk itself to hold what was written."""
-    if sys.platform == "darwin":
-        # There, fsync leaves the data in the drive's cache; this does not, but not every file system knows it.
-        try:
-            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
-        except OSError:
-            os.fsync(descriptor)
-    elif sys.platform == "win32":
-        os.fsync(descriptor)
-    else:
-        os.fdatasync(descriptor)
-
-
-def same_file(descriptor: int, path: Path) -> bool:
-    try:
-        there = os.stat(path)
-    except OSError:
-        return False  # Opening it again tells why.
-    ours = os.fstat(descriptor)
-    return (there.st_ino, there.st_dev) == (ours.st_ino, ours.st_dev)
+    A line that is merely somewhere in the file is no such sign: a record may come back to what it said before.
+    """
+    if not (b"\n" + read_all(path)).endswith(b"\n" + b"".join(lines)):
+        appender = Appender(path, fsync="always")
+        appender.append_many(lines)
+        appender.close()
 
 
 def _last_byte(descriptor: int, size: int) -> bytes:

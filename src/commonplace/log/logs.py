@@ -5,39 +5,47 @@ from __future__ import annotations
 from contextlib import suppress
 
 from commonplace.errors import DiskFull, unusable
+from commonplace.files.lock import LOCK_S_MAX
 from commonplace.log.append import Appender
-from commonplace.log.lock import LOCK_S_MAX
 from commonplace.log.view import Version, View, all_lines, fold
 from commonplace.records import from_line
+from commonplace.where.home import LOG_SUFFIX, repo_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from commonplace.log.door import Entry
+    from commonplace.log.prepare import Entry
     from commonplace.log.read import Damage
     from commonplace.records import Record
+    from commonplace.where.home import Home
 
-SUFFIX = ".jsonl"
 OPEN_FILES_MAX = 64
 
 
-def log_files(folder: Path) -> list[Path]:
-    """The logs in the folder `log/` of a home, then their archives, in order."""
-    return [path for inner in (folder, folder / "archive") for path in _logs_in(inner)]
+def log_files(home: Home) -> list[Path]:
+    """The logs of a home, then their archives, in order."""
+    return [path for folder in (home.log_folder, home.archive_folder) for path in _logs_in(folder)]
 
 
-def files(home: Path) -> list[Path]:
+def files(home: Home) -> list[Path]:
     """Every file of the home. Of links, those that readers follow: to the folder `log/` and to the logs."""
-    log = home / "log"
-    found = {path for path in (*home.rglob("*"), *log.rglob("*")) if not path.is_symlink()}
-    return sorted(path for path in found.union(log_files(log)) if path.is_file())
+    found = {
+        path
+        for path in (*home.path.rglob("*"), *home.log_folder.rglob("*"))
+        if not path.is_symlink()
+    }
+    return sorted(path for path in found.union(log_files(home)) if path.is_file())
 
 
 def _logs_in(folder: Path) -> list[Path]:
     try:
-        return sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and not path.name.startswith("."))
+        return sorted(
+            path
+            for path in folder.iterdir()
+            if path.suffix == LOG_SUFFIX and not path.name.startswith(".")
+        )
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -47,23 +55,17 @@ def _logs_in(folder: Path) -> list[Path]:
 class Logs:
     """The folder `log/` of a home, open for reading and appending."""
 
-    def __init__(self, folder: Path, *, fsync: str, wait_s_max: float = LOCK_S_MAX) -> None:
-        self.folder = folder
+    def __init__(self, home: Home, *, fsync: str, wait_s_max: float = LOCK_S_MAX) -> None:
+        self.home = home
         self.fsync = fsync
         self.wait_s_max = wait_s_max
         # What was damaged in the lines read so far.
         self.damages: set[Damage] = set()
         self._appenders: dict[str, Appender] = {}
 
-    def path(self, repo: str) -> Path:
-        return self.folder / (repo + SUFFIX)
-
-    def archive(self, repo: str) -> Path:
-        return self.folder / "archive" / (repo + SUFFIX)
-
     def repos(self) -> list[str]:
         """The names of all logs, archived ones included, in order."""
-        return sorted({path.name.removesuffix(SUFFIX) for path in log_files(self.folder)})
+        return sorted({repo_of(path) for path in log_files(self.home)})
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Add *entries* to the logs of their repositories, in their order; all of one log's, or none."""
@@ -90,7 +92,9 @@ class Logs:
         for archive, log in self._pairs(None, archive=True):
             found: dict[Path, list[Version]] = {archive: [], log: []}
             for path, record in _about(ident, archive, log):
-                if not found[path] or found[path][-1].record != record:  # A merge may bring a line twice.
+                if (
+                    not found[path] or found[path][-1].record != record
+                ):  # A merge may bring a line twice.
                     found[path].append(Version(record, path))
             versions += found[archive] + found[log][_moved_already(found[archive], found[log]) :]
         return versions
@@ -106,15 +110,19 @@ class Logs:
 
     def _pairs(self, repo: str | None, *, archive: bool) -> list[tuple[Path, Path]]:
         repos = self.repos() if repo is None else [repo]
-        nothing = self.folder / ".none"
-        return [(self.archive(name) if archive else nothing, self.path(name)) for name in repos]
+        nothing = self.home.log_folder / ".none"
+        return [
+            (self.home.archive(name) if archive else nothing, self.home.log(name)) for name in repos
+        ]
 
     def _appender(self, repo: str) -> Appender:
         appender = self._appenders.get(repo)
         if appender is None:
             if len(self._appenders) >= OPEN_FILES_MAX:
                 self._appenders.pop(next(iter(self._appenders))).close()
-            appender = self._appenders[repo] = Appender(self.path(repo), fsync=self.fsync, wait_s_max=self.wait_s_max)
+            appender = self._appenders[repo] = Appender(
+                self.home.log(repo), fsync=self.fsync, wait_s_max=self.wait_s_max
+            )
         return appender
 
 
@@ -131,4 +139,6 @@ def _about(ident: str, archive: Path, log: Path) -> Iterator[tuple[Path, Record]
 def _moved_already(archived: Sequence[Version], current: Sequence[Version]) -> int:
     """How many versions at the head of a log a rotation, killed half-way, left at the end of its archive as well."""
     old, new = ([version.record for version in versions] for versions in (archived, current))
-    return next((count for count in range(min(len(old), len(new)), 0, -1) if old[-count:] == new[:count]), 0)
+    return next(
+        (count for count in range(min(len(old), len(new)), 0, -1) if old[-count:] == new[:count]), 0
+    )

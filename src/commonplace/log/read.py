@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
 from commonplace.errors import unusable
-from commonplace.log.append import plain_file
+from commonplace.files.plain import READ_BUFFER_BYTES, open_for_read
 from commonplace.records import LINE_READ_BYTES_MAX, Record, from_line
 
 TYPE_CHECKING = False
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-BLOCK_BYTES = 1 << 20
 SCAN_BYTES = 1 << 16
 _NEWLINE = ord("\n")
 # Some editors put one before the first line.
@@ -65,7 +63,7 @@ def parse(path: Path, start: int = 0) -> Iterator[tuple[Line, Record] | Damage]:
 
 def lines(path: Path, start: int = 0, *, whole: bool = False) -> Iterator[Line]:
     """The lines of the file from the offset *start* on (numbers count from there). A missing file has none."""
-    stream = open_plain(path)
+    stream = open_for_read(path)
     if stream is not None:
         with stream:
             yield from lines_of(stream, start, whole=whole)
@@ -100,33 +98,6 @@ def lines_with(stream: BinaryIO, needles: Iterable[bytes]) -> Iterator[Line]:
         yield line._replace(number=line.number + number)
 
 
-def content(path: Path) -> bytes:
-    """All bytes of the file at *path*; none if it is gone."""
-    stream = open_plain(path)
-    if stream is None:
-        return b""
-    try:
-        with stream:
-            return stream.read()
-    except OSError as error:
-        raise unusable(path, error) from error
-
-
-def open_plain(path: Path) -> BinaryIO | None:
-    """The file at *path*, open for reading; `None` if there is none."""
-    try:
-        return open(path, "rb", buffering=BLOCK_BYTES, opener=_opener)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise unusable(path, error) from error
-
-
-def _opener(path: str, flags: int) -> int:
-    # Opening a pipe would wait for somebody to write to it.
-    return plain_file(os.open(path, flags | getattr(os, "O_NONBLOCK", 0)), path)
-
-
 def lines_of(stream: BinaryIO, start: int = 0, *, whole: bool = False) -> Iterator[Line]:
     """The lines of an open file. Only a newline ends one; str.splitlines() would also cut at a U+2028 inside a text.
 
@@ -141,7 +112,7 @@ def lines_of(stream: BinaryIO, start: int = 0, *, whole: bool = False) -> Iterat
             number += 1
             size, torn = len(raw), raw[-1] != _NEWLINE
             if size == bytes_max:
-                while torn and (rest := stream.readline(BLOCK_BYTES)):
+                while torn and (rest := stream.readline(READ_BUFFER_BYTES)):
                     size, torn = size + len(rest), rest[-1] != _NEWLINE
             text = raw if offset else raw.removeprefix(_BYTE_ORDER_MARK)
             yield Line(number, offset, text.rstrip(b"\n"), torn)

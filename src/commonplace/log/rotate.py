@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from commonplace.log import read, rewrite
-from commonplace.log.append import held
+from commonplace.files import atomic
+from commonplace.files.lock import hold
+from commonplace.log import read
+from commonplace.log.append import append_once
 from commonplace.records import from_line
 
 TYPE_CHECKING = False
@@ -30,7 +32,7 @@ def rotate(path: Path, archive: Path, *, lines_max: int, move: int) -> Rotation 
     """Move about *move* lines of the log at *path* to *archive* if it has over *lines_max*; 0 means never."""
     if lines_max <= 0 or move <= 0 or not path.exists():
         return None
-    with held(path):
+    with hold(path):
         lines = [line.raw for line in read.lines(path, whole=True) if line.raw.strip()]
         if len(lines) <= lines_max:
             return None
@@ -38,8 +40,8 @@ def rotate(path: Path, archive: Path, *, lines_max: int, move: int) -> Rotation 
         moved = [raw + b"\n" for index, raw in enumerate(lines) if index in moving]
         left = [raw + b"\n" for index, raw in enumerate(lines) if index not in moving]
         if moved:
-            rewrite.append_once(archive, moved)
-            rewrite.replace(path, left)
+            append_once(archive, moved)
+            atomic.replace(path, left)
     return Rotation(path, len(moved), len(left))
 
 

@@ -6,8 +6,19 @@ from contextlib import ExitStack
 from datetime import datetime
 from typing import NamedTuple
 
+from commonplace.files.plain import open_for_read
 from commonplace.log import read
-from commonplace.records import OUTCOMES, Feedback, Forget, Lesson, Rate, Record, from_line, parse_rate, to_utc
+from commonplace.records import (
+    OUTCOMES,
+    Feedback,
+    Forget,
+    Lesson,
+    Rate,
+    Record,
+    from_line,
+    parse_rate,
+    to_utc,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,9 +67,13 @@ class View:
         self.damages += other.damages
         for of, said in other._feedback.items():
             self._feedback[of] = {**said, **self._feedback.get(of, {})}
-        self.forgotten = other._not_written_since(self.forgotten) | self._not_written_since(other.forgotten)
+        self.forgotten = other._not_written_since(self.forgotten) | self._not_written_since(
+            other.forgotten
+        )
         for ident, line in other._latest.items():
-            if ident in self._latest and _moment(other.latest(ident).record) < _moment(self.latest(ident).record):
+            if ident in self._latest and _moment(other.latest(ident).record) < _moment(
+                self.latest(ident).record
+            ):
                 continue
             self._latest[ident] = line
             self._derived.pop(ident, None)
@@ -104,7 +119,11 @@ class View:
         found = set(ids)
         grown = True
         while grown:
-            more = {ident for ident, sources in self._derived.items() if ident not in found and found & set(sources)}
+            more = {
+                ident
+                for ident, sources in self._derived.items()
+                if ident not in found and found & set(sources)
+            }
             grown = bool(more)
             found |= more
         return found
@@ -121,7 +140,9 @@ class View:
         stated = record.success_rate if isinstance(record, Lesson) else ""
         base = parse_rate(stated) if stated else Rate(0, 0)
         counts = self.feedback(record.id)
-        rate = Rate(base.worked + counts["worked"], base.tried + counts["worked"] + counts["failed"])
+        rate = Rate(
+            base.worked + counts["worked"], base.tried + counts["worked"] + counts["failed"]
+        )
         return rate if stated or rate.tried else None
 
 
@@ -141,7 +162,13 @@ def _folded(pair: tuple[Path, Path], needle: bytes) -> View:
     for path, line in all_lines([pair], (needle, b'"forget"') if needle else ()):
         raw = line.raw
         # What does not even look like an object is damaged, and told whatever was asked for.
-        if needle and needle not in raw and b'"forget"' not in raw and raw.startswith(b"{") and raw.endswith(b"}"):
+        if (
+            needle
+            and needle not in raw
+            and b'"forget"' not in raw
+            and raw.startswith(b"{")
+            and raw.endswith(b"}")
+        ):
             continue
         try:
             record = from_line(raw)
@@ -156,7 +183,9 @@ def _moment(record: Record) -> datetime:
     return datetime.fromisoformat(to_utc(record.timestamp))
 
 
-def all_lines(pairs: Iterable[tuple[Path, Path]], needles: Sequence[bytes] = ()) -> Iterator[tuple[Path, read.Line]]:
+def all_lines(
+    pairs: Iterable[tuple[Path, Path]], needles: Sequence[bytes] = ()
+) -> Iterator[tuple[Path, read.Line]]:
     """Every line that is not blank, each archive before its log; with *needles*, at least those `lines_with` gives.
 
     The log is opened before the archive is read: a rotation meanwhile puts lines into the archive first, so what
@@ -168,7 +197,7 @@ def all_lines(pairs: Iterable[tuple[Path, Path]], needles: Sequence[bytes] = ())
 
     for pair in pairs:
         with ExitStack() as stack:
-            streams = [read.open_plain(path) for path in reversed(pair)][::-1]
+            streams = [open_for_read(path) for path in reversed(pair)][::-1]
             for stream in streams:
                 if stream is not None:
                     stack.enter_context(stream)

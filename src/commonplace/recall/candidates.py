@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.document import Document, document
-from commonplace.index.tokens import term_set
+from commonplace.index.terms import term_set
 from commonplace.recall import priors
 from commonplace.recall.hits import Hit
-from commonplace.recall.visible import NO_FEEDBACK, feedback_of, hidden_ids, wants
+from commonplace.recall.visibility import NO_FEEDBACK, feedback_of, hidden_ids, wants
 from commonplace.records import Lesson, Rate, parse_rate
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ class Candidates:
     Reading costs more than finding, and what the words propose can be read while the model is at the question.
     """
 
-    def __init__(self, indexes: Sequence[Index], query: Query, uses: Callable[[str], int], weights: Weights) -> None:
+    def __init__(
+        self, indexes: Sequence[Index], query: Query, uses: Callable[[str], int], weights: Weights
+    ) -> None:
         self._indexes = indexes
         self._query = query
         self._uses = uses
@@ -65,21 +67,33 @@ class Candidates:
         self._known |= dict.fromkeys(fresh)
         for book, index in enumerate(self._indexes):
             keys = [key for home, key in fresh if home == book]
-            rows = [row for row in index.store.rows(keys).values() if wants(row, self._query)] if keys else []
+            rows = (
+                [row for row in index.store.rows(keys).values() if wants(row, self._query)]
+                if keys
+                else []
+            )
             hidden = hidden_ids(self._indexes, {row.id: (book, row) for row in rows})
             feedback = feedback_of(index, [row.id for row in rows])
             for row in rows:
                 if row.id not in hidden:
-                    self._known[book, row.key] = self._weighed(row, feedback.get(row.id, NO_FEEDBACK))
+                    self._known[book, row.key] = self._weighed(
+                        row, feedback.get(row.id, NO_FEEDBACK)
+                    )
 
     def _weighed(self, row: Row, feedback: Mapping[str, int]) -> _Known:
         rate, uses = _rate(row, feedback), self._uses(row.id)
-        factors = priors.factors(row, self._query, rate, feedback, uses, self._newest, self._weights)
+        factors = priors.factors(
+            row, self._query, rate, feedback, uses, self._newest, self._weights
+        )
         return _Known(row, rate, uses, factors, math.prod(factors.values()))
 
     def read_closely(self, scores: Mapping[Place, float], count: int) -> None:
         """Of what was read, read the texts of the *count* that lead if *scores* are all there is."""
-        leading = [(known.prior * score, place) for place, score in scores.items() if (known := self._known.get(place))]
+        leading = [
+            (known.prior * score, place)
+            for place, score in scores.items()
+            if (known := self._known.get(place))
+        ]
         for _score, place in sorted(leading, reverse=True)[:count]:
             self._text(place)
 
@@ -98,7 +112,9 @@ class Candidates:
     def hits(self, proposals: Sequence[Proposal]) -> list[Hit]:
         """Those of *proposals* that are current, visible and wanted, as hits with their priors."""
         self.read(one.place for one in proposals)
-        return [_hit(one, known) for one in proposals if (known := self._known[one.place]) is not None]
+        return [
+            _hit(one, known) for one in proposals if (known := self._known[one.place]) is not None
+        ]
 
 
 def _hit(found: Proposal, known: _Known) -> Hit:
@@ -108,7 +124,15 @@ def _hit(found: Proposal, known: _Known) -> Hit:
     why["fused"] = round(found.fused, 4)
     why |= known.factors
     score = round(found.fused * known.prior, 6)
-    return Hit(known.row.record, known.row.repo, score, why, rate=known.rate, key=found.place, uses=known.uses)
+    return Hit(
+        known.row.record,
+        known.row.repo,
+        score,
+        why,
+        rate=known.rate,
+        key=found.place,
+        uses=known.uses,
+    )
 
 
 _stated_rate = lru_cache(1024)(parse_rate)  # There are few, and forty are read for every question.
@@ -122,5 +146,10 @@ def _rate(row: Row, feedback: Mapping[str, int]) -> Rate | None:
 
 
 def _newest(indexes: Sequence[Index]) -> datetime:
-    times = [str(time) for index in indexes for (time,) in index.store.column("SELECT max(timestamp) FROM doc") if time]
+    times = [
+        str(time)
+        for index in indexes
+        for (time,) in index.store.column("SELECT max(timestamp) FROM doc")
+        if time
+    ]
     return datetime.fromisoformat(max(times, default="1970-01-01T00:00:00Z"))

@@ -6,10 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from commonplace.index.document import UNSEARCHED_KINDS
-from commonplace.index.tokens import query_terms, term_set
+from commonplace.index.terms import query_terms, term_set
 from commonplace.recall.hits import Query
 from commonplace.recall.search import Fusion, by_rarity, relevance
-from commonplace.recall.visible import condition, hidden_ids, wants
+from commonplace.recall.visibility import condition, hidden_ids, wants
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -33,7 +33,9 @@ def latest(indexes: Sequence[Index], book: int, count: int, query: Query) -> lis
         asked *= 4  # So many of them were forgotten.
 
 
-def selected(indexes: Sequence[Index], book: int, query: Query, ids: Collection[str] | None = None) -> list[Row]:
+def selected(
+    indexes: Sequence[Index], book: int, query: Query, ids: Collection[str] | None = None
+) -> list[Row]:
     """The visible records of one home that *query* lets through, or those of *ids*, in the order of their lines."""
     where, arguments = condition(query)
     if ids is not None:
@@ -52,7 +54,9 @@ def counted(indexes: Sequence[Index], repos: Collection[str] | None) -> dict[str
     """
     found: dict[str, Counter[str]] = {"repos": Counter(), "kinds": Counter(), "types": Counter()}
     archived = 0
-    where, arguments = condition(Query("", repos=None if repos is None else frozenset(repos), archived=True))
+    where, arguments = condition(
+        Query("", repos=None if repos is None else frozenset(repos), archived=True)
+    )
     where += (
         " AND NOT EXISTS (SELECT 1 FROM doc AS f WHERE f.kind = 'forget' AND f.of = doc.id"
         " AND f.log = doc.log AND f.place > doc.place)"
@@ -91,11 +95,20 @@ def explained(
     place = next((n for n, hit in enumerate(ranking, 1) if hit.id == ident), None)
     hit = ranking[place - 1] if place else None
     rank = next((n for n, hit in enumerate(answered, 1) if hit.id == ident), None)
-    found: dict[str, Any] = {"id": ident, "query": query.text, "in_answer": rank is not None, "place": place, "why": {}}
+    found: dict[str, Any] = {
+        "id": ident,
+        "query": query.text,
+        "in_answer": rank is not None,
+        "place": place,
+        "why": {},
+    }
     if hit is not None:
         found["repo"] = hit.repo
         weighed = [by_rarity(wanted, one) for one in statistics]
-        values = {one.key: relevance(one, term_set(one.said.text), weighed[one.key[0]]) for one in [hit, *ranking[:20]]}
+        values = {
+            one.key: relevance(one, term_set(one.said.text), weighed[one.key[0]])
+            for one in [hit, *ranking[:20]]
+        }
         value = values[hit.key]
         best = max(values[one.key] for one in ranking[:20])
         floor = max(fusion.relevance_min, fusion.relevance_share_min * best)
@@ -110,7 +123,9 @@ def explained(
         elif value < floor:
             found["verdict"] = f"it is not relevant enough: {value:.2f}, and {floor:.2f} is needed"
         elif place is not None and place > query.limit:
-            found["verdict"] = f"it is in place {place}, behind the limit of {query.limit} or behind others like it"
+            found["verdict"] = (
+                f"it is in place {place}, behind the limit of {query.limit} or behind others like it"
+            )
         else:
             found["verdict"] = "one that says the same stands for it, or the tokens did not suffice"
         return found
@@ -120,7 +135,10 @@ def explained(
 
 def _absence(indexes: Sequence[Index], query: Query, ident: str) -> str:
     for book, index in enumerate(indexes):
-        keys = [int(str(key)) for (key,) in index.store.column("SELECT key FROM head WHERE id = ?", (ident,))]
+        keys = [
+            int(str(key))
+            for (key,) in index.store.column("SELECT key FROM head WHERE id = ?", (ident,))
+        ]
         for row in index.store.rows(keys).values():
             if row.id in hidden_ids(indexes, {row.id: (book, row)}):
                 return "it was forgotten, or something newer supersedes it"

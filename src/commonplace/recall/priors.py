@@ -56,7 +56,10 @@ def factors(
     """Every factor that is not 1, by its name."""
     record = row.record
     words = query.text.lower()
-    found = {"recency": recency(record.timestamp, newest, weights), "success": success(rate, weights)}
+    found = {
+        "recency": recency(record.timestamp, newest, weights),
+        "success": success(rate, weights),
+    }
     if doubts := feedback.get("wrong", 0) + feedback.get("stale", 0):
         found["doubt"] = 0.5 ** min(3, doubts)
     if uses:
@@ -97,7 +100,11 @@ def wilson(rate: Rate) -> float:
 def kind(name: str, weights: Weights) -> float:
     """The share of its kind of memory, relative to the semantic one."""
     share = (
-        weights.episodic if name in EPISODIC_KINDS else weights.skills if name in PROCEDURAL_KINDS else weights.semantic
+        weights.episodic
+        if name in EPISODIC_KINDS
+        else weights.skills
+        if name in PROCEDURAL_KINDS
+        else weights.semantic
     )
     best = max(weights.semantic, weights.episodic, weights.skills) or 1.0
     return 1 - weights.kind * (1 - share / best)
@@ -105,7 +112,12 @@ def kind(name: str, weights: Weights) -> float:
 
 def names_any(text: str, files: tuple[str, ...]) -> bool:
     """Whether *text* names one of *files*, by its path or its last part."""
-    names = {name for path in files for name in (path, path.replace("\\", "/").rpartition("/")[2]) if name}
+    names = {
+        name
+        for path in files
+        for name in (path, path.replace("\\", "/").rpartition("/")[2])
+        if name
+    }
     return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) for name in names)
 
 

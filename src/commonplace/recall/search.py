@@ -8,12 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.index.document import document
+from commonplace.index.terms import query_terms, terms
 from commonplace.index.text import K1, QUERY_TERMS_MAX, B
-from commonplace.index.tokens import query_terms, terms
-from commonplace.recall import priors, same
+from commonplace.recall import dedupe, priors
 from commonplace.recall.candidates import Candidates, Proposal
 from commonplace.recall.hits import Hit, Query
-from commonplace.recall.visible import condition
+from commonplace.recall.visibility import condition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -82,7 +82,9 @@ def search(
         return Found(ranked[: query.limit], len(proposals), statistics)
     chosen = _relevant(ranked[: max(CLOSE, query.limit)], candidates, wanted, statistics, fusion)
     if fusion.fold_same:
-        chosen = same.in_force(_with_vectors(indexes, same.collapsed(chosen)[: 2 * query.limit]))
+        chosen = dedupe.in_force(
+            _with_vectors(indexes, dedupe.collapsed(chosen)[: 2 * query.limit])
+        )
     hits = [_stale_marked(hit, query) for hit in chosen[: query.limit]]
     return Found(hits, len(proposals), statistics)
 
@@ -100,7 +102,9 @@ def _ranked(
     enough = max(CLOSE, query.limit) + PAGE // 2
     limit = max(CANDIDATES, 2 * query.limit)
     while True:
-        proposals, more = _proposals(indexes, query, wanted, statistics, look, candidates, fusion, limit)
+        proposals, more = _proposals(
+            indexes, query, wanted, statistics, look, candidates, fusion, limit
+        )
         hits: list[Hit] = []
         for start in range(0, len(proposals), PAGE):
             hits += candidates.hits(proposals[start : start + PAGE])
@@ -139,7 +143,9 @@ def _proposals(
     more = False
     seen = look(limit) if look is not None else None
     for book, index in enumerate(indexes):
-        lexical = index.text.match(wanted, statistics[book], repos=query.repos, kinds=query.kinds, limit=limit)
+        lexical = index.text.match(
+            wanted, statistics[book], repos=query.repos, kinds=query.kinds, limit=limit
+        )
         words |= {(book, key): score for key, score in lexical}
         more = more or len(lexical) >= limit
     vector: Any = None
@@ -163,7 +169,9 @@ def _proposals(
     for one in words.keys() | meaning.keys():
         lexical_score = words.get(one, 0.0)
         cosine = meaning.get(one)
-        dense_share = lexical_score / best_words if cosine is None else max(0.0, cosine) / best_meaning
+        dense_share = (
+            lexical_score / best_words if cosine is None else max(0.0, cosine) / best_meaning
+        )
         fused = (1 - weight) * lexical_score / whole + weight * dense_share
         found.append(Proposal(one, lexical_score, cosine, fused))
     found.sort(key=lambda one: (-one.fused, one.place))
@@ -172,11 +180,15 @@ def _proposals(
 
 def _saying_all(wanted: Mapping[str, float], statistics: Statistics) -> float:
     """What a memory of average length scores that says the question's terms once each, as many as it has room for."""
-    weighed = sorted((weight * statistics.idf(term) for term, weight in wanted.items()), reverse=True)
+    weighed = sorted(
+        (weight * statistics.idf(term) for term, weight in wanted.items()), reverse=True
+    )
     return sum(weighed[: min(QUERY_TERMS_MAX, round(statistics.average_terms))])
 
 
-def _looking(indexes: Sequence[Index], read: Callable[[], Any], aside: Aside, limit: int) -> Callable[[], Seen]:
+def _looking(
+    indexes: Sequence[Index], read: Callable[[], Any], aside: Aside, limit: int
+) -> Callable[[], Seen]:
     for index in indexes:
         index.vectors.load()  # Here: the store is asked by one thread at a time.
     return aside(partial(_nearest, indexes, read, limit))
@@ -202,7 +214,10 @@ def _chosen_by_filter(
             if score > 0:
                 found.append(Proposal((book, row.key), score, None, score))
     best = max((one.fused for one in found), default=1.0)
-    return sorted((one._replace(fused=one.fused / best) for one in found), key=lambda one: (-one.fused, one.place))
+    return sorted(
+        (one._replace(fused=one.fused / best) for one in found),
+        key=lambda one: (-one.fused, one.place),
+    )
 
 
 def text_score(said: Sequence[str], wanted: Mapping[str, float], statistics: Statistics) -> float:
@@ -210,7 +225,9 @@ def text_score(said: Sequence[str], wanted: Mapping[str, float], statistics: Sta
     counts = Counter(said)
     norm = K1 * (1 - B + B * len(said) / statistics.average_terms)
     matched = ((term, weight) for term, weight in wanted.items() if counts[term])
-    return sum(w * statistics.idf(t) * counts[t] * (K1 + 1) / (counts[t] + norm) for t, w in matched)
+    return sum(
+        w * statistics.idf(t) * counts[t] * (K1 + 1) / (counts[t] + norm) for t, w in matched
+    )
 
 
 def _unique(hits: list[Hit]) -> list[Hit]:
@@ -252,7 +269,9 @@ def by_rarity(wanted: Mapping[str, float], statistics: Statistics) -> dict[str, 
 def relevance(hit: Hit, said: frozenset[str], weighed: Mapping[str, float]) -> float:
     """How much of the question a hit that says the terms *said* covers, from 0 to about 1, whatever else was found."""
     whole = sum(weighed.values())
-    covered = sum(weight for term, weight in weighed.items() if term in said) / whole if whole else 0.0
+    covered = (
+        sum(weight for term, weight in weighed.items() if term in said) / whole if whole else 0.0
+    )
     cosine = hit.why.get("meaning")
     return covered if cosine is None else 0.3 * covered + 0.7 * max(0.0, cosine)
 
@@ -274,4 +293,8 @@ def _stale_marked(hit: Hit, query: Query) -> Hit:
     if query.root is None or hit.repo != query.here:
         return hit
     missing = priors.missing_files(hit.said.text, query.root)
-    return replace(hit, marks=(*hit.marks, f"stale: {', '.join(missing[:3])} is gone")) if missing else hit
+    return (
+        replace(hit, marks=(*hit.marks, f"stale: {', '.join(missing[:3])} is gone"))
+        if missing
+        else hit
+    )

@@ -63,7 +63,9 @@ def routes(server: MCPServer[Any], memory: Opened, stop: Callable[[], None]) -> 
         return JSONResponse(result.model_dump(mode="json", by_alias=False)["structured_content"])
 
     async def record(request: Request) -> Response:
-        return JSONResponse(await to_thread.run_sync(lambda: memory().describe(request.path_params["id"])))
+        return JSONResponse(
+            await to_thread.run_sync(lambda: memory().describe(request.path_params["id"]))
+        )
 
     async def stats(_request: Request) -> Response:
         return JSONResponse(await to_thread.run_sync(lambda: memory().stats()))
@@ -72,13 +74,19 @@ def routes(server: MCPServer[Any], memory: Opened, stop: Callable[[], None]) -> 
         return JSONResponse({"text": await to_thread.run_sync(lambda: memory().read_at_start())})
 
     async def hook(request: Request) -> Response:
-        here = memory("admin")  # For our own hooks, which know the key: the event says which folder is looked at.
+        here = memory(
+            "admin"
+        )  # For our own hooks, which know the key: the event says which folder is looked at.
         raw, asked = await request.body(), request.query_params
         where = {"cwd": asked.get("cwd", ""), "host": asked.get("host", "")}
         begun = time.monotonic()
         said = await to_thread.run_sync(
             lambda: answered(
-                here, asked.get("agent", ""), raw, **where, heard=lambda: time.monotonic() - begun < HOOK_WAITS_S
+                here,
+                asked.get("agent", ""),
+                raw,
+                **where,
+                heard=lambda: time.monotonic() - begun < HOOK_WAITS_S,
             )
         )
         return Response(said, media_type="application/json") if said else Response(status_code=204)
@@ -107,21 +115,34 @@ async def openapi(server: MCPServer[Any]) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     shared: dict[str, Any] = {}
     for tool in await server.list_tools():
-        given, answer = (_with_shared(schema or {}, shared) for schema in (tool.input_schema, tool.output_schema))
+        given, answer = (
+            _with_shared(schema or {}, shared) for schema in (tool.input_schema, tool.output_schema)
+        )
         paths[f"{BASE}/{tool.name}"] = {
             "post": {
                 "operationId": tool.name,
                 "summary": tool.title,
                 "description": tool.description,
-                "requestBody": {"required": True, "content": {"application/json": {"schema": given}}},
+                "requestBody": {
+                    "required": True,
+                    "content": {"application/json": {"schema": given}},
+                },
                 "responses": {
                     "200": _answer("The result.", answer),
                     "default": REFUSED,
                 },
             }
         }
-    for path, about in (("records/{id}", "One record whole."), ("stats", "Counts."), ("context", "Your CONTEXT.md.")):
-        named = [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}] if "{" in path else []
+    for path, about in (
+        ("records/{id}", "One record whole."),
+        ("stats", "Counts."),
+        ("context", "Your CONTEXT.md."),
+    ):
+        named = (
+            [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}]
+            if "{" in path
+            else []
+        )
         paths[f"{BASE}/{path}"] = {
             "get": {
                 "operationId": f"get_{path.partition('/')[0]}",
@@ -173,7 +194,10 @@ def _answer(about: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 async def _body(request: Request) -> dict[str, Any]:
     # A page elsewhere may send text without asking; to send JSON its browser would have to ask us first.
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+    if (
+        request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        != "application/json"
+    ):
         raise Unread(415, "the content-type must be application/json")
     try:
         # As the SDK reads: half a character (a lone surrogate) is no text, and could not be told back in an answer.
@@ -195,11 +219,15 @@ class Unread(Exception):
 
 async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:
     """The answer where there is no route."""
-    answer = JSONResponse({"error": "there is nothing at this address", "hint": f"see {BASE}/openapi.json"}, 404)
+    answer = JSONResponse(
+        {"error": "there is nothing at this address", "hint": f"see {BASE}/openapi.json"}, 404
+    )
     await answer(scope, receive, send)
 
 
-def _told(handle: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+def _told(
+    handle: Callable[[Request], Awaitable[Response]],
+) -> Callable[[Request], Awaitable[Response]]:
     """*handle*, with what a caller can put right as an answer that says so."""
 
     async def told(request: Request) -> Response:
@@ -220,7 +248,10 @@ def failed(error: Exception) -> Response:
     if isinstance(cause, Unread):
         status, told = cause.status, str(cause)
     elif isinstance(cause, CommonplaceError):
-        status, told = next((code for kind, code in STATUS.items() if isinstance(cause, kind)), 400), str(cause)
+        status, told = (
+            next((code for kind, code in STATUS.items() if isinstance(cause, kind)), 400),
+            str(cause),
+        )
     elif isinstance(cause, ValidationError):
         wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in cause.errors()]
         status, told = 422, "; ".join(wrong)

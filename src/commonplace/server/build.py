@@ -37,6 +37,8 @@ def chosen(toolsets: str | None, memory: Memory) -> list[str]:
     names = asked or memory.settings["tools.sets"] or list(TOOLSETS)
     unknown = [name for name in names if name not in TOOLSETS]
     if unknown:
-        raise UsageError(f"there is no toolset `{unknown[0]}`", f"choose among {', '.join(TOOLSETS)}")
+        raise UsageError(
+            f"there is no toolset `{unknown[0]}`", f"choose among {', '.join(TOOLSETS)}"
+        )
     enabled = memory.settings["tools.memory.enabled"]
     return [name for name in TOOLSETS if name in names and (name != "notes" or enabled)]

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 CONNECTIONS_MAX = 1000
 # Beside its connections the server opens the files of its home.
 DESCRIPTORS_MAX = 4096
-KEEP_ALIVE_S = 30  # Longer than clients keep a connection, so that it is not closed under their next request.
+KEEP_ALIVE_S = (
+    30  # Longer than clients keep a connection, so that it is not closed under their next request.
+)
 
 
 class Connection(H11Protocol):

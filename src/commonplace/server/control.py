@@ -13,14 +13,14 @@ from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import ServerTrouble, unusable
-from commonplace.log.append import held
+from commonplace.files.lock import hold
 from commonplace.server import presence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from commonplace.server.presence import Presence
+    from commonplace.where.home import Home
 
 ANSWER_S_MAX = 5.0
 START_S_MAX = 60.0
@@ -30,7 +30,7 @@ POLL_S = 0.02
 LOG_LINES_SHOWN_MAX = 5
 
 
-def running(home: Path) -> Presence | None:
+def running(home: Home) -> Presence | None:
     """The server of *home*, if it answers."""
     there = presence.read(home)
     if there is None or not presence.alive(home):
@@ -38,12 +38,12 @@ def running(home: Path) -> Presence | None:
     return there if asked(there, "GET", "/health").get("pid") == there.pid else None
 
 
-def ensure(home: Path, arguments: Sequence[str]) -> tuple[Presence, bool]:
+def ensure(home: Home, arguments: Sequence[str]) -> tuple[Presence, bool]:
     """The server of *home*, started with *arguments* if there is none; whether it was. However many ask: one."""
     there = running(home)
     if there is not None:
         return there, False
-    with held(home / ".state" / "server.starting"):
+    with hold(home.server_start_lock):
         # Whoever held it before us may have started it; and one that is about to end is let go first.
         there = _settled(home, running)
         if there is not None:
@@ -51,7 +51,7 @@ def ensure(home: Path, arguments: Sequence[str]) -> tuple[Presence, bool]:
         return _started(home, arguments), True
 
 
-def stop(home: Path) -> Presence | None:
+def stop(home: Home) -> Presence | None:
     """End the server of *home* and wait until it is gone; which one it was."""
     there = _settled(home, presence.read)  # One that starts is not missed.
     if there is None or not presence.alive(home):
@@ -62,18 +62,21 @@ def stop(home: Path) -> Presence | None:
     if not _gone(home, STOP_S_MAX):
         _signal(there.pid, signal.SIGTERM)
         if not _gone(home, STOP_S_MAX):
-            raise ServerTrouble(f"the server (process {there.pid}) does not stop", "end that process by hand")
+            raise ServerTrouble(
+                f"the server (process {there.pid}) does not stop", "end that process by hand"
+            )
     presence.remove(home, there.key)
     return there
 
 
-def _settled(home: Path, look: Callable[[Path], Presence | None]) -> Presence | None:
+def _settled(home: Home, look: Callable[[Home], Presence | None]) -> Presence | None:
     """What *look* finds, once it finds something or no process serves *home*: one may be starting or ending."""
     deadline = time.monotonic() + SETTLE_S_MAX
     while (there := look(home)) is None and presence.alive(home):
         if time.monotonic() > deadline:
             raise ServerTrouble(
-                "a server holds this home and does not answer", f"whoever holds `{presence.lock_path(home)}` is it"
+                "a server holds this home and does not answer",
+                f"whoever holds `{home.server_lock}` is it",
             )
         time.sleep(POLL_S)
     return there
@@ -93,8 +96,8 @@ def asked(there: Presence, method: str, path: str) -> dict[str, Any]:
     return told if isinstance(told, dict) else {}
 
 
-def _started(home: Path, arguments: Sequence[str]) -> Presence:
-    log = presence.log_path(home)
+def _started(home: Home, arguments: Sequence[str]) -> Presence:
+    log = home.server_log
     try:
         # Appending, so that the server can begin it anew.
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
@@ -108,7 +111,10 @@ def _started(home: Path, arguments: Sequence[str]) -> Presence:
             stdout=descriptor,
             stderr=descriptor,
             close_fds=True,
-            env={"MALLOC_ARENA_MAX": "2", **os.environ},  # A heap a thread would double what it holds.
+            env={
+                "MALLOC_ARENA_MAX": "2",
+                **os.environ,
+            },  # A heap a thread would double what it holds.
             **_detached(),
         )
     finally:
@@ -135,12 +141,16 @@ def _started(home: Path, arguments: Sequence[str]) -> Presence:
 def _detached() -> dict[str, Any]:
     """So that the server outlives who started it, and takes no signal meant for that one's terminal."""
     if sys.platform == "win32":
-        flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+        flags = (
+            subprocess.DETACHED_PROCESS
+            | subprocess.CREATE_NEW_PROCESS_GROUP
+            | subprocess.CREATE_NO_WINDOW
+        )
         return {"creationflags": flags}
     return {"start_new_session": True}
 
 
-def _gone(home: Path, seconds: float) -> bool:
+def _gone(home: Home, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     while presence.alive(home):
         if time.monotonic() > deadline:

@@ -19,14 +19,14 @@ from mcp.server.auth.provider import AccessToken
 from starlette.requests import ClientDisconnect
 
 from commonplace.errors import CommonplaceError
-from commonplace.server.tokens import SCOPES
+from commonplace.server.access_tokens import SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from commonplace.server.tokens import Token
+    from commonplace.server.access_tokens import Token
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 # Watching is not using: what asks how the server is does not keep it alive. Nor does who is refused.
@@ -117,7 +117,9 @@ class Guard:
         except ClientDisconnect:
             pass  # It hung up before it had said all; there is nobody to answer.
         except Exception:  # The outer edge: a mistake of ours costs one answer, and the log has what is known of it.
-            LOG.exception("%s %s failed", scope["method"], scope["raw_path"][:200].decode("latin-1"))
+            LOG.exception(
+                "%s %s failed", scope["method"], scope["raw_path"][:200].decode("latin-1")
+            )
             await answered.refuse(Refused(500, "a fault of ours; the server's log says more"))
         finally:
             self._observe(scope["method"], scope["path"], answered.status, self._clock() - started)
@@ -134,7 +136,9 @@ class Guard:
             raise Refused(413, f"the body is over {limit:,} bytes")
         is_stream = _is_stream(scope, headers)
         counted, most = (
-            (self.streams, self._limits.streams_max) if is_stream else (self.in_flight, self._limits.concurrency_max)
+            (self.streams, self._limits.streams_max)
+            if is_stream
+            else (self.in_flight, self._limits.concurrency_max)
         )
         if counted >= most and scope["path"] not in UNCOUNTED:
             raise Refused(503, "too many requests at once; try again", (b"retry-after", b"1"))
@@ -174,7 +178,9 @@ class Guard:
         if not self._any_address:
             return False
         try:
-            ip_address(name)  # A rebound name is a name; whoever writes an address means this machine.
+            ip_address(
+                name
+            )  # A rebound name is a name; whoever writes an address means this machine.
         except ValueError:
             return False
         return True
@@ -185,7 +191,9 @@ class Guard:
             token = self._known(text.strip()) if kind.lower() == "bearer" else None
             if token is None:
                 raise _unauthorised("this token is not known, or was revoked")
-            access = AccessToken(token="", client_id=token.id, scopes=list(token.scopes), subject=token.agent)
+            access = AccessToken(
+                token="", client_id=token.id, scopes=list(token.scopes), subject=token.agent
+            )
             scope["user"] = AuthenticatedUser(access)  # The SDK ties its sessions to it.
             return Caller(token.agent, token.scopes, token.id)
         if scope["path"] == "/health" or self._open():
@@ -210,7 +218,11 @@ class Guard:
         left, then = self._buckets.get(caller.name, (rate, now))
         left = min(rate, left + (now - then) * rate)
         if left < 1:
-            raise Refused(429, f"over {self._limits.rate_max} requests a second; slow down", (b"retry-after", b"1"))
+            raise Refused(
+                429,
+                f"over {self._limits.rate_max} requests a second; slow down",
+                (b"retry-after", b"1"),
+            )
         if len(self._buckets) >= CALLERS_MAX:
             self._buckets.clear()
         self._buckets[caller.name] = (left - 1, now)
@@ -232,8 +244,17 @@ class Answered:
         if self.status:
             return  # Too late to say anything else.
         body = json.dumps({"error": str(refused)}).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        await self({"type": "http.response.start", "status": refused.status, "headers": [*headers, *refused.headers]})
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+        ]
+        await self(
+            {
+                "type": "http.response.start",
+                "status": refused.status,
+                "headers": [*headers, *refused.headers],
+            }
+        )
         await self({"type": "http.response.body", "body": body})
 
 
@@ -249,7 +270,9 @@ def _bounded(receive: Receive, limit: int, patience_s: float) -> Receive:
             async with asyncio.timeout_at(None if whole else deadline):
                 message = await receive()
         except TimeoutError:
-            raise Refused(408, f"the body took over {patience_s:.0f} s", (b"connection", b"close")) from None
+            raise Refused(
+                408, f"the body took over {patience_s:.0f} s", (b"connection", b"close")
+            ) from None
         whole = not message.get("more_body", False)
         taken += len(message.get("body", b""))
         if taken > limit:

@@ -28,13 +28,13 @@ from starlette.routing import Route, Router
 
 import commonplace
 from commonplace.errors import CommonplaceError, ScopeMissing, ServerTrouble
-from commonplace.repository import Repository, find
 from commonplace.server import api, metrics, presence
+from commonplace.server.access_tokens import SCOPES, Token, Tokens
 from commonplace.server.build import chosen, made
 from commonplace.server.connection import KEEP_ALIVE_S, Connection, make_room
 from commonplace.server.guard import LOOPBACK_NAMES, Guard, Limits, current
-from commonplace.server.tokens import SCOPES, Token, Tokens
 from commonplace.sessions import drain_waiting
+from commonplace.where.repository import Repository, find
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -64,19 +64,25 @@ ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(sig
 
 
 def serve(
-    memory: Memory, host: str | None, port: int | None, toolsets: str | None, said: Callable[[str], None]
+    memory: Memory,
+    host: str | None,
+    port: int | None,
+    toolsets: str | None,
+    said: Callable[[str], None],
 ) -> None:
     """Serve *memory* until told to stop or idle; *said* gets the address. One server a home."""
     # Whoever started it, it serves everybody: only a repository's own home tells which repository is meant.
-    memory.repository = Repository("general", "general") if memory.home.of_user else find(memory.home.path.parent)
+    memory.repository = (
+        Repository("general", "general") if memory.home.of_user else find(memory.home.path.parent)
+    )
     host = host or memory.settings["server.host"]
-    tokens = Tokens(memory.home.path)
+    tokens = Tokens(memory.home)
     if not is_loopback(host) and not tokens.all():
         raise ServerTrouble(
             f"to listen on `{host}`, which others can reach, a token is needed",
             "make one with `commonplace token add AGENT`, or serve on 127.0.0.1",
         )
-    presence.claim(memory.home.path)
+    presence.claim(memory.home)
     listening = bound(host, port, memory.settings["server.port"])
     Serving(memory, tokens, listening, host, toolsets).run(said)
 
@@ -85,10 +91,15 @@ class Serving:
     """One run of the server."""
 
     def __init__(
-        self, memory: Memory, tokens: Tokens, listening: socket.socket, host: str, toolsets: str | None
+        self,
+        memory: Memory,
+        tokens: Tokens,
+        listening: socket.socket,
+        host: str,
+        toolsets: str | None,
     ) -> None:
         self._memory = memory
-        self._home = memory.home.path
+        self._home = memory.home
         self._listening = listening
         self._idle_s = memory.settings["server.idle_minutes"] * 60.0
         # Known to whoever may read the home's files, so that our own commands need no token.
@@ -121,14 +132,18 @@ class Serving:
 
     def run(self, said: Callable[[str], None]) -> None:
         # Anew, over what the SDK has set up: its coloured boxes make two hundred lines of a traceback.
-        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
+        logging.basicConfig(
+            level=logging.WARNING,
+            format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+            force=True,
+        )
         Connection.connections_max = make_room()
         for number in ENDING:
             if signal.getsignal(number) is not signal.SIG_IGN:  # As under `nohup`.
                 signal.signal(number, lambda *_what: self._stop())
         try:
             said(self._presence.address)
-            os.chdir(self._home.anchor)  # It may outlive the folder it was started in.
+            os.chdir(self._home.path.anchor)  # It may outlive the folder it was started in.
             self._uvicorn.run(sockets=[self._listening])
         finally:
             presence.remove(self._home, self._key)
@@ -160,7 +175,9 @@ class Serving:
         loopback = is_loopback(host)
         tokenless = loopback and not settings["server.token_required"]
         return Guard(
-            Router([*protocol.routes, *extra, *routes], default=api.nowhere, lifespan=self._lifespan),
+            Router(
+                [*protocol.routes, *extra, *routes], default=api.nowhere, lifespan=self._lifespan
+            ),
             names=LOOPBACK_NAMES | {host.lower(), *settings["server.hosts"]},
             any_address=not loopback,
             find=lambda text: self._own if self._is_own(text) else tokens.find(text),
@@ -178,10 +195,14 @@ class Serving:
             try:
                 presence.write(self._home, self._presence)
             except CommonplaceError as error:
-                self._trouble = error  # Told when the loop has ended: in here it would be a traceback.
+                self._trouble = (
+                    error  # Told when the loop has ended: in here it would be a traceback.
+                )
                 self._stop()
             watching = asyncio.create_task(self._watch())
-            await to_thread.run_sync(drain_waiting, self._memory)  # What hooks saw while nobody was there.
+            await to_thread.run_sync(
+                drain_waiting, self._memory
+            )  # What hooks saw while nobody was there.
             try:
                 yield
             finally:
@@ -219,7 +240,9 @@ class Serving:
                 trimmed = self._guard.last_used
                 await asyncio.to_thread(give_back_memory)  # Not among the threads that answer.
             known = presence.read(self._home)
-            limit = self._idle_s if known and known.key == self._key else min(ORPHAN_S, self._idle_s)
+            limit = (
+                self._idle_s if known and known.key == self._key else min(ORPHAN_S, self._idle_s)
+            )
             busy = self._guard.in_flight or self._guard.streams
             if not busy and time.monotonic() - self._guard.last_used > limit:
                 self._stop()
@@ -228,7 +251,10 @@ class Serving:
         sessions = self._server.session_manager._server_instances.values()  # noqa: SLF001 (no public way)
         # The SDK ends a session through this scope when it has been idle for long; while it is in use there is no end.
         scopes = [session.idle_scope for session in sessions if session.idle_scope is not None]
-        idle = sorted((scope for scope in scopes if scope.deadline < math.inf), key=lambda scope: scope.deadline)
+        idle = sorted(
+            (scope for scope in scopes if scope.deadline < math.inf),
+            key=lambda scope: scope.deadline,
+        )
         for scope in idle[: max(0, len(sessions) - SESSIONS_KEPT)]:
             scope.cancel()
 
@@ -252,7 +278,11 @@ class Serving:
     async def _health(self, _request: Request) -> Response:
         told: dict[str, Any] = {"status": "ok", "version": commonplace.__version__}
         if current().name == self._own.id:
-            told |= {"pid": os.getpid(), "home": str(self._home), "in_flight": self._guard.in_flight}
+            told |= {
+                "pid": os.getpid(),
+                "home": str(self._home.path),
+                "in_flight": self._guard.in_flight,
+            }
         return JSONResponse(told)
 
     async def _metrics_page(self, _request: Request) -> Response:
@@ -267,7 +297,9 @@ class Serving:
 
 def give_back_memory() -> None:
     """Have glibc give back what was freed: each commit of the index leaves holes, and by itself it keeps them."""
-    with suppress(OSError, AttributeError):  # Other systems' libraries have no such call, and no such habit.
+    with suppress(
+        OSError, AttributeError
+    ):  # Other systems' libraries have no such call, and no such habit.
         if sys.platform == "linux":
             ctypes.CDLL(None).malloc_trim(0)
 
@@ -291,7 +323,9 @@ def bound(host: str, port: int | None, usual: int) -> socket.socket:
             )[0]
             listening = socket.socket(family, kind, protocol)
         except OSError as error:
-            raise ServerTrouble(f"`{host}` is no address of this machine ({error.strerror})") from error
+            raise ServerTrouble(
+                f"`{host}` is no address of this machine ({error.strerror})"
+            ) from error
         try:
             if os.name == "posix":  # On Windows this would let two servers share a port.
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -301,7 +335,8 @@ def bound(host: str, port: int | None, usual: int) -> socket.socket:
             listening.close()
             if number == wanted[-1]:
                 raise ServerTrouble(
-                    f"port {number} of `{host}` cannot be used ({error.strerror})", "choose another with `--port`"
+                    f"port {number} of `{host}` cannot be used ({error.strerror})",
+                    "choose another with `--port`",
                 ) from error
         else:
             listening.setblocking(False)  # noqa: FBT003 (its signature)

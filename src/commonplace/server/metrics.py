@@ -16,15 +16,21 @@ MISSING = "metrics need the `metrics` extra: install `commonplace[metrics]`"
 class Metrics:
     """Counts and times of requests by route, and a page that shows them."""
 
-    def __init__(self, operations: Callable[[], frozenset[str]], in_flight: Callable[[], int]) -> None:
+    def __init__(
+        self, operations: Callable[[], frozenset[str]], in_flight: Callable[[], int]
+    ) -> None:
         from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector  # noqa: PLC0415
 
         self._operations = operations
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         more: dict[str, Any] = {"registry": self._registry}
-        self._requests = Counter("commonplace_requests", "Requests.", ("method", "route", "status"), **more)
-        self._seconds = Histogram("commonplace_request_seconds", "Seconds.", ("route",), buckets=BUCKETS_S, **more)
+        self._requests = Counter(
+            "commonplace_requests", "Requests.", ("method", "route", "status"), **more
+        )
+        self._seconds = Histogram(
+            "commonplace_request_seconds", "Seconds.", ("route",), buckets=BUCKETS_S, **more
+        )
         Gauge("commonplace_requests_in_flight", "Requests now.", **more).set_function(in_flight)
 
     def observe(self, method: str, path: str, status: int, seconds: float) -> None:

@@ -13,11 +13,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.errors import CommonplaceError, ServerTrouble
-from commonplace.log import lock, rewrite
-from commonplace.log.append import open_for_append
+from commonplace.files import atomic, lock
+from commonplace.files.plain import open_for_append
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from commonplace.where.home import Home
 
 CLAIMS_MAX = 10
 CLAIM_WAIT_S = 0.03
@@ -38,54 +38,50 @@ class Presence(NamedTuple):
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
-def lock_path(home: Path) -> Path:
-    return home / ".state" / "server.lock"
-
-
-def log_path(home: Path) -> Path:
-    return home / ".state" / "server.log"
-
-
-def trim_log(home: Path) -> None:
+def trim_log(home: Home) -> None:
     """Begin the log of a detached server anew when it is long: clients can make it say things."""
     with suppress(OSError):
-        if log_path(home).stat().st_size > LOG_BYTES_MAX:
-            os.truncate(log_path(home), 0)
+        if home.server_log.stat().st_size > LOG_BYTES_MAX:
+            os.truncate(home.server_log, 0)
 
 
-def write(home: Path, presence: Presence) -> None:
-    rewrite.replace(home / ".state" / "server.json", [json.dumps(presence._asdict()).encode()])
+def write(home: Home, presence: Presence) -> None:
+    atomic.replace(home.server_file, [json.dumps(presence._asdict()).encode()])
 
 
-def read(home: Path) -> Presence | None:
+def read(home: Home) -> Presence | None:
     """What the file says, if it says anything."""
     try:
-        return Presence(**json.loads((home / ".state" / "server.json").read_bytes()))
+        return Presence(**json.loads(home.server_file.read_bytes()))
     except (OSError, ValueError, TypeError):
         return None
 
 
-def remove(home: Path, key: str) -> None:
+def remove(home: Home, key: str) -> None:
     """Remove the file, unless it is another server's by now."""
     there = read(home)
     if there is not None and there.key == key:
         _remove(home)
 
 
-def _remove(home: Path) -> None:
+def _remove(home: Home) -> None:
     with suppress(OSError):
-        (home / ".state" / "server.json").unlink(missing_ok=True)
+        home.server_file.unlink(missing_ok=True)
 
 
-def claim(home: Path) -> None:
+def claim(home: Home) -> None:
     """Be the server of *home*, the only one, until this process is gone: the lock is never let go of before."""
     for _attempt in range(CLAIMS_MAX):
-        descriptor = open_for_append(lock_path(home))
+        descriptor = open_for_append(home.server_lock)
         if lock.try_acquire(descriptor):
-            _remove(home)  # What a killed one left; its process number may be somebody else's by now.
+            _remove(
+                home
+            )  # What a killed one left; its process number may be somebody else's by now.
             return
         os.close(descriptor)
-        time.sleep(CLAIM_WAIT_S)  # Somebody may be looking whether it is held, which holds it for a moment.
+        time.sleep(
+            CLAIM_WAIT_S
+        )  # Somebody may be looking whether it is held, which holds it for a moment.
     there = read(home)
     raise ServerTrouble(
         f"a server for this home is already running{f' at {there.address}' if there else ''}",
@@ -93,12 +89,12 @@ def claim(home: Path) -> None:
     )
 
 
-def alive(home: Path) -> bool:
+def alive(home: Home) -> bool:
     """Whether some process serves *home*, or is about to."""
-    if not lock_path(home).exists():
+    if not home.server_lock.exists():
         return False
     try:
-        with rewrite.tried(lock_path(home)) as free:
+        with lock.try_hold(home.server_lock) as free:
             return not free
     except CommonplaceError:
         return False

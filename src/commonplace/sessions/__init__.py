@@ -12,17 +12,16 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
-from commonplace.capture import spool
 from commonplace.errors import CommonplaceError
-from commonplace.sessions import events
+from commonplace.sessions import events, spool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from commonplace.memory import Memory
     from commonplace.sessions.events import Event
+    from commonplace.where.home import Home
 
 __all__ = ["answered", "answered_from_files", "drain_waiting", "keep"]
 
@@ -36,7 +35,13 @@ DRAINING = ("start", "stop", "subagent_stop", "compact", "end")
 
 
 def answered(
-    memory: Memory, agent: str, raw: bytes, *, cwd: str, host: str = "", heard: Callable[[], bool] = lambda: True
+    memory: Memory,
+    agent: str,
+    raw: bytes,
+    *,
+    cwd: str,
+    host: str = "",
+    heard: Callable[[], bool] = lambda: True,
 ) -> str:
     """Take the event in *raw* in and return what the hook is to print: context in the agent's form, or nothing.
 
@@ -45,24 +50,24 @@ def answered(
     event = events.taken(agent, raw, at=time.time(), cwd=cwd, host=host)
     if event is None:
         return ""
-    from commonplace.sessions import asked, starting, state, taking
+    from commonplace.sessions import ingest, start, state, suggest
     from commonplace.sessions.replies import printed
 
     there = memory.beside(agent_id=event.name, cwd=event.cwd)
-    keep(there.home.path, event)
-    taking.drain(there, wait_s_max=WAIT_S_MAX)
+    keep(there.home, event)
+    ingest.drain(there, wait_s_max=WAIT_S_MAX)
     if event.kind in ("stop", "compact", "end"):
         there.asking().wake_worker()
     if not _is_wanted(there, event):
         return ""
-    with taking.alone(there.home.path, WAIT_S_MAX) as mine:
-        known = state.load(there.home.path, event.session)
+    with ingest.alone(there.home, WAIT_S_MAX) as mine:
+        known = state.load(there.home, event.session)
         if known.answered_elsewhere(event):
             return ""
         if event.kind == "start":
-            said = starting.text(event, asked.for_start(there, event, known))
+            said = start.text(event, suggest.for_start(there, event, known))
         else:
-            said = asked.for_prompt(there, event, known)
+            said = suggest.for_prompt(there, event, known)
         if mine and said and heard():
             known.save()
     return printed(event, said)
@@ -71,45 +76,45 @@ def answered(
 def answered_from_files(memory: Memory, event: Event) -> str:
     """What a hook without a server is to print for *event*, kept before; what waits is drained as time allows."""
     if event.kind in DRAINING or _speaks(memory, event):
-        from commonplace.sessions import taking
+        from commonplace.sessions import ingest
 
         begun = time.monotonic()
-        taking.drain(memory, deadline=lambda: time.monotonic() - begun > HOOK_DRAIN_S_MAX)
+        ingest.drain(memory, deadline=lambda: time.monotonic() - begun > HOOK_DRAIN_S_MAX)
     if event.kind != "start" or not memory.home.path.is_dir() or not _is_wanted(memory, event):
         return ""
-    from commonplace.sessions import starting, state
+    from commonplace.sessions import start, state
     from commonplace.sessions.replies import printed
 
-    if state.load(memory.home.path, event.session).answered_elsewhere(event):
+    if state.load(memory.home, event.session).answered_elsewhere(event):
         return ""
-    return printed(event, starting.text(event, starting.from_files(memory, event)))
+    return printed(event, start.text(event, start.from_files(memory, event)))
 
 
-def keep(home: Path, event: Event) -> None:
+def keep(home: Home, event: Event) -> None:
     """Put *event* into the spool of *home*, if that can be written. A start alone makes no home."""
     with suppress(OSError, CommonplaceError):
-        if not home.is_dir():
+        if not home.path.is_dir():
             if event.kind not in ("prompt", "tool", "failure"):
                 return
-            from commonplace import homes
+            from commonplace.where import homes
 
             homes.make(home)
         # Nobody reads what a tool printed; what it said when it failed is in `error`.
-        spool.put(spool.folder_of(home), event._replace(output="")._asdict())
+        spool.put(home.spool_folder, event._replace(output="")._asdict())
 
 
 def drain_waiting(memory: Memory) -> None:
     """Take in what waits in any home that counts here: a command must show what was captured before it."""
-    from commonplace.sessions import taking
+    from commonplace.sessions import ingest
 
     for place, home in enumerate(memory.homes):
-        if not taking.is_waiting(home.path):
+        if not ingest.is_waiting(home):
             continue
         if place == 0:
-            taking.drain(memory, wait_s_max=COMMAND_WAIT_S_MAX)
+            ingest.drain(memory, wait_s_max=COMMAND_WAIT_S_MAX)
         else:
             with type(memory).open(home.path) as other:
-                taking.drain(other, wait_s_max=COMMAND_WAIT_S_MAX)
+                ingest.drain(other, wait_s_max=COMMAND_WAIT_S_MAX)
 
 
 def _is_wanted(memory: Memory, event: Event) -> bool:

@@ -67,9 +67,16 @@ def record(state: State) -> dict[str, Any]:
     fields = state.fields
     started = float(fields["started"])
     identity = f"{fields['session']}\x1f{fields['repo']}"
-    context: dict[str, Any] = {"goal": fields.get("goal", ""), "files_involved": fields.get("files", [])}
+    context: dict[str, Any] = {
+        "goal": fields.get("goal", ""),
+        "files_involved": fields.get("files", []),
+    }
     commit, branch = head(fields.get("root", ""))
-    meta = {"source": source_of(worktree=bool(fields.get("worktree"))), "origin": "hooks", "branch": branch}
+    meta = {
+        "source": source_of(worktree=bool(fields.get("worktree"))),
+        "origin": "hooks",
+        "branch": branch,
+    }
     skipped = fields.get("done", 0) - len(fields.get("actions", []))
     return {
         "id": f"ep-{blake2b(identity.encode('utf-8', 'replace'), digest_size=7).hexdigest()}",
@@ -85,7 +92,9 @@ def record(state: State) -> dict[str, Any]:
         "errors_encountered": fields.get("errors", []),
         "artifacts_produced": fields.get("changed", []),
         "git_commit": commit,
-        "meta": {name: value for name, value in {**meta, "actions_left_out": skipped}.items() if value},
+        "meta": {
+            name: value for name, value in {**meta, "actions_left_out": skipped}.items() if value
+        },
     }
 
 
@@ -111,7 +120,9 @@ def head(root: str) -> tuple[str, str]:
         if (common / ref).is_file():
             return (common / ref).read_text("utf-8").strip()[:40], branch
         packed = (common / "packed-refs").read_text("utf-8", "replace")
-        return next((line[:40] for line in packed.splitlines() if line.endswith(f" {ref}")), ""), branch
+        return next(
+            (line[:40] for line in packed.splitlines() if line.endswith(f" {ref}")), ""
+        ), branch
     except (OSError, UnicodeDecodeError, ValueError):
         return "", ""
 
@@ -120,20 +131,27 @@ def _act(fields: dict[str, Any], event: Event, prefixes: Sequence[str]) -> None:
     target = " ".join(event.command.split()) if event.command else ", ".join(event.files)
     for prefix in prefixes:
         target = target.partition(prefix)[0] + f"{prefix} …" if prefix in target else target
-    action: dict[str, Any] = {"t": max(0, round(event.at - fields["started"])), "action": _called(event)}
+    action: dict[str, Any] = {
+        "t": max(0, round(event.at - fields["started"])),
+        "action": _called(event),
+    }
     action["target"] = target[:TARGET_CHARS_MAX]
     wanted = intents(event.command)
     if event.failed:
         action["result"] = "fail"
         action["error"] = error_lines(event.error)[:TARGET_CHARS_MAX]
         errors = fields.setdefault("errors", [])
-        errors.append({"type": wanted[-1] if wanted else event.tool, "message": error_lines(event.error)})
+        errors.append(
+            {"type": wanted[-1] if wanted else event.tool, "message": error_lines(event.error)}
+        )
         del errors[:-ERRORS_MAX]
     elif event.command and not event.interrupted:
         action["result"] = "pass"
     actions = fields.setdefault("actions", [])
     actions.append({name: value for name, value in action.items() if value != ""})
-    del actions[ACTIONS_HEAD_MAX : max(ACTIONS_HEAD_MAX, len(actions) - (ACTIONS_MAX - ACTIONS_HEAD_MAX))]
+    del actions[
+        ACTIONS_HEAD_MAX : max(ACTIONS_HEAD_MAX, len(actions) - (ACTIONS_MAX - ACTIONS_HEAD_MAX))
+    ]
     fields["done"] = fields.get("done", 0) + 1
     for name, several in (("files", event.files), ("changed", event.files if event.edits else ())):
         fields[name] = list(dict.fromkeys([*fields.get(name, []), *several]))[-FILES_MAX:]
@@ -146,7 +164,11 @@ def _act(fields: dict[str, Any], event: Event, prefixes: Sequence[str]) -> None:
 def _called(event: Event) -> str:
     """What was done, in seed 001's words."""
     if event.command and (event.tool in SHELLS or not event.files):
-        return "run_test" if any(" test" in f" {one}" or one == "pytest" for one in intents(event.command)) else "run"
+        return (
+            "run_test"
+            if any(" test" in f" {one}" or one == "pytest" for one in intents(event.command))
+            else "run"
+        )
     for names, word in ((READING, "read_file"), (EDITING, "edit_file"), (DISPATCHING, "dispatch")):
         if event.tool in names:
             return "write_file" if event.tool in ("write", "create", "write_file") else word

@@ -12,17 +12,22 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from commonplace import repository
-from commonplace.capture import shell
-from commonplace.capture.redact import redact, redact_text, suspicious
+from commonplace.redaction.redact import redact, redact_text, suspicious
+from commonplace.sessions import shell
 from commonplace.sessions.intents import intents
+from commonplace.where import repository
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 AGENTS = ("claude-code", "codex", "gemini", "cursor", "copilot", "opencode")
-ALIASES = {"claude": "claude-code", "gemini-cli": "gemini", "copilot-cli": "copilot", "codex-cli": "codex"}
+ALIASES = {
+    "claude": "claude-code",
+    "gemini-cli": "gemini",
+    "copilot-cli": "copilot",
+    "codex-cli": "codex",
+}
 OUTPUT_CHARS_MAX = 4000
 COMMAND_CHARS_MAX = 16_000
 PROMPT_CHARS_MAX = 8000
@@ -69,7 +74,9 @@ EDITING = frozenset(
      "edit_file", "search_replace", "delete", "delete_file", "strreplace", "patch", "afterfileedit"],
 )  # fmt: skip
 READING = frozenset(["read", "view", "read_file", "read_many_files", "notebookread"])
-SHELLS = frozenset(["bash", "shell", "run_shell_command", "exec_command", "local_shell", "powershell", "terminal"])
+SHELLS = frozenset(
+    ["bash", "shell", "run_shell_command", "exec_command", "local_shell", "powershell", "terminal"]
+)
 DISPATCHING = frozenset(["task", "agent", "subagent", "delegate"])
 
 
@@ -131,9 +138,9 @@ def taken(agent: str, raw: bytes, *, at: float, cwd: str, host: str = "") -> Eve
     event = Event(
         agent=dialect,
         kind=kind,
-        session=_text(payload, "session_id", "sessionId", "sessionID", "conversation_id", "conversationId")[
-            :NAME_CHARS_MAX
-        ]
+        session=_text(
+            payload, "session_id", "sessionId", "sessionID", "conversation_id", "conversationId"
+        )[:NAME_CHARS_MAX]
         or f"{dialect}@{folder}",
         at=at,
         called=called,
@@ -143,12 +150,21 @@ def taken(agent: str, raw: bytes, *, at: float, cwd: str, host: str = "") -> Eve
         repo=here.name,
         short=here.short,
         root=str(here.root or ""),
-        worktree=here.root is not None and here.main_root is not None and here.root.resolve() != here.main_root,
+        worktree=here.root is not None
+        and here.main_root is not None
+        and here.root.resolve() != here.main_root,
         source="compact"
         if called.lower() == "session.compacted"
-        else _text(payload, "source", "trigger", "reason", "status", "stop_reason", "stopReason")[:NAME_CHARS_MAX],
-        subagent=_text(payload, "agent_type", "subagent_type", "agent_name", "agentName", "agentType")[:NAME_CHARS_MAX],
-        prompt=cut(_text(payload, "prompt", "user_prompt", "initial_prompt", "initialPrompt"), PROMPT_CHARS_MAX),
+        else _text(payload, "source", "trigger", "reason", "status", "stop_reason", "stopReason")[
+            :NAME_CHARS_MAX
+        ],
+        subagent=_text(
+            payload, "agent_type", "subagent_type", "agent_name", "agentName", "agentType"
+        )[:NAME_CHARS_MAX],
+        prompt=cut(
+            _text(payload, "prompt", "user_prompt", "initial_prompt", "initialPrompt"),
+            PROMPT_CHARS_MAX,
+        ),
     )
     if kind in ("tool", "failure"):
         event = _with_tool(event, payload)
@@ -174,7 +190,10 @@ def cut(text: str, chars_max: int) -> str:
         return text
     half = (chars_max - 40) // 2
     # Secrets go first: half of one would not be known for what it is.
-    head, tail = (redact_text(part)[0] for part in (text[: half + SECRET_CHARS_MAX], text[-half - SECRET_CHARS_MAX :]))
+    head, tail = (
+        redact_text(part)[0]
+        for part in (text[: half + SECRET_CHARS_MAX], text[-half - SECRET_CHARS_MAX :])
+    )
     return f"{head[:half]}\n… [{len(text) - 2 * half:,} characters] …\n{tail[-half:]}"
 
 
@@ -194,8 +213,12 @@ def of(fields: Mapping[str, Any]) -> Event | None:
         event = Event(**known)
     except TypeError:
         return None
-    texts = all(isinstance(getattr(event, name), str) for name in Event._fields if name not in _NOT_TEXT)
-    files = isinstance(event.files, list | tuple) and all(isinstance(name, str) for name in event.files)
+    texts = all(
+        isinstance(getattr(event, name), str) for name in Event._fields if name not in _NOT_TEXT
+    )
+    files = isinstance(event.files, list | tuple) and all(
+        isinstance(name, str) for name in event.files
+    )
     timely = isinstance(event.at, int | float) and 0 <= event.at <= AT_MAX
     return event if texts and files and timely else None
 
@@ -238,7 +261,9 @@ def _folder(payload: Mapping[str, Any], cwd: str) -> str:
 
 def _key(event: Event, payload: Mapping[str, Any]) -> str:
     """What makes it this event: the agent's id for the call, else what it says."""
-    call = _text(payload, "tool_use_id", "toolUseId", "tool_call_id", "callID", "call_id", "prompt_id")
+    call = _text(
+        payload, "tool_use_id", "toolUseId", "tool_call_id", "callID", "call_id", "prompt_id"
+    )
     said: tuple[str, ...] = ()
     if event.tool:
         said = (event.tool, event.command, *event.files, event.output[:500], event.error[:500])
@@ -257,21 +282,41 @@ def _key(event: Event, payload: Mapping[str, Any]) -> str:
 
 def _with_tool(event: Event, payload: Mapping[str, Any]) -> Event:
     given = _object(_value(payload, "tool_input", "toolArgs", "args", "toolInput", "input"))
-    answer = _value(payload, "tool_response", "toolResult", "tool_result", "tool_output", "output", "result_json")
+    answer = _value(
+        payload,
+        "tool_response",
+        "toolResult",
+        "tool_result",
+        "tool_output",
+        "output",
+        "result_json",
+    )
     parsed = _object(answer)
-    tool = _text(payload, "tool_name", "toolName", "tool") or ("shell" if "command" in payload else event.called)
+    tool = _text(payload, "tool_name", "toolName", "tool") or (
+        "shell" if "command" in payload else event.called
+    )
     command = _command(given or payload)
     output = clean(_spoken_by(parsed if parsed is not None else answer))
     error = clean(_error(payload, parsed, output))
-    interrupted = bool(_value(payload, "is_interrupt", "isInterrupt") or (parsed or {}).get("interrupted"))
-    denied = str((parsed or {}).get("resultType") or (parsed or {}).get("result_type") or "").lower() == "denied"
+    interrupted = bool(
+        _value(payload, "is_interrupt", "isInterrupt") or (parsed or {}).get("interrupted")
+    )
+    denied = (
+        str((parsed or {}).get("resultType") or (parsed or {}).get("result_type") or "").lower()
+        == "denied"
+    )
     told = event.kind == "failure" or bool(error) or _told_failed(event.agent, parsed, output)
     unsure = told is None and event.agent in _NO_CODE
     guessed = (unsure or (not told and _hides_failure(command))) and _reads_failed(command, output)
     failed = bool(told) or guessed
     if tool.lower() in DISPATCHING:
-        sent = (_text(given or {}, name) for name in ("subagent_type", "agent_type", "description", "prompt"))
-        event = event._replace(prompt=cut("\n".join(part for part in sent if part), PROMPT_CHARS_MAX))
+        sent = (
+            _text(given or {}, name)
+            for name in ("subagent_type", "agent_type", "description", "prompt")
+        )
+        event = event._replace(
+            prompt=cut("\n".join(part for part in sent if part), PROMPT_CHARS_MAX)
+        )
     return event._replace(
         kind="failure" if failed and not denied else "tool",
         tool=clean(tool).lower()[:NAME_CHARS_MAX],
@@ -299,7 +344,11 @@ _PATCHED = r"(?m)^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$"
 
 def _files(given: Mapping[str, Any], command: str, event: Event) -> list[str]:
     """The files a tool was given, as the repository calls them."""
-    named = [_text(given, "file_path", "filePath", "absolute_path", "notebook_path", "target_file", "path")]
+    named = [
+        _text(
+            given, "file_path", "filePath", "absolute_path", "notebook_path", "target_file", "path"
+        )
+    ]
     several = _value(given, "files", "paths")
     if isinstance(several, list):
         named += [item for item in several if isinstance(item, str)]
@@ -321,10 +370,22 @@ def _spoken_by(answer: object) -> str:
         return "\n".join(text for part in answer[:TEXT_PARTS_MAX] if (text := _spoken_by(part)))
     if not isinstance(answer, dict):
         return ""
-    streams = [answer[name] for name in ("stdout", "stderr") if isinstance(answer.get(name), str) and answer[name]]
+    streams = [
+        answer[name]
+        for name in ("stdout", "stderr")
+        if isinstance(answer.get(name), str) and answer[name]
+    ]
     if streams:
         return "\n".join(streams)
-    names = ("output", "llmContent", "textResultForLlm", "text_result_for_llm", "text", "content", "returnDisplay")
+    names = (
+        "output",
+        "llmContent",
+        "textResultForLlm",
+        "text_result_for_llm",
+        "text",
+        "content",
+        "returnDisplay",
+    )
     return next((text for name in names if (text := _spoken_by(answer.get(name)))), "")
 
 
@@ -382,7 +443,11 @@ def _error(payload: Mapping[str, Any], parsed: Mapping[str, Any] | None, output:
         error = _value(holder, "error", "error_message", "errorMessage")
         if isinstance(error, dict):
             error = error.get("message") or output
-        if isinstance(error, str) and error.strip() and error.strip().lower() not in ("(none)", "none", "null"):
+        if (
+            isinstance(error, str)
+            and error.strip()
+            and error.strip().lower() not in ("(none)", "none", "null")
+        ):
             return error
     return ""
 
@@ -402,7 +467,14 @@ def _value(fields: Mapping[str, Any], *names: str) -> Any:  # noqa: ANN401
 
 
 def _text(fields: Mapping[str, Any], *names: str) -> str:
-    return next((clean(fields[name]) for name in names if isinstance(fields.get(name), str) and fields[name]), "")
+    return next(
+        (
+            clean(fields[name])
+            for name in names
+            if isinstance(fields.get(name), str) and fields[name]
+        ),
+        "",
+    )
 
 
 def _number(fields: Mapping[str, Any], *names: str) -> int | None:

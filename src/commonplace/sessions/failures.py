@@ -75,12 +75,20 @@ def _fail(state: State, wanted: Sequence[str], command: str, event: Event) -> No
             failure["edits"] = []
             return
     _open(state).append(
-        {"intent": intent, "tried": [command], "error": error_lines(event.error), "attempts": 1, "edits": []}
+        {
+            "intent": intent,
+            "tried": [command],
+            "error": error_lines(event.error),
+            "attempts": 1,
+            "edits": [],
+        }
     )
     del _open(state)[:-OPEN_MAX]
 
 
-def _solve(state: State, wanted: Sequence[str], command: str, event: Event) -> dict[str, Any] | None:
+def _solve(
+    state: State, wanted: Sequence[str], command: str, event: Event
+) -> dict[str, Any] | None:
     for failure in _open(state):
         if failure["intent"] not in wanted:
             continue

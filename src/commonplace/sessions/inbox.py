@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from commonplace.capture import spool
-from commonplace.capture.redact import redact_text
-from commonplace.capture.spoken import tags_of
-from commonplace.errors import CandidateNotFound, IdAmbiguous, unusable
+from commonplace.errors import CandidateNotFound, IdAmbiguous
+from commonplace.files import atomic
 from commonplace.records import slug
+from commonplace.redaction.redact import redact_text
+from commonplace.sessions.spoken import tags_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from commonplace.memory import Memory
     from commonplace.records import Record
+    from commonplace.where.home import Home
 
 CANDIDATES_MAX = 200
 # An error code, an errno, an exception's name: something the next one will search for.
@@ -48,7 +48,9 @@ class Candidate(NamedTuple):
     def rank(self) -> float:
         """How likely it is worth keeping: hard won, met again, with an error one can look for."""
         specific = 2.0 if re.search(_SPECIFIC, self.error) else 0.0
-        return 2.0 * (self.attempts - 1) + 3.0 * (self.seen - 1) + specific - min(len(self.edits), 2)
+        return (
+            2.0 * (self.attempts - 1) + 3.0 * (self.seen - 1) + specific - min(len(self.edits), 2)
+        )
 
     @property
     def text(self) -> str:
@@ -62,12 +64,12 @@ class Candidate(NamedTuple):
         return f"{self.intent}: {first}" if first else self.intent
 
 
-def add(home: Path, found: Mapping[str, Any]) -> None:
+def add(home: Home, found: Mapping[str, Any]) -> None:
     """Put *found* into the inbox; the same one again counts up. The least promising goes when it is full."""
     content = "\x1f".join([found["repo"], found["intent"], found["error"], found["worked"]])
     digest = blake2b(content.encode("utf-8", "replace"), digest_size=5).hexdigest()
     ident = f"cand-{slug(found['intent'], 24) or 'command'}-{digest}"
-    before = _read(_folder(home) / f"{ident}.json")
+    before = _read(home.inbox_folder / f"{ident}.json")
     again = before is not None and before.session != found["session"]
     seen = (before.seen + again) if before else 1
     _write(home, Candidate(id=ident, seen=seen, lesson=before.lesson if before else "", **found))
@@ -75,16 +77,18 @@ def add(home: Path, found: Mapping[str, Any]) -> None:
         _remove(home, surplus)
 
 
-def candidates(home: Path) -> list[Candidate]:
+def candidates(home: Home) -> list[Candidate]:
     """What waits, the most promising first."""
-    read = (_read(path) for path in _folder(home).glob("cand-*.json"))
+    read = (_read(path) for path in home.inbox_folder.glob("cand-*.json"))
     return sorted((one for one in read if one), key=lambda one: (-one.rank, -one.at, one.id))
 
 
-def get(home: Path, prefix: str) -> Candidate:
+def get(home: Home, prefix: str) -> Candidate:
     """The candidate whose id is, or uniquely starts with, *prefix*; `cand-` may be left out."""
     there = candidates(home)
-    matches = [one for one in there if one.id.startswith(prefix) or one.id.startswith(f"cand-{prefix}")]
+    matches = [
+        one for one in there if one.id.startswith(prefix) or one.id.startswith(f"cand-{prefix}")
+    ]
     exact = [one for one in matches if one.id == prefix]
     if not prefix or not matches:
         raise CandidateNotFound(prefix)
@@ -95,7 +99,7 @@ def get(home: Path, prefix: str) -> Candidate:
 
 def accept(memory: Memory, prefix: str) -> Record:
     """Make the candidate a lesson; it leaves the inbox."""
-    one = get(memory.home.path, prefix)
+    one = get(memory.home, prefix)
     record = memory.log(
         kind="lesson",
         event_type="error",
@@ -108,12 +112,17 @@ def accept(memory: Memory, prefix: str) -> Record:
         agent_id=one.agent,
         meta={"source": "inbox", "origin": "hooks", "session": one.session},
     )
-    _remove(memory.home.path, one)
+    _remove(memory.home, one)
     return record
 
 
 def edit(
-    home: Path, prefix: str, *, lesson: str | None = None, error: str | None = None, worked: str | None = None
+    home: Home,
+    prefix: str,
+    *,
+    lesson: str | None = None,
+    error: str | None = None,
+    worked: str | None = None,
 ) -> Candidate:
     """The candidate in other words."""
     before = get(home, prefix)
@@ -124,14 +133,10 @@ def edit(
     return one
 
 
-def drop(home: Path, prefix: str) -> Candidate:
+def drop(home: Home, prefix: str) -> Candidate:
     one = get(home, prefix)
     _remove(home, one)
     return one
-
-
-def _folder(home: Path) -> Path:
-    return home / ".state" / "inbox"
 
 
 def _read(path: Path) -> Candidate | None:
@@ -142,23 +147,19 @@ def _read(path: Path) -> Candidate | None:
         return None
     numbers = all(isinstance(number, int | float) for number in (one.attempts, one.seen, one.at))
     lists = isinstance(one.tried, list) and isinstance(one.edits, list)
-    texts = all(isinstance(text, str) for text in (one.id, one.intent, one.error, one.worked, one.repo, one.lesson))
+    texts = all(
+        isinstance(text, str)
+        for text in (one.id, one.intent, one.error, one.worked, one.repo, one.lesson)
+    )
     return one if numbers and lists and texts else None
 
 
-def _write(home: Path, one: Candidate) -> None:
-    path = _folder(home) / f"{one.id}.json"
+def _write(home: Home, one: Candidate) -> None:
+    path = home.inbox_folder / f"{one.id}.json"
     raw = json.dumps(one._asdict(), ensure_ascii=False, indent=1).encode("utf-8", "replace")
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        spool.make(path.parent)
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
-            stream.write(raw)
-        temporary.replace(path)
-    except OSError as error:
-        raise unusable(path, error) from error
+    atomic.replace(path, [raw])
 
 
-def _remove(home: Path, one: Candidate) -> None:
+def _remove(home: Home, one: Candidate) -> None:
     with suppress(OSError):
-        (_folder(home) / f"{one.id}.json").unlink()
+        (home.inbox_folder / f"{one.id}.json").unlink()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from commonplace.capture import shell
+from commonplace.sessions import shell
 
 # They look, move or speak: that they fail is no failure, and that they succeed solves nothing.
 _LOOKING = frozenset(
@@ -44,13 +44,19 @@ _RUNNERS = (
     ("doas",),
 )
 # Options of theirs with a word of their own.
-_VALUED = frozenset(["--with", "--from", "--python", "--extra", "--group", "--package", "--project", "--directory"])
+_VALUED = frozenset(
+    ["--with", "--from", "--python", "--extra", "--group", "--package", "--project", "--directory"]
+)
 _PACKAGERS = frozenset(["npm", "pnpm", "yarn", "bun"])
 _INSTALLS = frozenset(["install", "ci", "i", "add"])
 # Programs of one word: what follows is what they work on, not what they do.
-_SINGLE = frozenset(["pytest", "jest", "vitest", "tsc", "ruff", "mypy", "eslint", "tox", "nox", "pre-commit"])
+_SINGLE = frozenset(
+    ["pytest", "jest", "vitest", "tsc", "ruff", "mypy", "eslint", "tox", "nox", "pre-commit"]
+)
 # They run whatever they are given: without a file there is nothing that two calls would have in common.
-_INTERPRETERS = frozenset(["python", "node", "bash", "sh", "zsh", "ruby", "perl", "php", "pwsh", "powershell"])
+_INTERPRETERS = frozenset(
+    ["python", "node", "bash", "sh", "zsh", "ruby", "perl", "php", "pwsh", "powershell"]
+)
 _FILE = r"[/\\]|\.\w{1,5}$"
 _CHECKS = (
     r"^(pytest|jest|vitest|mocha|tox|nox|rspec|phpunit|tsc|ruff|mypy|eslint|make|ctest|"

@@ -7,12 +7,11 @@ lock. It can be deleted at any time: an episode that was not written yet would b
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
-from commonplace.capture import spool
+from commonplace.files import atomic
 from commonplace.records import slug
 
 TYPE_CHECKING = False
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from commonplace.sessions.events import Event
+    from commonplace.where.home import Home
 
 SESSIONS_MAX = 200
 SESSION_S_MAX = 14 * 86_400.0
@@ -42,7 +42,9 @@ class State:
         """Whether *event* was taken in already; if not, it is from now on."""
         seen = self._map("seen")
         before = seen.get(event.key)
-        if isinstance(before, list) and (event.key.startswith("=") or abs(event.at - before[0]) <= SAME_S_MAX):
+        if isinstance(before, list) and (
+            event.key.startswith("=") or abs(event.at - before[0]) <= SAME_S_MAX
+        ):
             return True
         seen[event.key] = [event.at, event.agent]
         while len(seen) > SEEN_MAX:
@@ -52,7 +54,11 @@ class State:
     def answered_elsewhere(self, event: Event) -> bool:
         """Whether another hook of the same host has had this very event: its answer is enough."""
         before = self._map("seen").get(event.key)
-        return isinstance(before, list) and before[1] != event.agent and abs(event.at - before[0]) <= SAME_S_MAX
+        return (
+            isinstance(before, list)
+            and before[1] != event.agent
+            and abs(event.at - before[0]) <= SAME_S_MAX
+        )
 
     def shown(self) -> frozenset[str]:
         """The ids of the memories this session has been given."""
@@ -64,13 +70,11 @@ class State:
 
     def save(self) -> None:
         """Keep it, whole or not at all. What cannot be written is not kept: no answer fails over it."""
-        raw = json.dumps(self.fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-        temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
+        raw = json.dumps(self.fields, ensure_ascii=False, separators=(",", ":")).encode(
+            "utf-8", "replace"
+        )
         with suppress(OSError):
-            spool.make(self.path.parent)
-            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
-                stream.write(raw)
-            temporary.replace(self.path)
+            atomic.write(self.path, [raw], durable=False)
 
     def _map(self, name: str) -> dict[str, Any]:
         value = self.fields.get(name)
@@ -83,23 +87,27 @@ class State:
         return value if isinstance(value, list) else []
 
 
-def load(home: Path, session: str) -> State:
+def load(home: Home, session: str) -> State:
     """The state of *session*; a new one if there is none, or none that can be read."""
     name = f"{slug(session, 40) or 'session'}-{blake2b(session.encode('utf-8', 'replace'), digest_size=6).hexdigest()}"
-    path = home / ".state" / "sessions" / f"{name}.json"
+    path = home.sessions_folder / f"{name}.json"
     return State(path, _read(path) or {"session": session})
 
 
-def others(home: Path) -> list[State]:
+def others(home: Home) -> list[State]:
     """Every session there is, the latest first."""
-    folder = home / ".state" / "sessions"
+    folder = home.sessions_folder
     found = [(path.stat().st_mtime, path) for path in folder.glob("*.json") if path.is_file()]
-    return [State(path, fields) for _time, path in sorted(found, reverse=True) if (fields := _read(path))]
+    return [
+        State(path, fields)
+        for _time, path in sorted(found, reverse=True)
+        if (fields := _read(path))
+    ]
 
 
-def prune(home: Path, now: float) -> None:
+def prune(home: Home, now: float) -> None:
     """Drop sessions that are long over, and the oldest when there are too many."""
-    folder = home / ".state" / "sessions"
+    folder = home.sessions_folder
     with suppress(OSError):
         found = sorted(((path.stat().st_mtime, path) for path in folder.iterdir()), reverse=True)
         for place, (changed, path) in enumerate(found):
@@ -120,22 +128,31 @@ def _read(path: Path) -> dict[str, Any] | None:
 def _is_whole(fields: dict[str, Any]) -> bool:
     """Whether *fields* are what we wrote: a draft somebody else has been at is worth less than starting over."""
     shapes: dict[str, Callable[[Any], bool]] = {
-        "seen": lambda value: all(isinstance(one, list) and len(one) == 2 for one in value.values()),  # noqa: PLR2004
+        "seen": lambda value: all(
+            isinstance(one, list) and len(one) == 2  # noqa: PLR2004 (when, and which agent)
+            for one in value.values()
+        ),
         "shown": _all_text,
         "files": _all_text,
         "changed": _all_text,
         "actions": lambda value: all(isinstance(one, dict) for one in value),
-        "errors": lambda value: all(isinstance(one, dict) and isinstance(one.get("type"), str) for one in value),
+        "errors": lambda value: all(
+            isinstance(one, dict) and isinstance(one.get("type"), str) for one in value
+        ),
         "open": lambda value: all(
-            isinstance(one, dict) and one.keys() >= _FAILURE and _all_text(one["tried"]) for one in value
+            isinstance(one, dict) and one.keys() >= _FAILURE and _all_text(one["tried"])
+            for one in value
         ),
     }
-    kinds: dict[str, type | tuple[type, ...]] = {"seen": dict, **dict.fromkeys(set(shapes) - {"seen"}, list)}
+    kinds: dict[str, type | tuple[type, ...]] = {
+        "seen": dict,
+        **dict.fromkeys(set(shapes) - {"seen"}, list),
+    }
     kinds |= dict.fromkeys(("session", "repo", "name", "root", "goal", "ended", "checked"), str)
     kinds |= dict.fromkeys(("started", "last", "done", "written"), (int, float))
-    return all(isinstance(fields[name], kind) for name, kind in kinds.items() if name in fields) and all(
-        shape(fields[name]) for name, shape in shapes.items() if name in fields
-    )
+    return all(
+        isinstance(fields[name], kind) for name, kind in kinds.items() if name in fields
+    ) and all(shape(fields[name]) for name, shape in shapes.items() if name in fields)
 
 
 def _all_text(value: Any) -> bool:  # noqa: ANN401

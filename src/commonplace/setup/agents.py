@@ -134,7 +134,11 @@ CODEX_EVENTS = {
 
 def codex_hooks(program: str, agent: str = "codex") -> dict[str, dict[str, Any]]:
     return {
-        event: {"hooks": [{"type": "command", "command": _line(program, agent, event), "timeout": timeout_s}]}
+        event: {
+            "hooks": [
+                {"type": "command", "command": _line(program, agent, event), "timeout": timeout_s}
+            ]
+        }
         for event, timeout_s in CODEX_EVENTS.items()
     }
 
@@ -142,11 +146,17 @@ def codex_hooks(program: str, agent: str = "codex") -> dict[str, dict[str, Any]]
 def _codex(where: Where, programs: Programs) -> list[Part]:
     folder = _codex_folder(where)
     entry = stdio("codex", programs)
-    body = f"[mcp_servers.{SERVER}]\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in entry.items())
+    body = f"[mcp_servers.{SERVER}]\n" + "".join(
+        f"{key} = {_toml(value)}\n" for key, value in entry.items()
+    )
     return [
         Part("hooks", folder / "hooks.json", Hooks("codex", codex_hooks(programs.hook))),
         Part("MCP server", folder / "config.toml", TomlServer("codex", body)),
-        Part("instructions", (folder if where.of_user else where.root) / "AGENTS.md", Words("codex", WORDS)),
+        Part(
+            "instructions",
+            (folder if where.of_user else where.root) / "AGENTS.md",
+            Words("codex", WORDS),
+        ),
     ]
 
 
@@ -188,8 +198,16 @@ def _gemini(where: Where, programs: Programs) -> list[Part]:
     settings = folder / "settings.json"
     return [
         Part("hooks", settings, Hooks("gemini", gemini_hooks(programs.hook))),
-        Part("MCP server", settings, Server("gemini", "mcpServers", {**stdio("gemini", programs), "timeout": 30000})),
-        Part("instructions", (folder if where.of_user else where.root) / "GEMINI.md", Words("gemini", WORDS)),
+        Part(
+            "MCP server",
+            settings,
+            Server("gemini", "mcpServers", {**stdio("gemini", programs), "timeout": 30000}),
+        ),
+        Part(
+            "instructions",
+            (folder if where.of_user else where.root) / "GEMINI.md",
+            Words("gemini", WORDS),
+        ),
     ]
 
 
@@ -215,7 +233,11 @@ def _cursor(where: Where, programs: Programs) -> list[Part]:
     }
     parts = [
         Part("hooks", folder / "hooks.json", Hooks("cursor", handlers, version=1)),
-        Part("MCP server", folder / "mcp.json", Server("cursor", "mcpServers", stdio("cursor", programs))),
+        Part(
+            "MCP server",
+            folder / "mcp.json",
+            Server("cursor", "mcpServers", stdio("cursor", programs)),
+        ),
     ]
     if not where.of_user:  # The user's own rules are kept in the application.
         parts.append(Part("instructions", where.root / "AGENTS.md", Words("cursor", WORDS)))
@@ -270,7 +292,11 @@ def _opencode(where: Where, programs: Programs) -> list[Part]:
     plugins = (folder if where.of_user else where.root / ".opencode") / "plugins"
     commented = folder / "opencode.jsonc"
     settings = commented if commented.exists() else folder / "opencode.json"
-    entry = {"type": "local", "command": [programs.main, *launch.server_arguments("opencode")], "enabled": True}
+    entry = {
+        "type": "local",
+        "command": [programs.main, *launch.server_arguments("opencode")],
+        "enabled": True,
+    }
     return [
         Part("hooks", plugins / "commonplace.js", Whole(opencode_plugin(programs.hook))),
         Part("MCP server", settings, Server("opencode", "mcp", entry)),
@@ -299,7 +325,9 @@ def _vscode_folder(where: Where) -> Path:
 
 def _vscode(where: Where, programs: Programs) -> list[Part]:
     entry = {"type": "stdio", **stdio("vscode", programs)}
-    parts = [Part("MCP server", _vscode_folder(where) / "mcp.json", Server("vscode", "servers", entry))]
+    parts = [
+        Part("MCP server", _vscode_folder(where) / "mcp.json", Server("vscode", "servers", entry))
+    ]
     if not where.of_user:
         parts.append(Part("instructions", where.root / "AGENTS.md", Words("vscode", WORDS)))
     return parts
@@ -335,12 +363,26 @@ def _copilot_folder(where: Where) -> Path:
 
 
 _ALL = (
-    Agent("claude-code", ("claude",), _claude_folder, (".claude", "CLAUDE.md", ".mcp.json"), _claude),
+    Agent(
+        "claude-code", ("claude",), _claude_folder, (".claude", "CLAUDE.md", ".mcp.json"), _claude
+    ),
     Agent("codex", ("codex",), _codex_folder, (".codex",), _codex),
     Agent("gemini", ("gemini",), _gemini_folder, (".gemini", "GEMINI.md"), _gemini),
     Agent("cursor", ("cursor", "cursor-agent"), _cursor_folder, (".cursor",), _cursor),
-    Agent("copilot", ("copilot",), _copilot_folder, (".github/hooks", ".github/copilot-instructions.md"), _copilot),
-    Agent("opencode", ("opencode",), _opencode_folder, (".opencode", "opencode.json", "opencode.jsonc"), _opencode),
+    Agent(
+        "copilot",
+        ("copilot",),
+        _copilot_folder,
+        (".github/hooks", ".github/copilot-instructions.md"),
+        _copilot,
+    ),
+    Agent(
+        "opencode",
+        ("opencode",),
+        _opencode_folder,
+        (".opencode", "opencode.json", "opencode.jsonc"),
+        _opencode,
+    ),
     Agent("vscode", ("code",), _vscode_folder, (".vscode",), _vscode),
 )
 AGENTS = {agent.name: agent for agent in _ALL}

@@ -81,14 +81,20 @@ class Hooks:
     def _places(self, root: jsonc.Node | None) -> list[jsonc.Path]:
         """Where our handlers are, in order: whole groups where nobody else's handler is in them."""
         hooks = jsonc.find(root, ("hooks",))
-        events = {str(one.key): one.node for one in hooks.members} if hooks and isinstance(hooks.value, dict) else {}
+        events = (
+            {str(one.key): one.node for one in hooks.members}
+            if hooks and isinstance(hooks.value, dict)
+            else {}
+        )
         places: list[jsonc.Path] = []
         for event, node in events.items():
             path = ("hooks", event)
             ours = self._ours(node, path)
             for index in dict.fromkeys(place[2] for place in ours):
                 mixed = any(not launch.is_hook(one, self.agent) for one in _handlers(node, index))
-                places += [place for place in ours if place[2] == index] if mixed else [(*path, index)]
+                places += (
+                    [place for place in ours if place[2] == index] if mixed else [(*path, index)]
+                )
         return places
 
     def _ours(self, handlers: jsonc.Node, path: tuple[str, str]) -> list[jsonc.Path]:
@@ -153,11 +159,17 @@ class TomlServer:
         try:
             tomllib.loads(after)
         except tomllib.TOMLDecodeError:
-            raise NotEditable("its `mcp_servers` is closed (an inline table): nothing can be added") from None
+            raise NotEditable(
+                "its `mcp_servers` is closed (an inline table): nothing can be added"
+            ) from None
         return after
 
     def taken(self, text: str | None) -> str | None:
-        return marked.without_section(text, marked.HASH, self.agent) if text and self.found(text) == "ours" else text
+        return (
+            marked.without_section(text, marked.HASH, self.agent)
+            if text and self.found(text) == "ours"
+            else text
+        )
 
     def found(self, text: str | None) -> Found:
         servers = _tables(text or "").get("mcp_servers")
@@ -201,7 +213,11 @@ class Whole:
     def found(self, text: str | None) -> Found:
         if text is None:
             return ""
-        return "ours" if text.partition("\n")[0].strip() == self.content.partition("\n")[0] else "other"
+        return (
+            "ours"
+            if text.partition("\n")[0].strip() == self.content.partition("\n")[0]
+            else "other"
+        )
 
 
 def _object(text: str | None) -> jsonc.Node | None:
@@ -223,7 +239,9 @@ def _updated(text: str, place: jsonc.Path, wanted: dict[str, Any]) -> str:
     node = jsonc.find(jsonc.parse(text), place)
     assert node is not None, "it has just been found"
     assert isinstance(node.value, dict), "an entry of ours"
-    command = {key: wanted[key] for key in ("command", "args", "bash", "powershell") if key in wanted}
+    command = {
+        key: wanted[key] for key in ("command", "args", "bash", "powershell") if key in wanted
+    }
     if all(node.value.get(key) == value for key, value in command.items()):
         return text
     return jsonc.with_value(text, place, {**node.value, **command})

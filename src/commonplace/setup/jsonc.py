@@ -67,7 +67,11 @@ def find(root: Node | None, path: Path) -> Node | None:
     """The node at *path*. Of a key that is there twice the last counts, as it does for those who read the file."""
     node = root
     for step in path:
-        node = next((one.node for one in reversed(node.members) if one.key == step), None) if node else None
+        node = (
+            next((one.node for one in reversed(node.members) if one.key == step), None)
+            if node
+            else None
+        )
     return node
 
 
@@ -105,7 +109,9 @@ def with_value(text: str, path: Path, value: object) -> str:
     node = find(parse(text), path)
     assert node is not None, "the caller has looked"
     style = _Style(text)
-    return text[: node.start] + style.rendered(value, style.line_indent(node.start)) + text[node.end :]
+    return (
+        text[: node.start] + style.rendered(value, style.line_indent(node.start)) + text[node.end :]
+    )
 
 
 def without(text: str, path: Path) -> str | None:
@@ -196,7 +202,11 @@ def _container(text: str, start: int, depth: int, closing: str) -> Node:
             at = _skipped(text, at + 1).end
         elif text[at : at + 1] != closing:
             raise NotEditable(f"a comma or `{closing}` is missing {_place(text, at)}")
-    plain = {one.key: one.node.value for one in members} if closing == "}" else [one.node.value for one in members]
+    plain = (
+        {one.key: one.node.value for one in members}
+        if closing == "}"
+        else [one.node.value for one in members]
+    )
     return Node(start, at + 1, plain, tuple(members))
 
 
@@ -244,7 +254,9 @@ class _Style:
 
     def rendered(self, value: object, indent: str) -> str:
         """*value* as it stands on a line with that *indent*: a member a line, but for lists of plain values."""
-        nested = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(one, dict) for one in value))
+        nested = isinstance(value, dict) or (
+            isinstance(value, list) and any(isinstance(one, dict) for one in value)
+        )
         if not (self.lines and nested and value):
             return json.dumps(value, ensure_ascii=False)
         inner = f"{self.newline}{indent}{self.unit}"
@@ -295,7 +307,11 @@ def _cut(text: str, container: Node, index: int) -> str:
         before = comma_before + 1
     space = _skipped(text, before)
     comma_behind = _comma(text, member.node.end)
-    if not index and len(container.members) > 1 and text[before : member.start] in (_WAS_EMPTY, _WAS_BLANK):
+    if (
+        not index
+        and len(container.members) > 1
+        and text[before : member.start] in (_WAS_EMPTY, _WAS_BLANK)
+    ):
         # What says that the container was empty stays for the next one.
         following = container.members[1].start
         if not text[member.node.end : following].replace(",", "").strip():

@@ -36,17 +36,23 @@ def programs(*, shared: bool) -> Programs:
     """
     absolute = Programs(_absolute(MAIN), _absolute(HOOK))
     on_path = (shutil.which(name) for name in BARE)
-    if shared and all(found and _same(found, path) for found, path in zip(on_path, absolute, strict=True)):
+    if shared and all(
+        found and _same(found, path) for found, path in zip(on_path, absolute, strict=True)
+    ):
         return BARE
     return absolute
 
 
 def is_temporary(programs: Programs) -> bool:
     """Whether this installation will go away by itself: `uvx` runs programs out of uv's cache."""
-    return any(part.startswith(("archive-v", "environments-v")) for part in Path(programs.hook).parts)
+    return any(
+        part.startswith(("archive-v", "environments-v")) for part in Path(programs.hook).parts
+    )
 
 
-def shell_line(program: str, arguments: list[str], *, powershell: bool = False, windows: bool = os.name == "nt") -> str:
+def shell_line(
+    program: str, arguments: list[str], *, powershell: bool = False, windows: bool = os.name == "nt"
+) -> str:
     """A line for a shell that starts *program*. Only the program may need quotes: the arguments are ours."""
     if not windows:
         start = shlex.quote(program)

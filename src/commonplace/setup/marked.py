@@ -50,7 +50,9 @@ def find(text: str, marks: Marks) -> Section | None:
     if start is None and end is None:
         return None
     if start is None or end is None or end.start() < start.end():
-        raise NotEditable("one of the two lines that mark our section is missing; put it back, or take out the other")
+        raise NotEditable(
+            "one of the two lines that mark our section is missing; put it back, or take out the other"
+        )
     return Section(start.start(), end.end(), frozenset(end[1].split(", ")))
 
 
@@ -67,7 +69,11 @@ def with_section(text: str | None, marks: Marks, body: str, name: str) -> str:
         return text[: found.start] + section + text[found.end :]
     if not text:
         return section
-    return f"{text}{newline}{section}{newline}" if text.endswith("\n") else f"{text}{newline * 2}{section}"
+    return (
+        f"{text}{newline}{section}{newline}"
+        if text.endswith("\n")
+        else f"{text}{newline * 2}{section}"
+    )
 
 
 def without_section(text: str, marks: Marks, name: str) -> str | None:

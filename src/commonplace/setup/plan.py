@@ -14,9 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.capture.redact import redact_text
 from commonplace.errors import CommonplaceError
-from commonplace.log import rewrite
+from commonplace.files import atomic
+from commonplace.redaction.redact import redact_text
 from commonplace.setup.agents import AGENTS, Agent, Part, Where
 from commonplace.setup.jsonc import NotEditable
 
@@ -51,7 +51,9 @@ class Change(NamedTuple):
     def diff(self) -> list[str]:
         """What changes, as a unified diff without line ends, and without the secrets that such files hold."""
         before, after = (_lines(text) for text in (self.before, self.after))
-        old, new = ("/dev/null" if text is None else str(self.path) for text in (self.before, self.after))
+        old, new = (
+            "/dev/null" if text is None else str(self.path) for text in (self.before, self.after)
+        )
         diff = difflib.unified_diff(before, after, old, new, n=2, lineterm="")
         return [redact_text(line)[0] for line in diff]
 
@@ -69,8 +71,19 @@ def present(where: Where) -> dict[str, str]:
     """The agents that are here, each with what says so."""
     found: dict[str, str] = {}
     for agent in AGENTS.values():
-        sign = next((sign for sign in agent.signs if (where.root / sign).exists()), "") if not where.of_user else ""
-        command = next((one for one in agent.commands if shutil.which(one, path=where.environment.get("PATH"))), "")
+        sign = (
+            next((sign for sign in agent.signs if (where.root / sign).exists()), "")
+            if not where.of_user
+            else ""
+        )
+        command = next(
+            (
+                one
+                for one in agent.commands
+                if shutil.which(one, path=where.environment.get("PATH"))
+            ),
+            "",
+        )
         folder = agent.folder(where)
         if sign:
             found[agent.name] = f"`{sign}` is in this project"
@@ -122,7 +135,9 @@ def carry_out(change: Change, where: Where, folders: Folders) -> Change:
             folders.remove_empty(target.parent)
         else:
             folders.make(target.parent, mode=0o700 if where.of_user else 0o777)
-            _replace(target, change.after.encode("utf-8"), mode=0o600 if where.of_user else 0o666)
+            atomic.write(
+                target, [change.after.encode("utf-8")], mode=0o600 if where.of_user else 0o666
+            )
     except NotEditable as error:
         return change._replace(left_alone=str(error))
     except OSError as error:
@@ -160,7 +175,9 @@ class Folders:
             if self.made:
                 for folder in (self.path.parent.parent, self.path.parent):
                     folder.mkdir(mode=0o700, exist_ok=True)
-                rewrite.replace(self.path, [json.dumps({"folders": sorted(self.made)}).encode(), b"\n"])
+                atomic.replace(
+                    self.path, [json.dumps({"folders": sorted(self.made)}).encode(), b"\n"]
+                )
             elif self.path.exists():
                 self.path.unlink()
                 self.path.parent.rmdir()
@@ -183,7 +200,11 @@ def _change(path: Path, parts: list[tuple[Agent, Part]], where: Where, *, undo: 
     except NotEditable as error:
         return Change(path, agents, what, before, before, left_alone=str(error))
     other = any(part.edit.found(_without_bom(after)) == "other" for _, part in parts)
-    remark = "it has a `commonplace` that setup has not written: left as it is" if other and not undo else ""
+    remark = (
+        "it has a `commonplace` that setup has not written: left as it is"
+        if other and not undo
+        else ""
+    )
     return Change(path, agents, what, before, after, remark=remark)
 
 
@@ -242,23 +263,3 @@ def _check_writable(target: Path) -> None:
             raise NotEditable("it is read-only")
         if os.name == "posix" and os.geteuid() not in (0, found.st_uid):
             raise NotEditable("it belongs to another user")
-
-
-def _replace(target: Path, content: bytes, mode: int) -> None:
-    """Put *content* in the file's place in one step, with the same mode and owner."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}{rewrite.TEMPORARY_SUFFIX}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    try:
-        with os.fdopen(os.open(temporary, flags, mode), "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
-            if os.name == "posix":
-                with suppress(PermissionError):  # The owner is ours, then; the group may be one we are not in.
-                    os.chown(temporary, target.stat().st_uid, target.stat().st_gid)
-        rewrite.swap(temporary, target)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -39,4 +39,6 @@ FORMATS: dict[str, ModuleType] = {
     "basic-memory": basic_memory,
     "solutions": solutions,
 }
-LAYOUTS: dict[str, ModuleType] = {name: FORMATS[name] for name in ("agent-knowledge", "loki", "beads", "harness")}
+LAYOUTS: dict[str, ModuleType] = {
+    name: FORMATS[name] for name in ("agent-knowledge", "loki", "beads", "harness")
+}

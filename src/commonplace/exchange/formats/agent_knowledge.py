@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from commonplace.exchange import shape
-from commonplace.exchange.extra import dressed, undressed
+from commonplace.exchange import normalize
 from commonplace.exchange.files import LINE_SUFFIXES, json_lines
 from commonplace.exchange.items import Head, Item, Source, Taken, Unread
+from commonplace.exchange.round_trip import dressed, undressed
 from commonplace.records import EVENT_TYPES
 
 if TYPE_CHECKING:
@@ -25,7 +25,10 @@ _FIELDS: dict[str, Any] = {
 
 
 def recognises(path: Path, head: Head) -> bool:
-    said = any("lesson" in entry and "event_type" in entry and "kind" not in entry for entry in head.objects)
+    said = any(
+        "lesson" in entry and "event_type" in entry and "kind" not in entry
+        for entry in head.objects
+    )
     return path.suffix in SUFFIXES and (said or path.parts[-3:-1] == ("agent-knowledge", "logs"))
 
 
@@ -38,7 +41,9 @@ def read(source: Source) -> Iterator[Item]:
         fields = undressed(entry, plain)
         if str(fields.get("lesson") or "").strip():
             # A log of the layout is of one repository, which its name says.
-            yield Taken({"repo": source.path.stem, **fields} if _is_log(source.path) else fields, line)
+            yield Taken(
+                {"repo": source.path.stem, **fields} if _is_log(source.path) else fields, line
+            )
         else:
             yield Unread(line, "has no `lesson`")
 
@@ -56,12 +61,15 @@ def plain(entry: Mapping[str, Any]) -> dict[str, Any]:
         said = fields.get("event_type")
         fields["event_type"] = "learned"
         if said:
-            fields["meta"] = {**(fields["meta"] if isinstance(fields.get("meta"), dict) else {}), "event_type": said}
+            fields["meta"] = {
+                **(fields["meta"] if isinstance(fields.get("meta"), dict) else {}),
+                "event_type": said,
+            }
     for name in ("repo", "timestamp"):
         if not fields.get(name):
             fields.pop(name, None)
     if not isinstance(fields.get("tags", []), list):
-        fields["tags"] = shape.tags_of(fields["tags"])
+        fields["tags"] = normalize.tags_of(fields["tags"])
     return fields
 
 

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from commonplace.exchange import files, frontmatter, shape
+from commonplace.exchange import files, frontmatter, normalize
 from commonplace.exchange.formats.serena import heading
 from commonplace.exchange.items import Head, Item, Passed, Source, Taken, Unread, relative
 
@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
 SUFFIXES = files.TEXT_SUFFIXES
 # A category, not the box of a task.
-_OBSERVATION = re.compile(r"^\s*[-*]\s+\[(?P<category>(?![ xX-]\])[^\]\[(]+)\](?!\()\s+(?P<said>.+)$", re.MULTILINE)
-_RELATION = re.compile(r"^\s*[-*]\s+(?P<word>[^\[\n]*?)\s*\[\[(?P<to>[^\]]+)\]\](?P<context>.*)$", re.MULTILINE)
+_OBSERVATION = re.compile(
+    r"^\s*[-*]\s+\[(?P<category>(?![ xX-]\])[^\]\[(]+)\](?!\()\s+(?P<said>.+)$", re.MULTILINE
+)
+_RELATION = re.compile(
+    r"^\s*[-*]\s+(?P<word>[^\[\n]*?)\s*\[\[(?P<to>[^\]]+)\]\](?P<context>.*)$", re.MULTILINE
+)
 _TAG = re.compile(r"(?<!\S)#([\w/-]+)")
 
 
@@ -47,14 +51,19 @@ def _note(source: Source, front: Mapping[str, Any], body: str) -> dict[str, Any]
     return {
         "id": _ident(source, source.path, front),
         "kind": "concept",
-        "timestamp": shape.moment(front.get("modified")) or shape.time_in(front),
+        "timestamp": normalize.moment(front.get("modified")) or normalize.time_in(front),
         "agent_id": "",
         "type": str(front.get("type") or "note"),
         "label": str(front.get("title") or heading(body) or source.path.stem),
         "payload": body,
-        "tags": shape.tags_of(front.get("tags"), *(_TAG.findall(said) for said in observations)),
+        "tags": normalize.tags_of(
+            front.get("tags"), *(_TAG.findall(said) for said in observations)
+        ),
         "links": list(_links(source, body)),
-        "meta": {**shape.rest(front, used), **({"permalink": front["permalink"]} if front.get("permalink") else {})},
+        "meta": {
+            **normalize.rest(front, used),
+            **({"permalink": front["permalink"]} if front.get("permalink") else {}),
+        },
     }
 
 
@@ -63,11 +72,11 @@ def _links(source: Source, body: str) -> Iterator[dict[str, Any]]:
     seen: set[tuple[str, str]] = set()
     for match in _RELATION.finditer(body):
         target = match["to"].partition("|")[0].strip()
-        to = known.get(target.casefold()) or shape.ident("bm", source.repo, target.casefold())
+        to = known.get(target.casefold()) or normalize.ident("bm", source.repo, target.casefold())
         word = match["word"].strip().strip("\"'`") or "related_to"
         if (to, word) not in seen:
             seen.add((to, word))
-            yield shape.link(to, word)
+            yield normalize.link(to, word)
 
 
 def _ident(source: Source, path: Path, front: Mapping[str, Any]) -> str:
@@ -77,7 +86,7 @@ def _ident(source: Source, path: Path, front: Mapping[str, Any]) -> str:
 def _ident_of(path: Path, front: Mapping[str, Any], root: Path, repo: str) -> str:
     named = front.get("permalink")
     place = named if isinstance(named, str) and named else relative(path, root).rpartition(".")[0]
-    return shape.ident("bm", repo, place.casefold())
+    return normalize.ident("bm", repo, place.casefold())
 
 
 @lru_cache(maxsize=4)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from commonplace.exchange import shape
-from commonplace.exchange.extra import dressed, undressed
+from commonplace.exchange import normalize
 from commonplace.exchange.files import LINE_SUFFIXES, json_lines
 from commonplace.exchange.items import Head, Item, Source, Taken, Unread, Withdrawn
+from commonplace.exchange.round_trip import dressed, undressed
 from commonplace.records import EVENT_TYPES, slug
 
 if TYPE_CHECKING:
@@ -26,7 +26,9 @@ _DELETED = "tombstone"
 def recognises(path: Path, head: Head) -> bool:
     if path.suffix not in SUFFIXES:
         return False
-    by_place = path.name in _KNOWLEDGE or (path.parent.name == ".beads" and path.name.endswith(".jsonl"))
+    by_place = path.name in _KNOWLEDGE or (
+        path.parent.name == ".beads" and path.name.endswith(".jsonl")
+    )
     return by_place or any(_is_knowledge(entry) or _is_issue(entry) for entry in head.objects)
 
 
@@ -66,25 +68,32 @@ def plain(entry: Mapping[str, Any]) -> dict[str, Any]:
         meta["type"] = said
     used = ("key", "type", "content", "source", "tags", "ts", "bead", "_type", "value")
     return {
-        "id": shape.kept_ident("learned", entry.get("key")),
+        "id": normalize.kept_ident("learned", entry.get("key")),
         "kind": "lesson",
-        "timestamp": shape.moment(entry.get("ts")),
+        "timestamp": normalize.moment(entry.get("ts")),
         "agent_id": "",
         "event_type": said if said in EVENT_TYPES else "learned",
         "lesson": entry.get("content"),
-        "tags": entry["tags"] if isinstance(entry.get("tags"), list) else shape.tags_of(entry.get("tags")),
-        **shape.rest(entry, used),
+        "tags": entry["tags"]
+        if isinstance(entry.get("tags"), list)
+        else normalize.tags_of(entry.get("tags")),
+        **normalize.rest(entry, used),
         **({"meta": meta} if meta else {}),
     }
 
 
 def _issue(entry: dict[str, Any], line: int) -> Item:
-    ident = shape.kept_ident("bead", entry.get("id"))
-    at = shape.time_in(entry)
+    ident = normalize.kept_ident("bead", entry.get("id"))
+    at = normalize.time_in(entry)
     if ident is None or not str(entry["title"] or "").strip():
         return Unread(line, "is an issue without an `id` or a `title`")
     if entry.get("status") == _DELETED:
-        return Withdrawn(ident, shape.moment(entry.get("deleted_at")) or at or "", "it was deleted in beads", line)
+        return Withdrawn(
+            ident,
+            normalize.moment(entry.get("deleted_at")) or at or "",
+            "it was deleted in beads",
+            line,
+        )
     used = (
         "id",
         "title",
@@ -100,22 +109,26 @@ def _issue(entry: dict[str, Any], line: int) -> Item:
             "id": ident,
             "kind": "task",
             "timestamp": at,
-            "agent_id": shape.agent_in({"agent": entry.get("assignee"), "author": entry.get("created_by")}),
+            "agent_id": normalize.agent_in(
+                {"agent": entry.get("assignee"), "author": entry.get("created_by")}
+            ),
             "type": str(entry.get("issue_type") or "task"),
             "label": str(entry["title"]),
-            "payload": shape.rest(entry, used),
-            "tags": shape.tags_of(entry.get("labels")),
-            "links": [edge for item in entry.get("dependencies") or [] if (edge := _edge(item, ident))],
+            "payload": normalize.rest(entry, used),
+            "tags": normalize.tags_of(entry.get("labels")),
+            "links": [
+                edge for item in entry.get("dependencies") or [] if (edge := _edge(item, ident))
+            ],
         },
         line,
     )
 
 
 def _edge(item: object, ident: str) -> dict[str, Any] | None:
-    to = shape.kept_ident("bead", item.get("depends_on_id")) if isinstance(item, dict) else None
+    to = normalize.kept_ident("bead", item.get("depends_on_id")) if isinstance(item, dict) else None
     if to is None or to == ident or not isinstance(item, dict):
         return None
-    return shape.link(to, item.get("type"))
+    return normalize.link(to, item.get("type"))
 
 
 def write(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -125,9 +138,11 @@ def write(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, dict[str,
         meta = fields.get("meta") or {}
         key = meta.get("key")
         if not isinstance(key, str) or not key:
-            key = f"{fields['event_type']}-{slug(fields['lesson'][:KEY_CHARS_MAX], KEY_CHARS_MAX)}".rstrip("-")
+            key = f"{fields['event_type']}-{slug(fields['lesson'][:KEY_CHARS_MAX], KEY_CHARS_MAX)}".rstrip(
+                "-"
+            )
         if key in keys:  # Readers of the layout take the latest of a key only.
-            key = shape.ident(key, fields["id"])
+            key = normalize.ident(key, fields["id"])
         keys.add(key)
         entry = {
             "key": key,

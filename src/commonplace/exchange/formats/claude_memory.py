@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from commonplace.exchange import files, frontmatter, shape
+from commonplace.exchange import files, frontmatter, normalize
 from commonplace.exchange.items import Head, Item, Passed, Source, Taken, Unread
 
 if TYPE_CHECKING:
@@ -53,18 +53,28 @@ def _fields(source: Source, front: Mapping[str, Any], body: str) -> dict[str, An
     name, about = (str(front.get(field) or "") for field in ("name", "description"))
     said = _type(front)
     used = ("name", "description", "type", "metadata", "modified", "tags", "related", "created")
-    meta = {"type": said, "name": name, **shape.rest(front, used)}
+    meta = {"type": said, "name": name, **normalize.rest(front, used)}
     fields: dict[str, Any] = {
         "id": _ident(source, source.path.name),
-        "timestamp": shape.moment(front.get("modified")) or shape.time_in(front),
+        "timestamp": normalize.moment(front.get("modified")) or normalize.time_in(front),
         "agent_id": _agent(source.path),
-        "tags": shape.tags_of(front.get("tags"), [said] if said else []),
-        "links": [shape.link(_ident(source, to), "related_to") for to in _related(front, body)],
-        "meta": shape.rest(meta, ()),
+        "tags": normalize.tags_of(front.get("tags"), [said] if said else []),
+        "links": [normalize.link(_ident(source, to), "related_to") for to in _related(front, body)],
+        "meta": normalize.rest(meta, ()),
     }
     if said == "feedback":
-        return {**fields, "kind": "lesson", "event_type": "learned", "context": about or name, "lesson": body}
-    label = f"{name}: {about}" if name and about and name != about else name or about or source.path.stem
+        return {
+            **fields,
+            "kind": "lesson",
+            "event_type": "learned",
+            "context": about or name,
+            "lesson": body,
+        }
+    label = (
+        f"{name}: {about}"
+        if name and about and name != about
+        else name or about or source.path.stem
+    )
     return {**fields, "kind": "fact", "type": said or "memory", "label": label, "payload": body}
 
 
@@ -76,9 +86,14 @@ def _agent(path: Path) -> str:
 
 
 def _ident(source: Source, name: str) -> str:
-    return shape.ident("claude", source.repo, _agent(source.path), name.removesuffix(".md").replace("_", "-").lower())
+    return normalize.ident(
+        "claude",
+        source.repo,
+        _agent(source.path),
+        name.removesuffix(".md").replace("_", "-").lower(),
+    )
 
 
 def _related(front: Mapping[str, Any], body: str) -> list[str]:
-    named = [*shape.texts_of(front.get("related") or []), *_WIKI_LINK.findall(body)]
+    named = [*normalize.texts_of(front.get("related") or []), *_WIKI_LINK.findall(body)]
     return list(dict.fromkeys(name.strip() for name in named))

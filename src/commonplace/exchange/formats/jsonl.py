@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from commonplace.exchange import shape
+from commonplace.exchange import normalize
 from commonplace.exchange.files import LINE_SUFFIXES, json_lines
 from commonplace.exchange.items import Head, Item, Source, Taken, Unread, Withdrawn
 from commonplace.records import KINDS
@@ -21,7 +21,9 @@ _FROM_FAILURE = ("test_failure", "self_correction", "error")
 
 
 def recognises(path: Path, head: Head) -> bool:
-    return path.suffix in SUFFIXES and any(_is_record(entry) or _is_lesson(entry) for entry in head.objects)
+    return path.suffix in SUFFIXES and any(
+        _is_record(entry) or _is_lesson(entry) for entry in head.objects
+    )
 
 
 def _is_record(entry: Mapping[str, Any]) -> bool:
@@ -41,12 +43,20 @@ def read(source: Source) -> Iterator[Item]:
         if "kind" in entry:
             yield Taken(entry, line)
         elif _is_withdrawn(entry):
-            at = shape.moment(entry.get("invalidatedAt") or entry.get("deletedAt")) or shape.time_in(entry) or ""
+            at = (
+                normalize.moment(entry.get("invalidatedAt") or entry.get("deletedAt"))
+                or normalize.time_in(entry)
+                or ""
+            )
             reason = str(entry.get("invalidationReason") or "its author withdrew it")
-            yield Withdrawn(shape.kept_ident("les", entry["id"]) or "", at, reason, line)
+            yield Withdrawn(normalize.kept_ident("les", entry["id"]) or "", at, reason, line)
         else:
-            fields = _insight(entry) if "insight" in entry else shape.lesson(entry, "les")
-            yield Taken(fields, line) if fields else Unread(line, "says nothing: no field of it is a text we know")
+            fields = _insight(entry) if "insight" in entry else normalize.lesson(entry, "les")
+            yield (
+                Taken(fields, line)
+                if fields
+                else Unread(line, "says nothing: no field of it is a text we know")
+            )
 
 
 def _is_withdrawn(entry: Mapping[str, Any]) -> bool:
@@ -58,18 +68,23 @@ def _insight(entry: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     trigger = entry.get("trigger")
     fields: dict[str, Any] = {
-        "id": shape.kept_ident("les", entry.get("id")),
+        "id": normalize.kept_ident("les", entry.get("id")),
         "kind": "lesson",
-        "timestamp": shape.time_in(entry),
+        "timestamp": normalize.time_in(entry),
         "agent_id": "",
         "event_type": "error" if entry.get("source") in _FROM_FAILURE else "learned",
         "context": trigger if isinstance(trigger, str) and trigger != _NO_TRIGGER else "",
         "lesson": entry["insight"],
-        "tags": shape.tags_of(entry.get("tags")),
-        "links": shape.links_to(entry, _RELATIONS, lambda to: shape.kept_ident("les", to) or to),
+        "tags": normalize.tags_of(entry.get("tags")),
+        "links": normalize.links_to(
+            entry, _RELATIONS, lambda to: normalize.kept_ident("les", to) or to
+        ),
     }
     pair = entry.get("pattern")
     if isinstance(pair, dict):
-        fields |= {"incorrect_approach": str(pair.get("bad") or ""), "correct_approach": str(pair.get("good") or "")}
+        fields |= {
+            "incorrect_approach": str(pair.get("bad") or ""),
+            "correct_approach": str(pair.get("good") or ""),
+        }
     used = ("id", "insight", "trigger", "tags", "pattern", "created", "supersedes", "related")
-    return {**fields, "meta": shape.rest(entry, used)}
+    return {**fields, "meta": normalize.rest(entry, used)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from commonplace.exchange import files, shape
-from commonplace.exchange.extra import dressed, is_ours, undressed
+from commonplace.exchange import files, normalize
 from commonplace.exchange.items import Head, Item, Passed, SkillText, Source, Taken, Unread
+from commonplace.exchange.round_trip import dressed, is_ours, undressed
 from commonplace.records import KINDS, Node
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ def recognises(path: Path, _head: Head) -> bool:
     if path.suffix not in SUFFIXES or _folder(path) is None:
         return False
     parts = path.parts
-    return ".loki" in parts or any(parts[at] == "memory" and parts[at + 1] in _FOLDERS for at in range(len(parts) - 2))
+    return ".loki" in parts or any(
+        parts[at] == "memory" and parts[at + 1] in _FOLDERS for at in range(len(parts) - 2)
+    )
 
 
 def _folder(path: Path) -> str | None:
@@ -39,7 +41,11 @@ def read(source: Source) -> Iterator[Item]:
     try:
         if source.path.suffix == ".md":
             text = files.text(source.path)
-            yield SkillText(source.path.stem, text) if folder == "skills" else Passed(0, "is no part of the layout")
+            yield (
+                SkillText(source.path.stem, text)
+                if folder == "skills"
+                else Passed(0, "is no part of the layout")
+            )
             return
         value = files.json_value(source.path)
     except files.NotText as error:
@@ -58,8 +64,18 @@ def read(source: Source) -> Iterator[Item]:
 
 def _kind(folder: str | None, stem: str) -> str | None:
     if folder == "semantic":
-        return {"patterns": "pattern", "anti-patterns": "anti_pattern", "facts": "fact", "links": "link"}.get(stem)
-    return {"episodic": "episode", "ledgers": "ledger", "handoffs": "handoff", "learnings": "lesson"}.get(folder or "")
+        return {
+            "patterns": "pattern",
+            "anti-patterns": "anti_pattern",
+            "facts": "fact",
+            "links": "link",
+        }.get(stem)
+    return {
+        "episodic": "episode",
+        "ledgers": "ledger",
+        "handoffs": "handoff",
+        "learnings": "lesson",
+    }.get(folder or "")
 
 
 def _entries(value: object) -> list[Any]:
@@ -76,7 +92,17 @@ def _entries(value: object) -> list[Any]:
     return [value]
 
 
-_LISTS = ("patterns", "anti_patterns", "antiPatterns", "facts", "links", "learnings", "entries", "items", "lessons")
+_LISTS = (
+    "patterns",
+    "anti_patterns",
+    "antiPatterns",
+    "facts",
+    "links",
+    "learnings",
+    "entries",
+    "items",
+    "lessons",
+)
 
 
 def _item(kind: str, entry: object, number: int, source: Source) -> Item:
@@ -126,18 +152,22 @@ def _with_agent(entry: Mapping[str, Any]) -> dict[str, Any]:
 def _pattern(entry: Mapping[str, Any]) -> dict[str, Any]:
     fields = {"kind": "pattern", "agent_id": "", **entry}
     if not fields.get("pattern"):
-        name, said = shape.text_in(entry, ("description", "content", "text", "name"))
+        name, said = normalize.text_in(entry, ("description", "content", "text", "name"))
         fields |= {"pattern": said}
         fields.pop(name, None)
     # The seed's patterns say when they were last used, not when they were made.
-    fields.setdefault("timestamp", shape.time_in(entry) or shape.moment(entry.get("last_used")))
+    fields.setdefault(
+        "timestamp", normalize.time_in(entry) or normalize.moment(entry.get("last_used"))
+    )
     return fields
 
 
 def _anti_pattern(entry: Mapping[str, Any]) -> dict[str, Any]:
     fields = {"kind": "anti_pattern", "agent_id": "", **entry}
     if not fields.get("what_fails"):
-        name, said = shape.text_in(entry, ("pattern", "incorrect_approach", "description", "error", "name"))
+        name, said = normalize.text_in(
+            entry, ("pattern", "incorrect_approach", "description", "error", "name")
+        )
         fields |= {"what_fails": said}
         fields.pop(name, None)
     return fields
@@ -146,7 +176,9 @@ def _anti_pattern(entry: Mapping[str, Any]) -> dict[str, Any]:
 def _fact(entry: Mapping[str, Any]) -> dict[str, Any]:
     fields = {"kind": "fact", "agent_id": "", **entry}
     if not fields.get("label"):
-        name, said = shape.text_in(entry, ("fact", "title", "name", "statement", "content", "text", "description"))
+        name, said = normalize.text_in(
+            entry, ("fact", "title", "name", "statement", "content", "text", "description")
+        )
         fields |= {"label": said}
         fields.pop(name, None)
     return fields
@@ -157,7 +189,7 @@ def _link(entry: Mapping[str, Any]) -> dict[str, Any]:
     of = fields.pop("from", None) or fields.get("of") or fields.get("source")
     to = fields.get("to") or fields.get("target")
     said = fields.pop("relation", None) or fields.get("rel")
-    return {**fields, "of": of, **shape.link(str(to or ""), said)}
+    return {**fields, "of": of, **normalize.link(str(to or ""), said)}
 
 
 def _handoff(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,14 +197,14 @@ def _handoff(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ledger(entry: Mapping[str, Any]) -> dict[str, Any]:
-    at = shape.time_in(entry) or shape.moment(entry.get("last_checkpoint"))
+    at = normalize.time_in(entry) or normalize.moment(entry.get("last_checkpoint"))
     return {"kind": "ledger", **({"timestamp": at} if at else {}), **_with_agent(entry)}
 
 
 def _lesson(entry: Mapping[str, Any]) -> dict[str, Any]:
     if entry.get("lesson") and entry.get("event_type"):
         return {"kind": "lesson", "agent_id": "", **entry}
-    return shape.lesson(entry, "les") or {}
+    return normalize.lesson(entry, "les") or {}
 
 
 def plain_of(kind: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
@@ -240,10 +272,14 @@ def _file(kind: str, fields: Mapping[str, Any], names: set[str]) -> str:
     if kind in _SHARED:
         return _SHARED[kind].format(day=day)
     own = {"episode": f"episodic/{day}/", "ledger": "ledgers/", "handoff": "handoffs/"}[kind]
-    called = {"episode": fields.get("task_id"), "ledger": fields.get("agent_id"), "handoff": fields["id"]}[kind]
+    called = {
+        "episode": fields.get("task_id"),
+        "ledger": fields.get("agent_id"),
+        "handoff": fields["id"],
+    }[kind]
     name = f"{own}{_safe(str(called or fields['id']))}"
     if name.casefold() in names:
-        name = f"{own}{shape.ident(_safe(str(called)), fields['id'])}"
+        name = f"{own}{normalize.ident(_safe(str(called)), fields['id'])}"
     names.add(name.casefold())
     return f"{name}.json"
 
@@ -260,10 +296,16 @@ _SHARED = {
 def _safe(name: str) -> str:
     """*name* as a file of any system can be called."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:_NAME_CHARS_MAX].rstrip(".-")
-    return plain if plain and plain.split(".")[0].lower() not in _DEVICES else shape.ident("entry", name)
+    return (
+        plain
+        if plain and plain.split(".")[0].lower() not in _DEVICES
+        else normalize.ident("entry", name)
+    )
 
 
-_DEVICES = frozenset(["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))])
+_DEVICES = frozenset(
+    ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))]
+)
 
 
 def shared(name: str) -> bool:
@@ -274,7 +316,12 @@ def shared(name: str) -> bool:
 def index(placed: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
     """The temporal index of the episodes, oldest first."""
     rows = [
-        {"id": fields["id"], "task_id": fields["task_id"], "timestamp": fields["timestamp"], "file": name}
+        {
+            "id": fields["id"],
+            "task_id": fields["task_id"],
+            "timestamp": fields["timestamp"],
+            "file": name,
+        }
         for name, fields in placed
         if fields["kind"] == "episode"
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from commonplace.exchange import shape
+from commonplace.exchange import normalize
 from commonplace.exchange.files import LINE_SUFFIXES, json_lines
 from commonplace.exchange.items import Head, Item, Source, Taken, Unread
 
@@ -16,7 +16,9 @@ SUFFIXES = LINE_SUFFIXES
 
 
 def recognises(path: Path, head: Head) -> bool:
-    return path.suffix in SUFFIXES and any(_is_entity(entry) or _is_relation(entry) for entry in head.objects)
+    return path.suffix in SUFFIXES and any(
+        _is_entity(entry) or _is_relation(entry) for entry in head.objects
+    )
 
 
 def _is_entity(entry: Mapping[str, Any]) -> bool:
@@ -36,38 +38,43 @@ def read(source: Source) -> Iterator[Item]:
         elif _is_relation(found[1]) and str(found[1]["from"] or "") and str(found[1]["to"] or ""):
             yield Taken(_relation(found[1], source.repo), found[0])
         else:
-            yield Unread(found[0], "is neither an entity with a `name` nor a relation `from` one `to` another")
+            yield Unread(
+                found[0],
+                "is neither an entity with a `name` nor a relation `from` one `to` another",
+            )
 
 
 def _ident(name: object, repo: str) -> str:
-    return shape.ident("entity", repo, str(name))
+    return normalize.ident("entity", repo, str(name))
 
 
 def _entity(entry: Mapping[str, Any], repo: str) -> dict[str, Any]:
     observations = entry.get("observations")
     said = [one.get("content", one) if isinstance(one, dict) else one for one in observations or []]
-    left = shape.rest(entry, ("type", "name", "entityType", "observations", "tags"))
+    left = normalize.rest(entry, ("type", "name", "entityType", "observations", "tags"))
     return {
         "id": _ident(entry["name"], repo),
         "kind": "concept",
-        "timestamp": shape.time_in({**entry, "timestamp": entry.get("lastModified") or entry.get("timestamp")}),
+        "timestamp": normalize.time_in(
+            {**entry, "timestamp": entry.get("lastModified") or entry.get("timestamp")}
+        ),
         "agent_id": "",
         "type": str(entry.get("entityType") or "entity"),
         "label": str(entry["name"]),
-        "payload": shape.texts_of(said),
-        "tags": shape.tags_of(entry.get("tags")),
+        "payload": normalize.texts_of(said),
+        "tags": normalize.tags_of(entry.get("tags")),
         "meta": left,
     }
 
 
 def _relation(entry: Mapping[str, Any], repo: str) -> dict[str, Any]:
     of, to = _ident(entry["from"], repo), _ident(entry["to"], repo)
-    edge = shape.link(to, entry.get("relationType"))
+    edge = normalize.link(to, entry.get("relationType"))
     return {
         # Two relations between the same two may be one of ours.
-        "id": shape.ident("link", of, to, str(entry.get("relationType") or "")),
+        "id": normalize.ident("link", of, to, str(entry.get("relationType") or "")),
         "kind": "link",
-        "timestamp": shape.time_in(entry),
+        "timestamp": normalize.time_in(entry),
         "agent_id": "",
         "of": of,
         **edge,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from commonplace.exchange import files, frontmatter, shape
+from commonplace.exchange import files, frontmatter, normalize
 from commonplace.exchange.items import Head, Item, Passed, Source, Taken, Unread
 
 if TYPE_CHECKING:
@@ -16,13 +16,19 @@ SUFFIXES = files.TEXT_SUFFIXES
 _REFERENCE = re.compile(r"\bmem:([\w./-]+\w)")
 _HEADING = re.compile(r"^#+\s+(.+?)\s*#*$", re.MULTILINE)
 # Files that speak of a folder or a project, not from memory.
-ABOUT = frozenset(["readme", "changelog", "license", "contributing", "agents", "claude", "gemini", "security"])
+ABOUT = frozenset(
+    ["readme", "changelog", "license", "contributing", "agents", "claude", "gemini", "security"]
+)
 
 
 def recognises(path: Path, _head: Head) -> bool:
     if path.suffix not in SUFFIXES or path.stem.lower() in ABOUT:
         return False
-    return ".serena" in path.parts or path.parent.name == "serena" or path.parts[-3:-1] == ("serena", "memories")
+    return (
+        ".serena" in path.parts
+        or path.parent.name == "serena"
+        or path.parts[-3:-1] == ("serena", "memories")
+    )
 
 
 def read(source: Source) -> Iterator[Item]:
@@ -38,16 +44,16 @@ def read(source: Source) -> Iterator[Item]:
     name = _name(source.below("memories", "serena", ".serena"))
     yield Taken(
         {
-            "id": shape.ident("serena", source.repo, name),
+            "id": normalize.ident("serena", source.repo, name),
             "kind": "fact",
-            "timestamp": shape.time_in(front or {}),
+            "timestamp": normalize.time_in(front or {}),
             "agent_id": "",
             "type": "memory",
             "label": heading(body) or name,
             "payload": body,
-            "tags": shape.tags_of((front or {}).get("tags"), name.split("/")[:-1]),
+            "tags": normalize.tags_of((front or {}).get("tags"), name.split("/")[:-1]),
             "links": [
-                shape.link(shape.ident("serena", source.repo, _name(to)), "related_to")
+                normalize.link(normalize.ident("serena", source.repo, _name(to)), "related_to")
                 for to in dict.fromkeys(_REFERENCE.findall(body))
                 if _name(to) != name
             ],

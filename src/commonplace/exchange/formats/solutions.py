@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from commonplace.exchange import files, frontmatter, shape
+from commonplace.exchange import files, frontmatter, normalize
 from commonplace.exchange.formats.serena import ABOUT, heading
 from commonplace.exchange.items import Head, Item, Passed, Source, Taken, Unread
 
@@ -13,7 +13,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUFFIXES = files.TEXT_SUFFIXES
-_SIGNS = frozenset(["problem_type", "symptoms", "root_cause", "resolution_type", "applies_when", "component", "module"])
+_SIGNS = frozenset(
+    [
+        "problem_type",
+        "symptoms",
+        "root_cause",
+        "resolution_type",
+        "applies_when",
+        "component",
+        "module",
+    ]
+)
 # What is worth finding it by, beside its text.
 _SAID = ("symptoms", "applies_when", "root_cause", "module", "component", "problem")
 _DEPTH_MAX = 4
@@ -25,7 +35,9 @@ def recognises(path: Path, head: Head) -> bool:
         return False
     # Not any folder of that name above: a whole project may lie in one.
     by_place = "solutions" in path.parts[-_DEPTH_MAX - 1 : -1]
-    return by_place or (head.front is not None and "title" in head.front and bool(_SIGNS & head.front.keys()))
+    return by_place or (
+        head.front is not None and "title" in head.front and bool(_SIGNS & head.front.keys())
+    )
 
 
 def read(source: Source) -> Iterator[Item]:
@@ -48,14 +60,14 @@ def _fields(source: Source, front: Mapping[str, Any], body: str) -> dict[str, An
     folder = name.split("/")[-2:-1]
     said = {field: front[field] for field in _SAID if front.get(field)}
     return {
-        "id": shape.ident("solution", source.repo, name.rpartition(".")[0]),
+        "id": normalize.ident("solution", source.repo, name.rpartition(".")[0]),
         "kind": "fact",
-        "timestamp": shape.moment(front.get("last_updated")) or shape.time_in(front),
+        "timestamp": normalize.moment(front.get("last_updated")) or normalize.time_in(front),
         "agent_id": "",
         "type": str(front.get("problem_type") or front.get("category") or "solution"),
         "label": str(front.get("title") or heading(body) or source.path.stem),
         "payload": body,
-        "tags": shape.tags_of(front.get("tags"), front.get("category") or folder),
+        "tags": normalize.tags_of(front.get("tags"), front.get("category") or folder),
         **said,
-        "meta": {**shape.rest(front, _USED), "name": name},
+        "meta": {**normalize.rest(front, _USED), "name": name},
     }

@@ -1,1 +1,0 @@
-"""What a hook, a comment or a transcript says, redacted, as records."""

@@ -1,0 +1,181 @@
+"""Texts as vectors, by the MiniLM that ships with the package. It never asks the network for anything.
+
+Importing this module is cheap: NumPy and onnxruntime, which are extras, are imported when a model is loaded.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from commonplace.embed.wordpiece import WordPiece
+from commonplace.errors import EmbedderUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy import float32, int64
+    from numpy.typing import NDArray
+
+    Floats = NDArray[float32]
+
+FOLDER = Path(__file__).parent / "models" / "minilm"
+PIECES_MAX = 256  # What the model was trained with; the rest of a text is cut.
+BATCH_PIECES_MAX = 256  # A run of so many, padding included, stays in a core's own cache.
+THREADS_MAX = 2
+MODEL = "model.onnx"
+VOCABULARY = "vocab.txt"
+
+
+class Session(Protocol):
+    """The one method of onnxruntime's session that is used."""
+
+    def run(self, outputs: list[str], feed: dict[str, NDArray[int64]], /) -> list[Floats]: ...
+
+
+class MiniLM:
+    """all-MiniLM-L6-v2 in int8, loaded. A text's vector is the same alone and in any batch."""
+
+    dimensions = 384
+
+    def __init__(
+        self, folder: Path, checksums: Mapping[str, str], pieces: WordPiece, session: Session
+    ) -> None:
+        self.name = f"all-MiniLM-L6-v2-int8-{checksums[MODEL][:8]}"
+        self._folder = folder
+        self._checksums = checksums
+        self._pieces = pieces
+        self._session = session
+
+    @classmethod
+    def load(cls, folder: Path | None = None, *, for_one_query: bool = False) -> MiniLM:
+        """Open the model in *folder*, or the package's own.
+
+        *for_one_query* has it some 10 ms earlier: right for a process that embeds one text and ends.
+        """
+        folder = folder or FOLDER
+        checksums = _checksums_of_complete_files(folder)
+        pieces = WordPiece.load(folder / VOCABULARY)
+        return cls(folder, checksums, pieces, _session(folder / MODEL, for_one_query=for_one_query))
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """One vector of length 1 for each of *texts*, in their order."""
+        import numpy as np  # noqa: PLC0415  (an extra)
+
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        for places, made in self._runs("embedding", self._ids(texts)):
+            vectors[places] = made
+        return vectors
+
+    def encode_tokens(self, texts: Sequence[str]) -> list[tuple[list[int], Floats]]:
+        """For each of *texts*, its piece ids and a vector of length 1 for each piece, for late interaction."""
+        found: dict[int, tuple[list[int], Floats]] = {}
+        ids = self._ids(texts)
+        for places, made in self._runs("tokens", ids):
+            for place, rows in zip(places, made, strict=True):
+                found[place] = (ids[place], rows[: len(ids[place])].copy())
+        return [found[place] for place in range(len(texts))]
+
+    def verify(self) -> None:
+        """Compare every file with its checksum; raise `EmbedderUnavailable` if one differs."""
+        import hashlib  # noqa: PLC0415  (kept out of a cold start)
+
+        for name, checksum in self._checksums.items():
+            path = self._folder / name
+            if hashlib.sha256(path.read_bytes()).hexdigest() != checksum:
+                raise _damaged(path)
+
+    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self._pieces.encode(text, PIECES_MAX) for text in texts]
+
+    def _runs(self, output: str, ids: Sequence[list[int]]) -> Iterator[tuple[list[int], Floats]]:
+        """The places of texts of like length, and what the model makes of them."""
+        batches = _batches([len(pieces) for pieces in ids])
+        run = partial(self._run, output)
+        together = [[ids[place] for place in places] for places in batches]
+        if len(batches) == 1:
+            return iter([(batches[0], run(together[0]))])
+        # Two runs side by side, each on one core, do more than one run on both: nobody waits for anybody.
+        with ThreadPoolExecutor(min(THREADS_MAX, os.cpu_count() or 1)) as threads:
+            return zip(batches, threads.map(run, together), strict=True)
+
+    def _run(self, output: str, batch: Sequence[Sequence[int]]) -> Floats:
+        import numpy as np  # noqa: PLC0415  (an extra)
+
+        ids = np.zeros((len(batch), max(map(len, batch))), np.int64)
+        mask = np.zeros_like(ids)
+        for row, pieces in enumerate(batch):
+            ids[row, : len(pieces)] = pieces
+            mask[row, : len(pieces)] = 1
+        [result] = self._session.run([output], {"input_ids": ids, "attention_mask": mask})
+        return result
+
+
+def _batches(lengths: Sequence[int]) -> list[list[int]]:
+    """Places by length, so that little is padded, the longest first, so that no thread is left with them at the end."""
+    batches: list[list[int]] = []
+    for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
+        if batches and (len(batches[-1]) + 1) * lengths[batches[-1][0]] <= BATCH_PIECES_MAX:
+            batches[-1].append(place)
+        else:
+            batches.append([place])
+    return batches
+
+
+def _damaged(path: Path) -> EmbedderUnavailable:
+    return EmbedderUnavailable(f"`{path}` is missing or damaged", "install `commonplace` again")
+
+
+def _checksums_of_complete_files(folder: Path) -> dict[str, str]:
+    """The checksum of each file of the model, all of which have the size they should."""
+    listing = folder / "checksums.txt"
+    checksums = {}
+    try:
+        for line in listing.read_text(encoding="utf-8").splitlines():
+            checksum, size_bytes, name = line.split()
+            if (folder / name).stat().st_size != int(size_bytes):
+                raise _damaged(folder / name)
+            checksums[name] = checksum
+    except OSError as error:
+        raise _damaged(Path(error.filename or listing)) from error
+    except ValueError as error:
+        raise _damaged(listing) from error
+    if not {MODEL, VOCABULARY} <= checksums.keys():
+        raise _damaged(listing)
+    return checksums
+
+
+def _session(path: Path, *, for_one_query: bool) -> Session:
+    try:
+        import onnxruntime  # noqa: PLC0415  (an extra, and 80 ms with NumPy)
+        from onnxruntime.capi import onnxruntime_pybind11_state as errors  # noqa: PLC0415
+    except ImportError as error:
+        raise EmbedderUnavailable(
+            f"no embedder: {error}", "install `numpy` and `onnxruntime`"
+        ) from error
+    options = onnxruntime.SessionOptions()
+    # A question of fifteen pieces is read sooner by one thread than by two that wait for each other at every product.
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    # The arena doubles the memory, and the graph was written as the optimiser would leave it.
+    options.enable_cpu_mem_arena = False
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.disable_prepacking", "1" if for_one_query else "0")
+    try:
+        session: Session = onnxruntime.InferenceSession(
+            str(path), options, providers=["CPUExecutionProvider"]
+        )
+    except (
+        errors.Fail,
+        errors.InvalidGraph,
+        errors.InvalidProtobuf,
+        errors.NotImplemented,
+    ) as error:
+        raise EmbedderUnavailable(
+            f"onnxruntime cannot load `{path}`: {error}", "it needs 1.17 or later"
+        ) from error
+    return session

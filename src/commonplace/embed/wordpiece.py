@@ -1,0 +1,123 @@
+"""BERT's uncased WordPiece in the standard library alone: text in, the ids MiniLM was trained on out.
+
+It never recognises special tokens: a text that says `[SEP]` is a bracket, a word and a bracket.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+CACHED_WORDS_MAX = 50_000
+MARKS = 2  # `[CLS]` and `[SEP]`, which every text has.
+WORD_CHARACTERS_MAX = 100  # BERT's own limit: a longer word is unknown as a whole.
+
+# BERT drops these controls, while str.split() would cut a word at them. All other white space is common to both.
+_DROPPED_BEFORE_SPLIT = dict.fromkeys([0x0B, 0x0C, *range(0x1C, 0x20), 0x85])
+_ASCII_PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+_IDEOGRAPHS = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B920, 0x2CEAF),  # BERT's table starts this block 0x100 late, so the ids do too.
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
+
+
+class WordPiece:
+    """A vocabulary and the words already cut with it."""
+
+    def __init__(self, vocabulary: Iterable[str]) -> None:
+        self._ids = {piece: number for number, piece in enumerate(vocabulary)}
+        self._unknown = self._ids["[UNK]"]
+        self._start = self._ids["[CLS]"]
+        self._end = self._ids["[SEP]"]
+        self._cache: dict[str, tuple[int, ...]] = {}
+
+    @classmethod
+    def load(cls, path: Path) -> WordPiece:
+        """Read a `vocab.txt`: one piece a line, its id the line's number from 0."""
+        return cls(path.read_bytes().decode().rstrip("\n").split("\n"))
+
+    def encode(self, text: str, pieces_max: int) -> list[int]:
+        """The ids of *text* between `[CLS]` and `[SEP]`, at most *pieces_max* with those two."""
+        assert pieces_max >= MARKS, "the start and the end are always there"
+        ids = [self._start]
+        cache = self._cache
+        for word in text.translate(_DROPPED_BEFORE_SPLIT).split():
+            pieces = cache.get(word)
+            if pieces is None:
+                pieces = self._cut_and_keep(word)
+            ids += pieces
+            if len(ids) >= pieces_max:
+                break
+        del ids[pieces_max - 1 :]
+        ids.append(self._end)
+        return ids
+
+    def _cut_and_keep(self, word: str) -> tuple[int, ...]:
+        if len(self._cache) >= CACHED_WORDS_MAX:
+            self._cache.clear()
+        pieces = tuple(piece for part in _parts(_normalised(word)) for piece in self._pieces(part))
+        if len(word) <= WORD_CHARACTERS_MAX:
+            self._cache[word] = pieces
+        return pieces
+
+    def _pieces(self, word: str) -> list[int]:
+        """The longest piece that *word* starts with, then the longest of the rest, to the end."""
+        if len(word) > WORD_CHARACTERS_MAX:
+            return [self._unknown]
+        pieces: list[int] = []
+        start = 0
+        while start < len(word):
+            prefix = "##" if start else ""
+            for end in range(len(word), start, -1):
+                piece = self._ids.get(prefix + word[start:end])
+                if piece is not None:
+                    break
+            else:
+                return [self._unknown]
+            pieces.append(piece)
+            start = end
+        return pieces
+
+
+def _normalised(word: str) -> str:
+    """*word* in lower case, without accents and control characters, its ideographs apart."""
+    if word.isascii() and word.isprintable():
+        return word.lower()
+    kept = (character for character in word if not _is_control(character))
+    apart = "".join(
+        f" {character} " if _is_ideograph(character) else character for character in kept
+    )
+    bare = (c for c in unicodedata.normalize("NFD", apart) if unicodedata.category(c) != "Mn")
+    # One character at a time: str.lower() on a whole word knows the final sigma, BERT does not.
+    return "".join(character.lower() for character in bare)
+
+
+def _parts(text: str) -> list[str]:
+    if text.isalnum():
+        return [text]
+    return "".join(
+        f" {character} " if _is_punctuation(character) else character for character in text
+    ).split()
+
+
+def _is_punctuation(character: str) -> bool:
+    return character in _ASCII_PUNCTUATION or unicodedata.category(character).startswith("P")
+
+
+def _is_control(character: str) -> bool:
+    # Unassigned code points (Cn) stay, so an older Python's Unicode tables do not change the ids.
+    return character == "\ufffd" or unicodedata.category(character) in {"Cc", "Cf", "Co", "Cs"}
+
+
+def _is_ideograph(character: str) -> bool:
+    return any(first <= ord(character) <= last for first, last in _IDEOGRAPHS)

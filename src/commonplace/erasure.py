@@ -1,0 +1,256 @@
+"""Erasing a record for good: every version, what derives from it, every copy; then a search that proves it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace import records
+from commonplace.errors import FindingsLeft, unusable
+from commonplace.files import atomic
+from commonplace.files.lock import hold
+from commonplace.files.plain import read_all
+from commonplace.index import removal
+from commonplace.log import read
+from commonplace.log.logs import files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from commonplace.log.logs import Logs
+    from commonplace.where.home import Home
+
+# Shorter texts (a tag, an outcome) prove nothing when they turn up elsewhere.
+_PROOF_CHARS_MIN = 12
+# What records of one repository, task or moment have in common proves nothing either.
+_NOT_CONTENT = frozenset([
+    "id", "kind", "timestamp", "agent_id", "repo", "tags", "links", "of", "to", "rel", "w", "event_type", "outcome",
+    "success_rate", "task_id", "category", "type", "source", "source_episodes", "children", "stats", "last_used",
+    "last_checkpoint", "from_agent", "to_agent", "git_commit",
+])  # fmt: skip
+
+
+class Receipt(NamedTuple):
+    """What an erasure removed, what it searched afterwards, and where something is still left."""
+
+    id: str
+    records_erased: int
+    derived_erased: int
+    lines_removed: int
+    files_rewritten: list[str]
+    files_searched: int
+    left_in: list[str]
+
+
+def erase(homes: Sequence[tuple[Home, Logs]], ident: str) -> Receipt:
+    """Remove *ident*, what derives from it and what speaks of it from every file of the *homes*."""
+    erased, gone = _reach([logs for _home, logs in homes], ident)
+    proofs = _proofs(_logs_of(homes), gone)
+    removed = {
+        path: count
+        for path in _logs_of(homes)
+        if (count := _without(path, gone, proofs)) is not None
+    }
+    if not sum(removed.values()):
+        raise FindingsLeft(
+            f"no line of `{ident}` could be removed", "`commonplace doctor` looks at its home"
+        )
+    telling = [other for other in gone if len(other) >= _PROOF_CHARS_MIN]
+    traces = [*_claims(gone), *_forms(telling), *_forms(proofs)]
+    for home, _logs in homes:
+        _remove_copies(home)
+        _remove_state(home, traces)
+    searched = [
+        path for home, _logs in homes for path in files(home) if not atomic.in_progress(path)
+    ]
+    left = [path for path in searched if _mentions(read_all(path), traces)]
+    return Receipt(
+        id=ident,
+        records_erased=len(erased),
+        derived_erased=len(erased) - 1,
+        lines_removed=sum(removed.values()),
+        files_rewritten=[_shown(path, homes) for path in removed],
+        files_searched=len(searched),
+        left_in=[_shown(path, homes) for path in left],
+    )
+
+
+def _reach(logs: Iterable[Logs], ident: str) -> tuple[set[str], set[str]]:
+    """*ident* with what derives from it in any home; and these with the feedback and links that speak of them."""
+    views = [each.view() for each in logs]
+    erased, size = {ident}, 0
+    while len(erased) > size:
+        size = len(erased)
+        for view in views:
+            erased = view.closure(erased)
+    said = [view.latest(other).record for view in views for other in view.ids()]
+    return erased, erased | {
+        record.id for record in said if _among(record.fields.get("of"), erased)
+    }
+
+
+def _among(value: object, ids: set[str]) -> bool:
+    return isinstance(value, str) and value in ids
+
+
+def _logs_of(homes: Iterable[tuple[Home, Logs]]) -> list[Path]:
+    return [path for home, _logs in homes for path in files(home) if path.suffix == ".jsonl"]
+
+
+def _remove_copies(home: Home) -> None:
+    """The index is derived: what it held of the record goes with it, and the rest is built again."""
+    removal.remove(home)
+    for path in files(home):
+        if atomic.is_leftover(path):
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise unusable(path, error) from error
+
+
+def _remove_state(home: Home, traces: list[bytes]) -> None:
+    """What hooks keep of sessions and candidates is this machine's own: what speaks of the erased goes as a whole."""
+    for folder in (home.spool_folder, home.sessions_folder, home.inbox_folder):
+        for path in folder.glob("*.json*"):
+            try:
+                if path.is_file() and _mentions(read_all(path), traces):
+                    path.unlink(missing_ok=True)
+            except OSError as error:
+                raise unusable(path, error) from error
+
+
+def _proofs(paths: Iterable[Path], gone: set[str]) -> list[str]:
+    """The texts that only the erased records say: if one turns up afterwards, something was left."""
+    theirs: set[str] = set()
+    others: set[str] = set()
+    for path in paths:
+        for found in read.parse(path):
+            if not isinstance(found, read.Damage):
+                record = found[1]
+                if record.id in gone:
+                    content = {
+                        name: value
+                        for name, value in record.fields.items()
+                        if name not in _NOT_CONTENT
+                    }
+                    theirs.update(text for text in _texts(content) if len(text) >= _PROOF_CHARS_MIN)
+                else:
+                    others.update(_texts(record.fields))
+    return sorted(text for text in theirs - others if not _is_time(text))
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return bool(records.to_utc(text))
+    except ValueError:
+        return False
+
+
+def _without(path: Path, gone: set[str], proofs: list[str]) -> int | None:
+    """Rewrite the file at *path* without the erased; the number of lines removed, `None` if nothing had to change."""
+    ids = _forms(gone)
+    if not _mentions(read_all(path), [*ids, *_forms(proofs)]):
+        return None
+    copied = [*_claims(gone), *_forms(proofs)]
+    with hold(path):
+        lines = list(read.lines(path, whole=True))
+        kept = [_line_without(line.raw, gone, ids, copied) for line in lines]
+        if kept == [line.raw for line in lines]:
+            return None
+        pairs = zip(lines, kept, strict=True)
+        atomic.replace(
+            path, [raw if line.torn else raw + b"\n" for line, raw in pairs if raw is not None]
+        )
+    return kept.count(None)
+
+
+def _line_without(
+    raw: bytes, gone: set[str], ids: list[bytes], copied: list[bytes]
+) -> bytes | None:
+    """The line, less what points at the erased; `None` if it is one of theirs, or a damaged copy of one."""
+    try:
+        fields = records.decode(raw) if _mentions(raw, ids) else None
+    except ValueError:
+        fields = None
+    if fields is None:
+        return None if _mentions(raw, copied) and not _is_record(raw) else raw
+    about = [
+        fields.get("id"),
+        fields.get("of"),
+        fields.get("to") if fields.get("kind") == "link" else None,
+    ]
+    if any(_among(ident, gone) for ident in about):
+        return None
+    unlinked = _unlinked(fields, gone)
+    return raw if unlinked == fields else records.encode(unlinked).encode()
+
+
+def _is_record(raw: bytes) -> bool:
+    try:
+        records.from_line(raw)
+    except ValueError:
+        return False
+    return True
+
+
+def _unlinked(fields: dict[str, Any], gone: set[str]) -> dict[str, Any]:
+    """*fields* without what points at an erased id. Nothing else: a word in a text may look like an id."""
+    kept = dict(fields)
+    if isinstance(links := fields.get("links"), list):
+        kept["links"] = [
+            link for link in links if not (isinstance(link, dict) and _among(link.get("to"), gone))
+        ]
+    if isinstance(episodes := fields.get("source_episodes"), list):
+        kept["source_episodes"] = [episode for episode in episodes if not _among(episode, gone)]
+    if isinstance(children := fields.get("children"), dict):
+        kept["children"] = {
+            name: child for name, child in children.items() if not _among(child, gone)
+        }
+    if _among(fields.get("source"), gone):
+        del kept["source"]
+    return kept
+
+
+def _mentions(raw: bytes, forms: Iterable[bytes]) -> bool:
+    return any(form in raw for form in forms)
+
+
+def _claims(gone: Iterable[str]) -> list[bytes]:
+    """How a line says that it is, or is about, an erased record; a short id alone could be any word."""
+    return [
+        f'"{name}":{space}"{ident}"'.encode()
+        for ident in gone
+        for name in ("id", "of")
+        for space in ("", " ")
+    ]
+
+
+def _forms(texts: Iterable[str]) -> list[bytes]:
+    """Each text plainly and as JSON writes it."""
+    return [
+        form
+        for text in texts
+        for form in {
+            text.encode(),
+            json.dumps(text, ensure_ascii=False)[1:-1].encode(),
+            json.dumps(text)[1:-1].encode(),
+        }
+    ]
+
+
+def _shown(path: Path, homes: Sequence[tuple[Home, Logs]]) -> str:
+    """Within the nearest home, the way from there."""
+    nearest = homes[0][0].path
+    return str(path.relative_to(nearest) if path.is_relative_to(nearest) else path)

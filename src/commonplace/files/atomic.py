@@ -1,0 +1,115 @@
+"""Atomic writes: a file is replaced as a whole, in one step, or stays as it was.
+
+The new content goes to a temporary file beside the old one, which is then renamed into its place. Killed half-way, the
+old file is still there, and `commonplace doctor` finds the temporary one.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+
+from commonplace.errors import unusable
+from commonplace.files.plain import make_folder, sync, sync_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+TEMPORARY_SUFFIX = ".rewriting"
+_REPLACE_TRIES_MAX = 50
+
+
+def replace(path: Path, chunks: Iterable[bytes]) -> None:
+    """`write`, with the system's error as one of ours. Of a log, the caller holds the lock."""
+    try:
+        write(path, chunks)
+    except OSError as error:
+        raise unusable(path, error) from error
+
+
+def write(path: Path, chunks: Iterable[bytes], *, mode: int = 0o600, durable: bool = True) -> None:
+    """Put *chunks* in the place of the file at *path*, whole or not at all. Raises `OSError`.
+
+    An existing file keeps its mode, and its owner where the system allows it; a new one gets
+    *mode*. With *durable*, the content is on the disk before the name is, so a power cut leaves
+    the old file or the new one.
+    """
+    path = path.resolve()  # A link stays one: what it leads to is replaced.
+    temporary = path.with_name(
+        f".{path.name}.{os.urandom(4).hex()}.{os.getpid()}{TEMPORARY_SUFFIX}"
+    )
+    try:
+        found = path.stat() if path.exists() else None
+        make_folder(path.parent)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        with os.fdopen(
+            os.open(temporary, flags, found.st_mode & 0o777 if found else mode), "wb"
+        ) as stream:
+            for chunk in chunks:
+                stream.write(chunk)
+            stream.flush()
+            if found is not None:
+                _keep_mode_and_owner(stream.fileno(), found)
+            if durable:
+                sync(stream.fileno())
+        rename(temporary, path)
+        if durable:
+            sync_folder(path.parent)
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _keep_mode_and_owner(descriptor: int, found: os.stat_result) -> None:
+    if os.name != "posix":
+        return
+    os.fchmod(descriptor, found.st_mode & 0o777)  # The umask may have taken bits away.
+    if (os.geteuid(), os.getegid()) != (found.st_uid, found.st_gid):
+        with suppress(
+            PermissionError
+        ):  # Only root may give a file away; a group must be one of ours.
+            os.fchown(descriptor, found.st_uid, found.st_gid)
+
+
+def rename(temporary: Path, path: Path) -> None:
+    """Rename *temporary* to *path*, replacing what is there in one step."""
+    for attempt in range(_REPLACE_TRIES_MAX):
+        try:
+            os.replace(temporary, path)
+        except PermissionError:
+            # Windows refuses while a reader has the file open; readers are brief.
+            if os.name != "nt" or attempt == _REPLACE_TRIES_MAX - 1:
+                raise
+            time.sleep(0.02)
+        else:
+            return
+
+
+def in_progress(path: Path) -> bool:
+    """Whether *path* is a temporary file that a running process is about to rename."""
+    return path.name.endswith(TEMPORARY_SUFFIX) and _process_lives(path)
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether *path* is a temporary file of a process that is gone."""
+    return path.name.endswith(TEMPORARY_SUFFIX) and not _process_lives(path)
+
+
+def _process_lives(temporary: Path) -> bool:
+    pid = temporary.name.removesuffix(TEMPORARY_SUFFIX).rpartition(".")[2]
+    try:
+        if os.name == "nt":
+            temporary.rename(
+                temporary
+            )  # Refused while it is open; a signal 0 would end the process.
+            return False
+        os.kill(int(pid), 0)
+    except PermissionError:
+        return True
+    except (ValueError, OverflowError, OSError):
+        return False
+    return True

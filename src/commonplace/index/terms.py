@@ -1,0 +1,235 @@
+"""Developer text as search terms: words stemmed, identifiers whole and in parts, codes, flags, paths, versions, CJK.
+
+One function serves documents and queries, so what matches is decided here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+from itertools import chain
+
+import tantivy
+
+TERM_CHARS_MAX = 80
+# So many runs are remembered with their terms, some 30 MB of them.
+KNOWN_MAX = 100_000
+STEMS_MAX = 20_000
+# Bump with any change below: an index made with other terms is thrown away and rebuilt.
+VERSION = 1
+
+# A run of word characters, with the joints that hold paths, dotted names, flags, versions and addresses together.
+_RUN = re.compile(r"[^\W_][\w]*(?:[.\-/:@+#\\]+\w+)*|\w+(?:[.\-/:@+#\\]+\w+)*")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+# Where a part ends: at anything that is not a letter or digit, and where camelCase turns.
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_MIXED = re.compile(r"[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|[._\-/:@+#\\]")
+
+STOP_WORDS = frozenset(
+    [
+        "a",
+        "about",
+        "after",
+        "again",
+        "all",
+        "also",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "because",
+        "been",
+        "before",
+        "being",
+        "both",
+        "but",
+        "by",
+        "can",
+        "could",
+        "did",
+        "do",
+        "does",
+        "doing",
+        "down",
+        "during",
+        "each",
+        "few",
+        "for",
+        "from",
+        "further",
+        "had",
+        "has",
+        "have",
+        "having",
+        "he",
+        "her",
+        "here",
+        "hers",
+        "him",
+        "his",
+        "how",
+        "i",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "itself",
+        "just",
+        "me",
+        "more",
+        "most",
+        "my",
+        "no",
+        "nor",
+        "not",
+        "of",
+        "off",
+        "on",
+        "once",
+        "only",
+        "or",
+        "other",
+        "our",
+        "out",
+        "over",
+        "own",
+        "s",
+        "same",
+        "she",
+        "should",
+        "so",
+        "some",
+        "such",
+        "t",
+        "than",
+        "that",
+        "the",
+        "their",
+        "them",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "through",
+        "to",
+        "too",
+        "under",
+        "until",
+        "up",
+        "us",
+        "very",
+        "was",
+        "we",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "who",
+        "whom",
+        "why",
+        "will",
+        "with",
+        "would",
+        "you",
+        "your",
+    ],
+)
+
+
+def terms(text: str) -> list[str]:
+    """The terms of *text*, in their order, with repeats."""
+    return list(chain.from_iterable(map(_KNOWN.__getitem__, _RUN.findall(text))))
+
+
+def term_set(text: str) -> frozenset[str]:
+    """The terms of *text*, each once."""
+    return frozenset(chain.from_iterable(map(_KNOWN.__getitem__, set(_RUN.findall(text)))))
+
+
+# A name of three parts must not count four times as much as a word (bench/quality.py).
+WHOLE_WEIGHT = 0.6
+PART_WEIGHT = 0.5
+
+
+def query_terms(text: str) -> dict[str, float]:
+    """The terms of a question with their weights: an identifier counts about once, as a whole and in parts."""
+    weights: dict[str, float] = {}
+    for run in _RUN.findall(text):
+        found = _KNOWN[run]
+        for place, term in enumerate(found):
+            weight = 1.0 if len(found) == 1 else WHOLE_WEIGHT if place == 0 else PART_WEIGHT
+            weights[term] = weights.get(term, 0.0) + weight
+    return weights
+
+
+@cache
+def _analyzer() -> tantivy.TextAnalyzer:
+    return (
+        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw())
+        .filter(tantivy.Filter.stemmer("english"))
+        .build()
+    )
+
+
+@lru_cache(maxsize=STEMS_MAX)
+def _stem(word: str) -> str:
+    stemmed: list[str] = _analyzer().analyze(word)
+    return stemmed[0] if stemmed else word
+
+
+class _Known(dict[str, tuple[str, ...]]):
+    """The terms of each run that came up, made when it is first asked for."""
+
+    def __missing__(self, run: str) -> tuple[str, ...]:
+        made = tuple(_made_terms(run))
+        if len(self) >= KNOWN_MAX:
+            self.clear()
+        if len(run) <= TERM_CHARS_MAX:  # A megabyte of Base64 comes once and would stay.
+            self[run] = made
+        return made
+
+
+_KNOWN = _Known()
+
+
+def _made_terms(run: str) -> list[str]:
+    if _CJK.search(run):
+        return _cjk_terms(run)
+    lowered = run.lower()
+    if not _MIXED.search(run):
+        return [] if lowered in STOP_WORDS else [_stem(lowered[:TERM_CHARS_MAX])]
+    # `getUserById`, `no-cache`, `config/prod.yaml`, `E0308`, `18.2.0`: the whole, each segment, and the parts.
+    whole = lowered.strip("._-/:@+#\\")
+    segments = re.split(r"[/:@#\\]+", whole) if re.search(r"[/:@#\\]", whole) else []
+    parts = [part.lower() for part in _PART.findall(run)]
+    found = dict.fromkeys([whole, *segments] if len(parts) > 1 else [whole])
+    found |= dict.fromkeys(
+        _stem(part)
+        for part in parts
+        if part not in STOP_WORDS and (len(part) > 1 or not part.isdigit())
+    )
+    return [term[:TERM_CHARS_MAX] for term in found if term and term not in STOP_WORDS]
+
+
+def _cjk_terms(run: str) -> list[str]:
+    """Pairs of neighbouring characters, which is how text without spaces is searched; other runs as ever."""
+    found: list[str] = []
+    at = 0
+    for match in _CJK.finditer(run):
+        if rest := run[at : match.start()]:
+            found += terms(rest)
+        text = match.group()
+        found += [text[index : index + 2] for index in range(len(text) - 1)] or [text]
+        at = match.end()
+    if rest := run[at:]:
+        found += terms(rest)
+    return found

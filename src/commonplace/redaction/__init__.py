@@ -1,0 +1,1 @@
+"""Redaction: what must never be written is taken out before anything is."""

@@ -1,0 +1,139 @@
+"""Bearer tokens: who may speak to the server, as which agent, and how far. Only their hashes are kept."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import secrets
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.errors import TokenNotFound, UsageError, unusable
+from commonplace.files import atomic
+from commonplace.files.lock import hold
+from commonplace.records import checked_repo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from commonplace.where.home import Home
+
+SCOPES = ("read", "write", "admin")
+TOKENS_MAX = 1000
+PREFIX = "cpb_"
+
+
+class Token(NamedTuple):
+    """What is kept of a token. 256 random bits need no slow hash: there is nothing to guess."""
+
+    id: str
+    agent: str
+    scopes: tuple[str, ...]
+    created: str
+    sha256: str
+
+
+class Tokens:
+    """The tokens of one home, in `.state/tokens.json`. A server sees a change with its next request."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._path = home.access_tokens_file
+        self._seen: tuple[int, ...] = ()
+        self._tokens: list[Token] = []
+
+    def add(self, agent: str, scopes: Iterable[str], created: str) -> tuple[Token, str]:
+        """A new token and its text, which is shown this once."""
+        wanted = set(scopes)
+        unknown = sorted(wanted - set(SCOPES))
+        if unknown or not wanted:
+            raise UsageError(
+                f"there is no scope `{''.join(unknown[:1])}`", f"choose among {', '.join(SCOPES)}"
+            )
+        try:
+            checked_repo(agent)
+        except ValueError as error:
+            raise UsageError(f"`{agent}` is no name for an agent: it {error}") from None
+        # Who may write may read, and who administers may do both.
+        reach = max(SCOPES.index(scope) for scope in wanted)
+        text = PREFIX + secrets.token_urlsafe(32)
+        token = Token(
+            f"t-{secrets.token_hex(4)}", agent, SCOPES[: reach + 1], created, _digest(text)
+        )
+        with hold(self._home.access_tokens_lock):
+            tokens = [*self.all(), token]
+            if len(tokens) > TOKENS_MAX:
+                raise UsageError(
+                    f"there are {TOKENS_MAX} tokens already",
+                    "revoke some that are not used any more",
+                )
+            self._put(tokens)
+        return token, text
+
+    def all(self) -> list[Token]:
+        """Every token there is, oldest first."""
+        try:
+            there = os.stat(self._path)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise unusable(self._path, error) from error
+        seen = (there.st_ino, there.st_mtime_ns, there.st_size)
+        if seen != self._seen:
+            self._tokens = self._read()
+            self._seen = seen
+        return self._tokens
+
+    def find(self, text: str) -> Token | None:
+        """The token with this text."""
+        digest = _digest(text)
+        return next(
+            (token for token in self.all() if hmac.compare_digest(token.sha256, digest)), None
+        )
+
+    def revoke(self, ident: str) -> Token:
+        """Take the token back; the server refuses it from its next request on."""
+        with hold(self._home.access_tokens_lock):
+            tokens = self.all()
+            found = [token for token in tokens if ident and token.id.startswith(ident)]
+            if len(found) != 1:
+                raise TokenNotFound(ident, len(found))
+            self._put([token for token in tokens if token is not found[0]])
+        return found[0]
+
+    def _read(self) -> list[Token]:
+        try:
+            rows = json.loads(self._path.read_bytes())
+            if not isinstance(rows, list):
+                raise TypeError
+            return [_from_row(row) for row in rows]
+        except OSError as error:
+            raise unusable(self._path, error) from error
+        except (ValueError, TypeError, KeyError):
+            # To go on as if there were no tokens would open the door.
+            raise UsageError(
+                f"`{self._path}` is damaged",
+                "remove it and add the tokens again; until then nobody is let in",
+            ) from None
+
+    def _put(self, tokens: list[Token]) -> None:
+        rows = [token._asdict() for token in tokens]
+        atomic.replace(self._path, [json.dumps(rows, indent=1).encode()])
+
+
+def _from_row(row: dict[str, Any]) -> Token:
+    token = Token(**{**row, "scopes": tuple(row["scopes"])})
+    if not all(isinstance(text, str) for text in (*token[:2], *token.scopes)) or not _is_digest(
+        token.sha256
+    ):
+        raise TypeError
+    return token
+
+
+def _is_digest(value: object) -> bool:
+    return isinstance(value, str) and value.isascii() and len(value) == len(_digest(""))
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,165 @@
+"""A home: a folder of memory, and where everything lies in it. No other module builds a path inside a home.
+
+`hooks/` spells some of these once more, because loading this module would take longer than a hook may; a test compares
+the two.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+FOLDER = ".commonplace"
+LOG_SUFFIX = ".jsonl"
+
+
+class Home(NamedTuple):
+    """A folder of memory, whether it is the user's own, and why it was chosen."""
+
+    path: Path
+    of_user: bool = True
+    why: str = ""
+
+    # --- The memory itself ------------------------------------------------------------------------------------------
+
+    @property
+    def settings_file(self) -> Path:
+        return self.path / "config.toml"
+
+    @property
+    def log_folder(self) -> Path:
+        return self.path / "log"
+
+    @property
+    def archive_folder(self) -> Path:
+        return self.log_folder / "archive"
+
+    @property
+    def damaged_folder(self) -> Path:
+        """Where `doctor --fix` moves lines that hold no record."""
+        return self.log_folder / "damaged"
+
+    def log(self, repo: str) -> Path:
+        """The log of the repository named *repo*."""
+        return self.log_folder / f"{repo}{LOG_SUFFIX}"
+
+    def archive(self, repo: str) -> Path:
+        """The archive of that log: the records rotated out of it."""
+        return self.archive_folder / f"{repo}{LOG_SUFFIX}"
+
+    @property
+    def notes_folder(self) -> Path:
+        """One folder for each agent is in it."""
+        return self.path / "agents"
+
+    def notes(self, agent: str) -> Path:
+        return self.notes_folder / agent
+
+    @property
+    def skills_folder(self) -> Path:
+        return self.path / "skills"
+
+    def skill(self, name: str) -> Path:
+        return self.skills_folder / name / "SKILL.md"
+
+    # --- Derived: can be deleted at any time ------------------------------------------------------------------------
+
+    @property
+    def index_folder(self) -> Path:
+        return self.path / ".index"
+
+    @property
+    def index_lock(self) -> Path:
+        """Held by a process while it opens or removes the index."""
+        return self.state_folder / "index.lock"
+
+    # --- This machine's own state -----------------------------------------------------------------------------------
+
+    @property
+    def state_folder(self) -> Path:
+        return self.path / ".state"
+
+    @property
+    def usage_file(self) -> Path:
+        return self.state_folder / "usage.sqlite"
+
+    @property
+    def spool_folder(self) -> Path:
+        """Events from hooks that no process has taken in yet."""
+        return self.state_folder / "spool"
+
+    @property
+    def spool_lock(self) -> Path:
+        """Held by the process that takes events in, or writes the state of a session."""
+        return self.state_folder / "drain.lock"
+
+    @property
+    def sessions_folder(self) -> Path:
+        return self.state_folder / "sessions"
+
+    @property
+    def inbox_folder(self) -> Path:
+        return self.state_folder / "inbox"
+
+    @property
+    def dispatches_file(self) -> Path:
+        return self.state_folder / "dispatches.jsonl"
+
+    @property
+    def hook_marks_folder(self) -> Path:
+        """A hook touches a file with its agent's name here each time it runs."""
+        return self.state_folder / "hooks"
+
+    @property
+    def server_file(self) -> Path:
+        """Where the home's server is, and the key to it."""
+        return self.state_folder / "server.json"
+
+    @property
+    def server_lock(self) -> Path:
+        """Held by the server as long as it lives."""
+        return self.state_folder / "server.lock"
+
+    @property
+    def server_start_lock(self) -> Path:
+        """Held by the process that starts the server."""
+        return self.state_folder / "server.starting"
+
+    @property
+    def server_log(self) -> Path:
+        return self.state_folder / "server.log"
+
+    @property
+    def access_tokens_file(self) -> Path:
+        return self.state_folder / "tokens.json"
+
+    @property
+    def access_tokens_lock(self) -> Path:
+        return self.state_folder / "tokens.lock"
+
+    def notes_lock(self, agent: str) -> Path:
+        return self.state_folder / f"notes-{agent}.lock"
+
+    @property
+    def embed_lock(self) -> Path:
+        """Held by the process that embeds the backlog."""
+        return self.state_folder / "embed.lock"
+
+    @property
+    def embed_mark(self) -> Path:
+        """Touched when a background process for the backlog is started."""
+        return self.state_folder / "embed.started"
+
+    @property
+    def maintenance_lock(self) -> Path:
+        return self.state_folder / "maintenance.lock"
+
+    @property
+    def setup_file(self) -> Path:
+        """The folders `commonplace setup` has made."""
+        return self.state_folder / "setup.json"
+
+
+def repo_of(path: Path) -> str:
+    """The repository whose log or archive lies at *path*."""
+    return path.name.removesuffix(LOG_SUFFIX)

@@ -1,0 +1,136 @@
+"""Which repository a folder belongs to: its git remote, else its common directory; read from the files, no git run.
+
+Worktrees share their common directory and clones their remote, so each shares one log; two repositories that only
+have the folder's name in common do not.
+"""
+
+from __future__ import annotations
+
+import os
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from commonplace.records import checked_repo
+
+FOLLOWED_MAX = 5
+_NAME_BYTES_MAX = 60
+
+
+class Repository(NamedTuple):
+    """`name` is the log's; `short` is what people call it; the roots are `None` outside git."""
+
+    name: str
+    short: str
+    root: Path | None = None
+    main_root: Path | None = None
+
+
+def find(cwd: Path) -> Repository:
+    """The repository *cwd* lies in; outside git, one named after the folder."""
+    for folder in (cwd, *cwd.parents):
+        git = folder / ".git"
+        if git.exists():
+            common = _common_directory(git)
+            if common is not None:
+                return _identified(folder, common)
+        elif _is_bare(folder):
+            return _identified(folder, folder.resolve())
+    short = _plain(cwd.name)
+    return Repository(short, short)
+
+
+def _is_bare(folder: Path) -> bool:
+    """Whether *folder* is itself what `.git` is elsewhere."""
+    return folder.name != ".git" and (folder / "HEAD").is_file() and (folder / "objects").is_dir()
+
+
+def _identified(root: Path, common: Path) -> Repository:
+    identity, short = _identity(common, FOLLOWED_MAX)
+    digest = blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    main_root = common.parent if common.name == ".git" else None
+    return Repository(f"{short}-{digest}", short, root, main_root)
+
+
+def _identity(common: Path, followed_max: int) -> tuple[str, str]:
+    """What makes the repository itself, and its plain name."""
+    url = _remote(common)
+    if url is None:
+        folder = common.parent if common.name == ".git" else common
+        return str(common), _plain(folder.name.removesuffix(".git"))
+    local = _local_path(url, common)
+    if local is not None and followed_max > 0:
+        # A clone of a folder on this machine is the repository in that folder, whatever that one's remote is.
+        origin = local if (local / "HEAD").is_file() else _common_directory(local / ".git")
+        if origin is not None and origin != common:
+            return _identity(origin, followed_max - 1)
+    address = _normalised(url)
+    return address, _plain(address.rpartition("/")[2])
+
+
+def _common_directory(git: Path) -> Path | None:
+    """The directory all worktrees share, from `.git`, which is a folder or a file that points to one."""
+    try:
+        if git.is_dir():
+            directory = git
+        else:
+            directory = Path(
+                os.path.normpath(
+                    git.parent / git.read_text("utf-8").removeprefix("gitdir:").strip()
+                )
+            )
+        pointer = directory / "commondir"
+        if pointer.is_file():
+            directory = Path(os.path.normpath(directory / pointer.read_text("utf-8").strip()))
+        return directory.resolve() if (directory / "HEAD").is_file() else None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _remote(common: Path) -> str | None:
+    """The address of `origin`, else of the first remote."""
+    try:
+        text = (common / "config").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    urls: dict[str, str] = {}
+    section = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            section = line
+        elif section.startswith('[remote "') and line.partition("=")[0].strip().lower() == "url":
+            urls.setdefault(
+                section[9:].partition('"')[0], line.partition("=")[2].strip().strip('"')
+            )
+    return urls.get("origin") or next(iter(urls.values()), None)
+
+
+def _local_path(url: str, common: Path) -> Path | None:
+    """The folder a remote names, if it names one: `/srv/x`, `../x`, `file:///srv/x`."""
+    if url.startswith("file://"):
+        return Path(url.removeprefix("file://"))
+    if "://" in url or (":" in url.partition("/")[0] and not Path(url).drive):
+        return None
+    base = common.parent if common.name == ".git" else common
+    return Path(os.path.normpath(base / url))
+
+
+def _normalised(url: str) -> str:
+    """The same for every way to write an address: https, ssh, `git@host:owner/name.git`."""
+    scheme, found, rest = url.partition("://")
+    if not found:
+        host, _, path = scheme.partition(":")
+        rest = f"{host}/{path}" if path else scheme
+    host, _, path = rest.partition("/")
+    host = host.rpartition("@")[2].partition(":")[0].lower()
+    return f"{host}/{path.strip('/').removesuffix('.git')}".strip("/")
+
+
+def _plain(name: str) -> str:
+    """*name* with nothing in it that a file name may not hold on some system."""
+    safe = "".join(char if char.isalnum() or char in "._-+@" else "-" for char in name)
+    kept = safe.encode()[:_NAME_BYTES_MAX].decode("utf-8", "ignore").lstrip(".-").rstrip(".")
+    try:
+        return checked_repo(kept)
+    except ValueError:
+        return f"repo-{kept}" if kept else "general"
