@@ -140,10 +140,9 @@ class Book:
                 )
         randomness.shuffle(records)
         self._folder = tempfile.TemporaryDirectory()
-        self._memory = Memory.open(Path(self._folder.name) / "home")
-        self._memory.settings._values["embedder.background"] = False
+        self._memory = Memory.open(Path(self._folder.name) / "home", background=False)
         self._memory.append(records)
-        self._memory.asking().embed_all()
+        self._memory.ready()
         self._plain = Plain([str(one.get("lesson", "")) for one in records])
 
     def __enter__(self) -> Self:

@@ -71,9 +71,9 @@ def prepare(home: Path, count: int, *, embedder: bool) -> None:
         memory.append_lines(
             json.dumps({**lesson(randomness, n), "repo": "project"}).encode() for n in range(count)
         )
-        memory.asking().caught_up()
+        memory.engine().catch_up()
         if embedder:
-            memory.asking().embed_all()
+            memory.ready()
 
 
 def measured(

@@ -190,11 +190,11 @@ class Ours:
 
     def _with(self, call: Any) -> Any:
         before = {key: self.memory.settings[key] for key in self.changed}
-        self.memory.settings._values.update(self.changed)
+        self.memory.settings.override(self.changed)
         try:
             return call()
         finally:
-            self.memory.settings._values.update(before)
+            self.memory.settings.override(before)
 
     def rank(self, question: str) -> Any:
         return self._with(
@@ -206,7 +206,7 @@ class Ours:
 
 
 def ingest(home: Path, documents: dict[str, dict[str, Any]]) -> Memory:
-    memory = Memory.open(home)
+    memory = Memory.open(home, background=False)
     if not home.exists():
         memory.append(
             {"id": key, "kind": "lesson", "event_type": "success", "lesson": row["text"].strip() or "-", "repo": row["repo"],
@@ -214,9 +214,9 @@ def ingest(home: Path, documents: dict[str, dict[str, Any]]) -> Memory:
             for key, row in documents.items()
         )  # fmt: skip
         start = time.perf_counter()
-        memory.asking().caught_up()
+        memory.engine().catch_up()
         built = time.perf_counter() - start
-        done = memory.asking().embed_all()
+        done = memory.engine().embed_all()
         taken = time.perf_counter() - start - built
         print(
             f"{len(documents):,} documents: index {len(documents) / built:,.0f}/s, vectors {done / taken:,.0f}/s"

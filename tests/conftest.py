@@ -32,7 +32,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for setting in ("GIT_DIR", "GIT_WORK_TREE"):
         monkeypatch.delenv(setting, raising=False)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setattr("commonplace.engine._start_worker", lambda _home: None)
+    monkeypatch.setattr("commonplace.backlog.start_worker", lambda _homes, _settings: None)
     monkeypatch.chdir(tmp_path)
     return home
 

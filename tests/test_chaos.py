@@ -35,10 +35,10 @@ with Memory.open() as memory:
 """
 UPKEEP = """
 import sys
-from commonplace import Memory
+from commonplace import Memory, maintenance
 while True:
     with Memory.open() as memory:
-        memory.maintain()
+        maintenance.run(memory, ["rotation"])
         memory.mend()
     if sys.argv[1] in open(sys.argv[2]).read():
         break

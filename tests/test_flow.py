@@ -6,19 +6,9 @@ import ast
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "commonplace"
-FLOW = ["errors", "records", "where", "settings", "redaction", "files", "log", "embed", "index"]
-FLOW += [
-    "recall",
-    "compose",
-    "usage",
-    "erasure",
-    "engine",
-    "notes",
-    "memory",
-    "sessions",
-    "exchange",
-]
-FLOW += ["setup"]
+FLOW = ["errors", "records", "where", "settings", "redaction", "files", "rules", "log", "embed"]
+FLOW += ["index", "recall", "compose", "usage", "erasure", "backlog", "background", "lookup"]
+FLOW += ["engine", "notes", "writing", "memory", "sessions", "exchange", "setup", "maintenance"]
 # Surfaces know the memory, the records and the errors; where something is, they may ask too.
 SURFACES = {"cli", "hooks", "integrations", "server"}
 OPEN_TO_SURFACES = {
@@ -29,6 +19,8 @@ OPEN_TO_SURFACES = {
     "sessions",
     "exchange",
     "setup",
+    "maintenance",
+    "writing",
 }
 
 

@@ -574,8 +574,8 @@ def test_counts_tell_nothing_of_notes(own_home: Path) -> None:
         memory.log(event_type="error", lesson="the kettle boils over", repo="shop")
         found = memory.stats()
 
-    assert (found["records"], found["repos"]) == (2, {"shop": 1})
-    assert found["kinds"] == {"lesson": 1, "skill": 1}
+    assert (found["records"], found["skills"], found["repos"]) == (1, 1, {"shop": 1})
+    assert found["kinds"] == {"lesson": 1}
 
 
 def test_a_title_is_not_cut_out_of_a_word(own_home: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from commonplace import maintenance
 from commonplace.compose import tokens
 from commonplace.errors import RecordNotFound, UsageError
 from commonplace.memory import Memory
@@ -99,7 +100,8 @@ def test_a_hit_tells_every_factor(words: Memory) -> None:
 
     (hit, *_rest) = words.recall("docker layer cache", files=["module"]).hits
 
-    assert {"words", "fused", "relevance"} <= hit.why.keys()
+    assert hit.why is not None
+    assert {"words", "fused", "relevance"} <= hit.why.as_dict().keys()
     assert hit.kind == "lesson"
     assert hit.text.startswith("[2026-")
 
@@ -347,7 +349,8 @@ def test_files_in_hand_lift_what_names_them(words: Memory) -> None:
     (hit, *_rest) = words.recall(
         "retry helper swallows errors", files=["try.py"], cutoff=False
     ).hits
-    assert "files" not in hit.why
+    assert hit.why is not None
+    assert "files" not in hit.why.factors
 
 
 def test_a_memory_that_names_files_which_are_gone_is_marked(tmp_path: Path) -> None:
@@ -425,7 +428,7 @@ def test_the_archive_is_searched_only_when_asked(words: Memory, own_home: Path) 
     old = logged(words, "the kettle rule of old")
     for number in range(4):
         logged(words, f"something else {number}")
-    words.maintain()
+    maintenance.run(words, ["rotation"])
 
     assert ids(words, "kettle rule") == []
     assert ids(words, "kettle rule", archived=True) == [old]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace import maintenance
 from commonplace.files import atomic
 from commonplace.log import rotate as rotation
-from commonplace.log.view import fold
+from commonplace.log.fold import fold
 from commonplace.memory import Memory
+from commonplace.where.home import Home
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,16 +33,30 @@ def feedback(ident: str, of: str) -> bytes:
 
 
 def paths(folder: Path, lines: list[bytes]) -> tuple[Path, Path]:
-    log, archive = folder / "app.jsonl", folder / "archive" / "app.jsonl"
-    log.write_bytes(b"".join(lines))
-    return log, archive
+    home = Home(folder)
+    home.log_folder.mkdir()
+    home.log("app").write_bytes(b"".join(lines))
+    return home.log("app"), home.archive("app")
+
+
+def rotate(log: Path, lines_max: int, move: int, **options: Any) -> rotation.Rotation | None:
+    home = Home(log.parent.parent)
+    return rotation.rotate(home, "app", lines_max=lines_max, move=move, **options)
+
+
+def shown(log: Path) -> dict[str, bytes]:
+    """The current lines, statements included, by their ids."""
+    folded, _damages = fold(Home(log.parent.parent))
+    return {ident: folded.current(ident).value.raw for ident in folded.shown(statements=True)}
 
 
 def test_the_oldest_lines_move_to_the_archive(tmp_path: Path) -> None:
     lines = [lesson(f"l{number}") for number in range(1001)]
     log, archive = paths(tmp_path, lines)
 
-    done = rotation.rotate(log, archive, lines_max=1000, move=500)
+    assert rotate(log, lines_max=1000, move=500, dry_run=True) == ("app", 500, 501)
+    assert log.read_bytes() == b"".join(lines), "a dry run moves nothing"
+    done = rotate(log, lines_max=1000, move=500)
 
     assert done is not None
     assert (done.lines_moved, done.lines_left) == (500, 501)
@@ -51,8 +67,8 @@ def test_the_oldest_lines_move_to_the_archive(tmp_path: Path) -> None:
 def test_a_log_within_its_limit_and_a_limit_of_zero_are_left_alone(tmp_path: Path) -> None:
     log, archive = paths(tmp_path, [lesson(f"l{number}") for number in range(10)])
 
-    assert rotation.rotate(log, archive, lines_max=10, move=5) is None
-    assert rotation.rotate(log, archive, lines_max=0, move=5) is None
+    assert rotate(log, lines_max=10, move=5) is None
+    assert rotate(log, lines_max=0, move=5) is None
     assert not archive.exists()
 
 
@@ -68,7 +84,7 @@ def test_versions_and_feedback_of_one_id_are_never_split(tmp_path: Path) -> None
     ]
     log, archive = paths(tmp_path, lines)
 
-    rotation.rotate(log, archive, lines_max=3, move=4)
+    rotate(log, lines_max=3, move=4)
 
     assert archive.read_bytes() == b"".join(
         [lesson("a"), feedback("f1", "a"), lesson("c"), lesson("d")]
@@ -92,11 +108,11 @@ def test_rotation_never_changes_the_view_nor_splits_an_id(
         for number, (of, is_feedback) in enumerate(history)
     ]
     log, archive = paths(tmp_path_factory.mktemp("any"), lines)
-    before = dict(fold([(archive, log)]).lines())
+    before = shown(log)
 
-    rotation.rotate(log, archive, lines_max=lines_max, move=move)
+    rotate(log, lines_max=lines_max, move=move)
 
-    assert dict(fold([(archive, log)]).lines()) == before
+    assert shown(log) == before
     rotated = archive.read_bytes() if archive.exists() else b""
     assert sorted((rotated + log.read_bytes()).splitlines()) == sorted(b"".join(lines).splitlines())
     for ident in "abcdef":
@@ -113,10 +129,10 @@ def test_killed_after_the_archive_was_written_nothing_is_lost_or_doubled(
     with monkeypatch.context() as patch:
         patch.setattr(atomic, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            rotation.rotate(log, archive, lines_max=5, move=5)
-    assert len(list(fold([(archive, log)]).records())) == 10
+            rotate(log, lines_max=5, move=5)
+    assert len(shown(log)) == 10
 
-    rotation.rotate(log, archive, lines_max=5, move=5)
+    rotate(log, lines_max=5, move=5)
 
     assert archive.read_bytes() + log.read_bytes() == b"".join(lines)
 
@@ -142,16 +158,16 @@ def test_a_killed_rotation_shows_no_version_twice(
 def test_a_record_may_come_back_to_what_it_said_and_be_rotated_each_time(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, int, bool]]
 ) -> None:
-    log, archive = paths(tmp_path_factory.mktemp("any"), [])
+    log, _archive = paths(tmp_path_factory.mktemp("any"), [])
     said: dict[str, bytes] = {}
     for ident, version, rotating in history:
         said[ident] = lesson(ident, version).rstrip()
         with log.open("ab") as stream:
             stream.write(lesson(ident, version))
         if rotating:
-            rotation.rotate(log, archive, lines_max=1, move=2)
+            rotate(log, lines_max=1, move=2)
 
-    assert dict(fold([(archive, log)]).lines()) == said
+    assert shown(log) == said
 
 
 def test_one_id_with_more_versions_than_may_move_does_not_keep_the_rest_from_moving(
@@ -161,22 +177,22 @@ def test_one_id_with_more_versions_than_may_move_does_not_keep_the_rest_from_mov
     log, archive = paths(tmp_path, [*ledger, *others])
 
     for _ in range(3):
-        rotation.rotate(log, archive, lines_max=4, move=4)
+        rotate(log, lines_max=4, move=4)
     assert log.read_bytes() == b"".join(ledger)
-    rotation.rotate(log, archive, lines_max=4, move=4)
+    rotate(log, lines_max=4, move=4)
 
     assert archive.read_bytes() == b"".join([*others, *ledger])
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links are POSIX's")
 def test_a_link_to_a_log_stays_one_when_the_log_is_rotated(tmp_path: Path) -> None:
-    log, archive = paths(tmp_path, [])
+    log, _archive = paths(tmp_path, [])
     log.unlink()
     (tmp_path / "elsewhere").mkdir()
     log.symlink_to(tmp_path / "elsewhere" / "real.jsonl")
     log.write_bytes(b"".join(lesson(f"l{n}") for n in range(4)))
 
-    rotation.rotate(log, archive, lines_max=2, move=2)
+    rotate(log, lines_max=2, move=2)
 
     assert log.is_symlink()
     assert (tmp_path / "elsewhere" / "real.jsonl").read_bytes() == lesson("l2") + lesson("l3")
@@ -192,8 +208,8 @@ def test_maintenance_rotates_by_the_settings_and_an_append_never_does(own_home: 
         )
         assert not (own_home / "log" / "archive").exists()
 
-        (done,) = memory.maintain()
+        done = maintenance.run(memory, ["rotation"]).steps["rotation"]
 
-        assert (done.lines_moved, done.lines_left) == (10, 15)
+        assert done == {"rotated": [{"repo": "app", "lines_moved": 10, "lines_left": 15}]}
         assert len(list(memory.records())) == 25
-        assert memory.maintain() == []
+        assert maintenance.run(memory, ["rotation"]).steps["rotation"] == {"rotated": []}

@@ -18,16 +18,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from commonplace import engine as asking_module
-from commonplace.embed.embedder import Embedder, HttpEmbedder, load
+from commonplace import backlog
+from commonplace import engine as engine_module
+from commonplace.backlog import start_worker as really_start_worker
+from commonplace.embed.embedder import Embedder, load
+from commonplace.embed.http import HttpEmbedder
 from commonplace.embed.minilm import MiniLM
-from commonplace.engine import _start_worker as really_start_worker
 from commonplace.errors import EmbedderUnavailable, SettingsInvalid, UsageError
 from commonplace.files.lock import try_hold
-from commonplace.index import vectors as vectors_module
-from commonplace.index.vectors import Vectors, missing
+from commonplace.index.embedded import vectors as vectors_module
+from commonplace.index.embedded.index import EmbeddedIndex
+from commonplace.index.embedded.vectors import VectorSnapshot
 from commonplace.memory import Memory
-from commonplace.recall.hits import Query
 from commonplace.where.home import Home
 
 if TYPE_CHECKING:
@@ -35,9 +37,41 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from commonplace.engine import Answer
+
+
+def meaning(answer: Answer) -> float | None:
+    why = answer.hits[0].why
+    return None if why is None else why.meaning
+
 
 def logged(memory: Memory, lesson: str) -> str:
     return memory.log(repo="app", event_type="error", lesson=lesson).id
+
+
+def index_of(memory: Memory) -> EmbeddedIndex:
+    """The index of the nearest home, up to date."""
+    memory.engine().catch_up()
+    index = memory.engine().indexes[0]
+    assert isinstance(index, EmbeddedIndex)
+    return index
+
+
+def embedded(memory: Memory, embedder: Embedder | None = None) -> EmbeddedIndex:
+    """The index with every vector made by *embedder*."""
+    memory.engine().embedding.use(embedder or Letters())
+    memory.engine().embed_all()
+    return index_of(memory)
+
+
+def snapshot(index: EmbeddedIndex) -> VectorSnapshot:
+    return index._parts().vectors.snapshot()
+
+
+def put_vectors(index: EmbeddedIndex, rows: list[tuple[int, bytes]]) -> None:
+    tables = index._parts().tables
+    with tables.writing():
+        tables.connection.executemany("INSERT INTO vector (key, v) VALUES (?, ?)", rows)
 
 
 class Letters:
@@ -123,9 +157,9 @@ def test_an_answer_does_not_wait_for_a_backlog(
     found = memory.recall("kettle rule 7")
 
     assert found.hits
-    assert missing(memory.asking().indexes[0].store) == 40
-    assert memory.asking().embed_all() == 40
-    assert memory.asking().status()[0].vectors == 40
+    assert memory.engine().missing_vectors() == 40
+    assert memory.engine().embed_all() == 40
+    assert memory.engine().status()[0].vectors == 40
 
 
 def test_without_an_embedder_words_answer_and_the_reader_is_told(
@@ -141,103 +175,134 @@ def test_without_an_embedder_words_answer_and_the_reader_is_told(
 
     assert found.hits
     assert found.notes == ["by words only: no embedder: onnxruntime is missing"]
-    assert "not available" in memory.asking().embedder_state()
+    assert "not available" in str(memory.engine().embedder_state())
     with pytest.raises(EmbedderUnavailable):
-        memory.asking().embed_all()
+        memory.engine().embed_all()
 
 
 def test_another_model_means_new_vectors_never_mixed_ones(memory: Memory) -> None:
     for number in range(3):
         logged(memory, f"kettle rule {number}")
-    (index,) = memory.asking().caught_up()
-    index.vectors.embed(Letters("one"), 10)
-    assert missing(index.store) == 0
+    logged(memory, "kettle rule 1")
+    index = index_of(memory)
+    index.embed(Letters("one"), 10)
+    assert index.missing_vectors() == 0
 
-    index.vectors.use("another")
+    index.use_model("another")
 
-    assert missing(index.store) == 3
-    assert index.vectors.nearest(Letters().encode(["kettle"])[0], 5) == {}
-    index.vectors.embed(Letters("another"), 10)
-    assert len(index.vectors.nearest(Letters().encode(["kettle"])[0], 5)) == 3
+    assert index.missing_vectors() == 3
+    assert snapshot(index).nearest(Letters().encode(["kettle"])[0], 5) == {}
+    index.embed(Letters("another"), 10)
+    assert len(snapshot(index).nearest(Letters().encode(["kettle"])[0], 5)) == 3
+
+
+def test_the_newest_memories_get_their_vectors_first_and_replaced_ones_last(
+    memory: Memory,
+) -> None:
+    for number in range(4):
+        memory.log(
+            repo="app",
+            event_type="error",
+            id="old" if number < 2 else f"l{number}",
+            lesson=f"n{number}",
+        )
+    index = index_of(memory)
+
+    texts: list[str] = []
+
+    class Recorded(Letters):
+        def encode(self, given: Sequence[str]) -> NDArray[np.float32]:
+            texts.extend(given)
+            return super().encode(given)
+
+    while index.embed(Recorded(), 1):
+        pass
+
+    assert texts == ["n3", "n2", "n1", "n0"]
 
 
 def test_the_shortlist_by_signs_finds_what_the_exact_search_finds(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory.append(
-        {"repo": "app", "event_type": "error", "lesson": f"rule {number}"} for number in range(600)
-    )
-    (index,) = memory.asking().caught_up()
-    index.vectors.use("random")
+    many(memory, 600)
+    index = index_of(memory)
+    index.use_model("random")
     draw = np.random.default_rng(7)
-    keys = [key for (key,) in index.store.connection.execute("SELECT key FROM unembedded")]
+    connection = index._parts().tables.connection
+    keys = [key for (key,) in connection.execute("SELECT key FROM unembedded")]
     rows = [(key, draw.integers(-40, 41, 384, np.int8).tobytes()) for key in keys]
-    index.store.connection.executemany("INSERT INTO vector (key, v) VALUES (?, ?)", rows)
+    put_vectors(index, rows)
     wanted = np.frombuffer(rows[123][1], np.int8).astype(np.float32)
     wanted /= np.linalg.norm(wanted)
-    exact = index.vectors.nearest(wanted, 5)
+    exact = snapshot(index).nearest(wanted, 5)
 
     monkeypatch.setattr(vectors_module, "EXACT_MAX", 10)
     monkeypatch.setattr(vectors_module, "SHORTLIST", 50)
     monkeypatch.setattr(vectors_module, "SCAN_ROWS", 128)
-    scan = Vectors(index.store)
+    index.close()
+    scan = snapshot(index_of(memory))
     approximate = scan.nearest(wanted, 5)
 
     assert 20 <= len(scan._shortlist(wanted, 20)) < 60, "some are chosen, and not all"
-
     assert next(iter(approximate)) == next(iter(exact)) == keys[123]
     assert approximate == pytest.approx(exact)
 
 
 def test_a_filter_that_lets_few_through_looks_further_by_meaning_too(memory: Memory) -> None:
-    for number in range(200):
-        memory.append(
-            [
-                {
-                    "repo": "large",
-                    "event_type": "error",
-                    "lesson": f"kettle socket of the large one {number}",
-                }
-            ]
-        )
+    memory.append(
+        {"repo": "large", "event_type": "error", "lesson": f"kettle socket of the large one {n}"}
+        for n in range(200)
+    )
     # The same letters and no word in common: found by meaning alone.
     wanted = memory.log(repo="small", event_type="error", lesson="tettlek tockes").id
-    asking = memory.asking()
-    asking._embedder = Letters()
-    (index,) = asking.caught_up()
-    while index.vectors.embed(Letters(), 100):
-        pass
+    embedded(memory)
 
-    found = asking.recall(Query("kettle socket", repos=frozenset(["small"]), cutoff=False), 500)
+    found = memory.recall("kettle socket", repo="small", cutoff=False)
 
     assert [hit.id for hit in found.hits] == [wanted]
 
 
-def test_what_has_no_vector_yet_is_not_behind_for_that(memory: Memory) -> None:
-    asking = memory.asking()
-    asking._embedder = Letters()
+def test_what_has_no_vector_yet_is_not_ranked_lower_for_that(memory: Memory) -> None:
     for number in range(20):
         logged(memory, f"socket number {number}")
-    (index,) = asking.caught_up()
-    while index.vectors.embed(Letters(), 100):
-        pass
+    embedded(memory)
     # More than are embedded before an answer, and nobody embeds the rest here.
     fresh = [logged(memory, f"kettle branch cache of stage {number}") for number in range(20)]
 
-    hits = asking.recall(Query("kettle branch socket tile", cutoff=False), 500).hits
+    hits = memory.recall("kettle branch socket tile", cutoff=False).hits
 
-    assert "meaning" not in hits[0].why
+    assert hits[0].why is not None
+    assert hits[0].why.meaning is None
     assert hits[0].id in fresh
+
+
+def test_old_versions_are_compared_by_meaning_when_the_past_is_asked_for(memory: Memory) -> None:
+    common = {"repo": "app", "event_type": "error", "id": "rule"}
+    memory.log(**common, lesson="tettlek", timestamp="2026-01-01T00:00:00Z")
+    memory.log(**common, lesson="zzzzzz", timestamp="2026-05-01T00:00:00Z")
+    memory.log(repo="app", event_type="error", lesson="qqqq", timestamp="2026-01-02T00:00:00Z")
+    embedded(memory)
+
+    (then, *_rest) = memory.recall("kettle", as_of="2026-02-01", cutoff=False).hits
+    now = {hit.id: hit for hit in memory.recall("kettle", cutoff=False).hits}
+
+    assert then.record.fields["lesson"] == "tettlek"
+    assert then.why is not None
+    assert then.why.meaning is not None
+    assert then.why.meaning > 0.9
+    assert now["rule"].record.fields["lesson"] == "zzzzzz"
 
 
 def test_a_service_that_fails_says_so_and_words_answer(
     memory: Memory, service: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory.settings._values |= {
-        "embedder.kind": "http",
-        "embedder.url": service,
-        "embedder.key_variable": "KEY",
-    }
+    memory.settings.override(
+        {
+            "embedder.kind": "http",
+            "embedder.url": service,
+            "embedder.key_variable": "KEY",
+        }
+    )
     logged(memory, "the kettle rule")
 
     refused = memory.recall("kettle")
@@ -246,12 +311,14 @@ def test_a_service_that_fails_says_so_and_words_answer(
 
     monkeypatch.setenv("KEY", "sesame")
     memory.close()
-    memory.settings._values |= {
-        "embedder.kind": "http",
-        "embedder.url": service,
-        "embedder.key_variable": "KEY",
-    }
-    assert "meaning" in memory.recall("kettle").hits[0].why
+    memory.settings.override(
+        {
+            "embedder.kind": "http",
+            "embedder.url": service,
+            "embedder.key_variable": "KEY",
+        }
+    )
+    assert meaning(memory.recall("kettle"))
 
 
 def test_a_repository_cannot_send_texts_to_a_service(tmp_path: Path) -> None:
@@ -278,7 +345,7 @@ def test_the_worker_embeds_all_and_ends(commonplace: Any, memory: Memory) -> Non
         {"repo": "app", "event_type": "error", "lesson": f"kettle rule {number}"}
         for number in range(12)
     )
-    memory.asking().caught_up()
+    memory.engine().catch_up()
 
     done = commonplace("index", "embed", "--json")
 
@@ -332,7 +399,7 @@ def odd_service() -> Iterator[Service]:
 
 
 def use_service(memory: Memory, url: str) -> None:
-    memory.settings._values |= {"embedder.kind": "http", "embedder.url": url}
+    memory.settings.override({"embedder.kind": "http", "embedder.url": url})
 
 
 ODD_ANSWERS: dict[str, bytes] = {
@@ -364,9 +431,9 @@ def test_whatever_a_service_answers_words_do_and_nothing_of_it_is_kept(
 
     assert found.hits
     assert "gave no embeddings" in found.notes[0]
-    assert memory.asking().status()[0].vectors == 0
+    assert memory.engine().status()[0].vectors == 0
     with pytest.raises(EmbedderUnavailable):
-        memory.asking().embed_all()
+        memory.engine().embed_all()
 
 
 def test_vectors_of_different_lengths_are_no_answer(odd_service: Service) -> None:
@@ -394,7 +461,7 @@ def test_a_service_that_changes_the_length_of_its_vectors_is_told_of_and_not_mix
 ) -> None:
     use_service(memory, odd_service.url)
     logged(memory, "the kettle rule")
-    assert "meaning" in memory.recall("kettle").hits[0].why
+    assert meaning(memory.recall("kettle"))
 
     odd_service.answer = lambda texts: response(
         {"data": [{"embedding": [1.0, 2.0, 3.0]} for _text in texts]}
@@ -404,7 +471,7 @@ def test_a_service_that_changes_the_length_of_its_vectors_is_told_of_and_not_mix
 
     assert found.hits
     assert "vectors of 3 numbers" in found.notes[0]
-    assert memory.asking().status()[0].vectors == 1
+    assert memory.engine().status()[0].vectors == 1
 
 
 def test_a_question_is_sent_once(memory: Memory, odd_service: Service) -> None:
@@ -429,7 +496,7 @@ def test_a_service_that_hangs_is_not_waited_for_and_then_left_alone_for_a_while(
         return letters(texts)
 
     odd_service.answer = hang
-    monkeypatch.setattr(asking_module, "SERVICE_S_MAX", 0.2)
+    monkeypatch.setattr(engine_module, "SERVICE_S_MAX", 0.2)
     with Memory.open(own_home, clock=lambda: now[0]) as memory:
         use_service(memory, odd_service.url)
         logged(memory, "the kettle rule")
@@ -437,13 +504,13 @@ def test_a_service_that_hangs_is_not_waited_for_and_then_left_alone_for_a_while(
         answers = [memory.recall("kettle"), memory.recall("kettle")]
         asked_while_it_hung = len(odd_service.asked)
         woken.set()
-        monkeypatch.setattr(asking_module, "SERVICE_S_MAX", 60)
+        monkeypatch.setattr(engine_module, "SERVICE_S_MAX", 60)
         now[0] += timedelta(minutes=10)
         later = memory.recall("kettle")
 
     assert all(answer.hits and "gave no embeddings" in answer.notes[0] for answer in answers)
     assert asked_while_it_hung == 1
-    assert "meaning" in later.hits[0].why
+    assert meaning(later)
 
 
 # --- The worker ---------------------------------------------------------------------------------------------------
@@ -465,8 +532,8 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[b
             super().__init__(*arguments, **more)
             started.append(self)
 
-    monkeypatch.setattr("commonplace.engine.subprocess.Popen", Recorded)
-    monkeypatch.setattr("commonplace.engine._start_worker", really_start_worker)
+    monkeypatch.setattr("commonplace.backlog.subprocess.Popen", Recorded)
+    monkeypatch.setattr("commonplace.backlog.start_worker", really_start_worker)
     yield started
     for worker in started:
         worker.kill()
@@ -478,7 +545,7 @@ def test_answers_start_one_worker_between_them_and_not_while_one_is_at_it(
 ) -> None:
     now = [datetime(2026, 1, 1, tzinfo=UTC)]
     jobs: list[Any] = []
-    monkeypatch.setattr("commonplace.engine._start_worker", jobs.append)
+    monkeypatch.setattr("commonplace.backlog.start_worker", lambda *job: jobs.append(job))
 
     def ask() -> int:
         for _process in range(2):
@@ -511,7 +578,7 @@ def test_the_worker_has_the_lowest_priority_from_its_start_and_ends(
 
     assert priority == 19
     assert worker.wait(120) == 0
-    assert missing(memory.asking().indexes[0].store) == 0
+    assert memory.engine().missing_vectors() == 0
 
 
 def test_the_worker_of_a_repository_uses_the_embedder_of_the_user(
@@ -529,9 +596,9 @@ def test_the_worker_of_a_repository_uses_the_embedder_of_the_user(
         memory.recall("kettle")
 
         assert workers[-1].wait(120) == 0
-        assert "meaning" in memory.recall("kettle").hits[0].why
-        assert memory.asking().status()[0].vectors == 12
-        assert memory.asking().status()[0].model.startswith("http:")
+        assert meaning(memory.recall("kettle"))
+        assert memory.engine().status()[0].vectors == 12
+        assert memory.engine().status()[0].model.startswith("http:")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="open files cannot be removed there")
@@ -552,22 +619,57 @@ def test_the_worker_ends_when_its_home_or_index_is_gone_and_does_not_bring_it_ba
     (worker,) = workers
 
     assert worker.wait(120) == 0
-    assert [len(texts) for texts in odd_service.asked] == [1, asking_module.EMBED_BATCH]
+    assert [len(texts) for texts in odd_service.asked] == [1, backlog.EMBED_BATCH]
     assert not (own_home / gone).exists()
 
 
 def test_two_embedders_at_once_do_not_keep_a_worker_busy_for_ever(memory: Memory) -> None:
     many(memory)
-    (index,) = memory.asking().caught_up()
+    index = index_of(memory)
 
     class Overtaken(Letters):
         def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-            index.vectors.use("another")
+            index.use_model("another")
             return super().encode(texts)
 
-    memory.asking()._embedder = Overtaken()
+    memory.engine().embedding.use(Overtaken())
 
-    assert memory.asking().embed_all() == 0
+    assert memory.engine().embed_all() == 0
+
+
+@pytest.mark.parametrize("reason", ["time", "home"])
+def test_the_worker_ends_when_its_time_is_over_or_its_home_is_gone(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    many(memory, 10)
+    memory.close()
+    batches = 0
+
+    class Removing(Letters):
+        def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            nonlocal batches
+            batches += 1
+            if reason == "home":
+                shutil.rmtree(memory.home.path)
+            return super().encode(texts)
+
+    monkeypatch.setattr(backlog, "EMBED_BATCH", 2)
+    monkeypatch.setattr(backlog, "WORKER_S_MAX", 0.0 if reason == "time" else 600.0)
+    monkeypatch.setattr("commonplace.embed.embedder.load", lambda *_a, **_k: Removing())
+
+    backlog.run_worker([memory.home], memory.settings)
+
+    assert batches == (0 if reason == "time" else 1)
+
+
+def test_a_worker_leaves_a_home_to_the_process_that_embeds_there(memory: Memory) -> None:
+    many(memory, 3)
+    memory.engine().embedding.use(Letters())
+    with try_hold(memory.home.embed_lock) as held:
+        assert held
+        assert memory.engine().embed_alone() is None
+
+    assert memory.engine().embed_alone() == 3
 
 
 def test_a_state_folder_that_cannot_be_written_costs_no_answer(memory: Memory) -> None:
@@ -600,8 +702,8 @@ def test_the_vectors_of_a_document_are_found_by_its_key_whenever_they_came(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, unsorted_max: int
 ) -> None:
     monkeypatch.setattr(vectors_module, "UNSORTED_MAX", unsorted_max)
-    (index,) = memory.asking().caught_up()
-    index.vectors.use("random")
+    index = index_of(memory)
+    index.use_model("random")
     draw = np.random.default_rng(7)
     query = draw.standard_normal(384).astype(np.float32)
     held: dict[int, list[Any]] = {}
@@ -609,13 +711,12 @@ def test_the_vectors_of_a_document_are_found_by_its_key_whenever_they_came(
         for key in draw.integers(1, 12, 3).tolist():
             row = draw.integers(-40, 41, 384, np.int8)
             held.setdefault(key, []).append(row.astype(np.float32) / 127)
-            index.store.connection.execute(
-                "INSERT INTO vector (key, v) VALUES (?, ?)", (key, row.tobytes())
-            )
+            put_vectors(index, [(key, row.tobytes())])
         wanted = range(15)
+        now = snapshot(index)
 
-        first = index.vectors.first(wanted)
-        similar = index.vectors.similarity(query, wanted)
+        first = now.first(wanted)
+        similar = now.similarity(query, wanted)
 
         assert {key: row.tolist() for key, row in first.items()} == {
             key: rows[0].tolist() for key, rows in held.items()
@@ -625,34 +726,62 @@ def test_the_vectors_of_a_document_are_found_by_its_key_whenever_they_came(
         )
 
 
-def test_what_is_done_on_another_core_answers_as_it_does_on_this_one(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    many(memory, 30)
-    memory.asking()._embedder = Letters()
-    memory.asking().embed_all()
-    questions = ["kettle", "rule 7", "nothing of the kind"]
-    beside = [memory.asking().recall(Query(text), 500, count=False) for text in questions]
+def test_an_older_snapshot_of_the_vectors_does_not_change(memory: Memory) -> None:
+    index = index_of(memory)
+    index.use_model("random")
+    draw = np.random.default_rng(7)
+    query = draw.standard_normal(384).astype(np.float32)
+    put_vectors(index, [(1, draw.integers(-40, 41, 384, np.int8).tobytes())])
+    before = snapshot(index)
+    found = before.nearest(query, 10)
 
-    monkeypatch.setattr(memory.asking(), "_aside", lambda call: call)
+    put_vectors(index, [(2, draw.integers(-40, 41, 384, np.int8).tobytes())])
 
-    assert [memory.asking().recall(Query(text), 500, count=False) for text in questions] == beside
+    assert len(snapshot(index).nearest(query, 10)) == 2
+    assert before.nearest(query, 10) == found
 
 
 def test_what_was_removed_is_not_kept_in_memory(memory: Memory) -> None:
     wanted = Letters().encode(["kettle"])[0]
-    memory.asking()._embedder = Letters()
     for number in range(5):
         memory.notes("a").write("kettle.md", f"# Kettle\n\nkettle rule {number}")
-        memory.asking().embed_all()
-        (index,) = memory.asking().indexes
+        index = embedded(memory)
 
-        assert len(index.vectors.nearest(wanted, 10)) == 1
-        assert index.vectors._size == 1
+        assert len(snapshot(index).nearest(wanted, 10)) == 1
+        assert snapshot(index).size == 1
 
     (memory.home.path / "agents" / "a" / "kettle.md").unlink()
-    (index,) = memory.asking().caught_up()
-    assert index.vectors.nearest(wanted, 10) == {}
+    assert snapshot(index_of(memory)).nearest(wanted, 10) == {}
+
+
+@pytest.mark.parametrize("kind", ["words", "meaning"])
+def test_many_questions_at_once_are_answered_as_one_by_one(memory: Memory, kind: str) -> None:
+    many(memory, 60)
+    if kind == "meaning":
+        embedded(memory)
+    else:
+        memory.settings.override({"embedder.kind": "none"})
+    questions = [f"kettle rule {number}" for number in range(40)]
+    alone = [[hit.id for hit in memory.rank(text, limit=5)] for text in questions]
+
+    with ThreadPoolExecutor(8) as threads:
+        together = list(threads.map(lambda text: memory.rank(text, limit=5), questions))
+
+    assert [[hit.id for hit in hits] for hits in together] == alone
+
+
+def test_ready_means_that_everything_is_indexed_and_embedded(memory: Memory) -> None:
+    memory.engine().embedding.use(Letters())
+    many(memory, 100)
+
+    assert not memory.ready(timeout_s=0)
+    assert memory.ready()
+
+    status = memory.engine().status()[0]
+    assert (status.records, status.vectors, status.vectors_missing) == (100, 100, 0)
+    memory.settings.override({"embedder.kind": "none"})
+    many(memory, 101)
+    assert memory.ready(timeout_s=5)
 
 
 def test_looking_at_a_record_leaves_no_connection_open(
@@ -689,7 +818,7 @@ def test_threads_that_ask_first_share_what_answers(own_home: Path) -> None:
                 with Memory.open(own_home) as memory:
                     together = threading.Barrier(8)
                     asked = [
-                        threads.submit(lambda: (together.wait(), memory.asking())[1])  # noqa: B023
+                        threads.submit(lambda: (together.wait(), memory.engine())[1])  # noqa: B023
                         for _thread in range(8)
                     ]
                     assert len({id(future.result()) for future in asked}) == 1

@@ -12,13 +12,14 @@ from commonplace.files.lock import hold
 from commonplace.files.plain import read_all
 from commonplace.index import removal
 from commonplace.log import read
+from commonplace.log.fold import fold
 from commonplace.log.logs import files
+from commonplace.rules import is_statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from commonplace.log.logs import Logs
     from commonplace.where.home import Home
 
 # Shorter texts (a tag, an outcome) prove nothing when they turn up elsewhere.
@@ -43,9 +44,9 @@ class Receipt(NamedTuple):
     left_in: list[str]
 
 
-def erase(homes: Sequence[tuple[Home, Logs]], ident: str) -> Receipt:
+def erase(homes: Sequence[Home], ident: str) -> Receipt:
     """Remove *ident*, what derives from it and what speaks of it from every file of the *homes*."""
-    erased, gone = _reach([logs for _home, logs in homes], ident)
+    erased, gone = reach(homes, ident)
     proofs = _proofs(_logs_of(homes), gone)
     removed = {
         path: count
@@ -58,12 +59,10 @@ def erase(homes: Sequence[tuple[Home, Logs]], ident: str) -> Receipt:
         )
     telling = [other for other in gone if len(other) >= _PROOF_CHARS_MIN]
     traces = [*_claims(gone), *_forms(telling), *_forms(proofs)]
-    for home, _logs in homes:
+    for home in homes:
         _remove_copies(home)
         _remove_state(home, traces)
-    searched = [
-        path for home, _logs in homes for path in files(home) if not atomic.in_progress(path)
-    ]
+    searched = [path for home in homes for path in files(home) if not atomic.in_progress(path)]
     left = [path for path in searched if _mentions(read_all(path), traces)]
     return Receipt(
         id=ident,
@@ -76,26 +75,29 @@ def erase(homes: Sequence[tuple[Home, Logs]], ident: str) -> Receipt:
     )
 
 
-def _reach(logs: Iterable[Logs], ident: str) -> tuple[set[str], set[str]]:
-    """*ident* with what derives from it in any home; and these with the feedback and links that speak of them."""
-    views = [each.view() for each in logs]
-    erased, size = {ident}, 0
-    while len(erased) > size:
-        size = len(erased)
-        for view in views:
-            erased = view.closure(erased)
-    said = [view.latest(other).record for view in views for other in view.ids()]
-    return erased, erased | {
-        record.id for record in said if _among(record.fields.get("of"), erased)
+def reach(homes: Iterable[Home], ident: str) -> tuple[set[str], set[str]]:
+    """*ident* with the records that rest on it in any home; and these with the statements on them."""
+    folds = [fold(home)[0] for home in homes]
+    everything, size = {ident}, 0
+    while len(everything) > size:
+        size = len(everything)
+        for folded in folds:
+            everything |= folded.dependents(everything)
+    statements = {
+        one
+        for folded in folds
+        for one in everything
+        if one in folded and is_statement(folded.current(one).kind)
     }
+    return everything - statements | {ident}, everything
 
 
 def _among(value: object, ids: set[str]) -> bool:
     return isinstance(value, str) and value in ids
 
 
-def _logs_of(homes: Iterable[tuple[Home, Logs]]) -> list[Path]:
-    return [path for home, _logs in homes for path in files(home) if path.suffix == ".jsonl"]
+def _logs_of(homes: Iterable[Home]) -> list[Path]:
+    return [path for home in homes for path in files(home) if path.suffix == ".jsonl"]
 
 
 def _remove_copies(home: Home) -> None:
@@ -250,7 +252,7 @@ def _forms(texts: Iterable[str]) -> list[bytes]:
     ]
 
 
-def _shown(path: Path, homes: Sequence[tuple[Home, Logs]]) -> str:
+def _shown(path: Path, homes: Sequence[Home]) -> str:
     """Within the nearest home, the way from there."""
-    nearest = homes[0][0].path
+    nearest = homes[0].path
     return str(path.relative_to(nearest) if path.is_relative_to(nearest) else path)

@@ -122,7 +122,7 @@ class FindingsLeft(CommonplaceError):
 class SettingsInvalid(CommonplaceError):
     exit_code = 10
 
-    def __init__(self, path: Path, reason: str) -> None:
+    def __init__(self, path: Path | str, reason: str) -> None:
         super().__init__(f"`{path}`: {reason}")
         self.hint = "docs/SETTINGS.md lists every setting with its type and default"
 

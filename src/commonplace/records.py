@@ -24,11 +24,6 @@ EVENT_TYPES = ("error", "success", "pattern", "learned")
 OUTCOMES = ("worked", "failed", "wrong", "stale")
 
 
-def is_doubted(feedback: Mapping[str, int]) -> bool:
-    """Whether a record with this *feedback* was called wrong or stale more often than it worked."""
-    return feedback.get("wrong", 0) + feedback.get("stale", 0) > feedback.get("worked", 0)
-
-
 RELATIONS = (
     "derived_from",
     "related_to",
@@ -760,6 +755,16 @@ def to_utc(value: object) -> str:
     except OverflowError:
         raise ValueError(f"is {value!r}, outside the years 1 to 9999") from None
     return moment.replace(tzinfo=None).isoformat() + "Z"
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def micros(timestamp: str) -> int:
+    """Whole microseconds since 1970 of a timestamp that `to_utc` accepts: times to compare."""
+    moment = datetime.fromisoformat(to_utc(timestamp))
+    passed = moment - _EPOCH
+    return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
 
 
 def _json_type(value: object) -> str:

@@ -8,7 +8,7 @@ from commonplace.errors import SettingsInvalid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from commonplace.where.home import Home
@@ -155,6 +155,14 @@ class Settings:
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401
         return self._values[name]
 
+    def override(self, values: Mapping[str, Any]) -> None:
+        """Set *values*, by their full names, over what the homes say."""
+        for name, value in values.items():
+            if name not in SETTINGS:
+                raise SettingsInvalid("settings", f"there is no setting `{name}`")
+            _check("settings", name, SETTINGS[name], value)
+            self._values[name] = value
+
     def read(self, path: Path, *, of_user: bool) -> None:
         """Take over what the file at *path* sets, if there is one. `SettingsInvalid` says what is wrong in it."""
         try:
@@ -196,7 +204,7 @@ def _flattened(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, A
             yield prefix + key, value
 
 
-def _check(path: Path, name: str, setting: Setting, value: object) -> None:
+def _check(path: Path | str, name: str, setting: Setting, value: object) -> None:
     if setting.choices and value not in setting.choices:
         raise SettingsInvalid(
             path, f"`{name}` is {value!r}, not one of {', '.join(setting.choices)}"

@@ -6,14 +6,19 @@ A recall never writes to the log.
 from __future__ import annotations
 
 import sqlite3
+import threading
+import time
+from collections import ChainMap
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from pathlib import Path
 
 BUSY_S_MAX = 2.0
+# How long counts stay in memory while answers go on: not each one is worth a write.
+FLUSH_S = 1.0
 TABLES = """
 CREATE TABLE IF NOT EXISTS use (id TEXT PRIMARY KEY, count INTEGER, last TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS answers (
@@ -45,98 +50,161 @@ class Answers(NamedTuple):
 
 
 class Usage:
-    """The counts of one home. What cannot be written is not counted: no answer fails over a statistic."""
+    """The counts of one home. What cannot be written is not counted: no answer fails over it.
+
+    What is added is kept in memory until `flush`, and counted from then on as well as before.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
-        self._cached: dict[str, int] | None = None
-        self._version = -1
+        self._counts: dict[str, int] | None = None
+        self._counts_version = -1
         self._inode = 0
+        # What was added since the last flush: id → (count, last), and the cost of answers.
+        self._added: dict[str, tuple[int, str]] = {}
+        self._cost = Answers()
+        self._flushed_at = 0.0
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> Mapping[str, int]:
         """Every id that was ever delivered, with how often."""
+        with self._lock:
+            stored = self._stored_counts()
+            if not self._added:
+                return stored
+            more = {ident: stored.get(ident, 0) + n for ident, (n, _last) in self._added.items()}
+            return ChainMap(more, stored)
+
+    def _stored_counts(self) -> dict[str, int]:
         if not self._path.exists():
             return {}
         with suppress(sqlite3.DatabaseError, OSError):
             connection = self._open()
             (version,) = connection.execute("PRAGMA data_version").fetchone()
-            if self._cached is None or version != self._version:
-                self._cached = dict(connection.execute("SELECT id, count FROM use"))
-                self._version = version
-            return self._cached
+            if self._counts is None or version != self._counts_version:
+                self._counts = dict(connection.execute("SELECT id, count FROM use"))
+                self._counts_version = version
+            return self._counts
         self._start_over()
         return {}
 
     def of(self, ident: str) -> tuple[int, str]:
         """(count, last used) of one id."""
-        if self._path.exists():
-            with suppress(sqlite3.DatabaseError, OSError):
-                row = (
-                    self._open()
-                    .execute("SELECT count, last FROM use WHERE id = ?", (ident,))
-                    .fetchone()
-                )
-                return (row[0], row[1]) if row else (0, "")
-        return 0, ""
+        with self._lock:
+            added, last = self._added.get(ident, (0, ""))
+            if self._path.exists():
+                with suppress(sqlite3.DatabaseError, OSError):
+                    query = "SELECT count, last FROM use WHERE id = ?"
+                    row = self._open().execute(query, (ident,)).fetchone()
+                    if row:
+                        return row[0] + added, max(row[1], last)
+            return added, last
 
     def answers(self) -> Answers:
         """All recalls that were answered with this home the nearest."""
-        if self._path.exists():
-            with suppress(sqlite3.DatabaseError, OSError):
-                query = "SELECT recalls, empty, tokens, log_bytes, since FROM answers"
-                row = self._open().execute(query).fetchone()
-                return Answers(*row) if row else Answers()
-        return Answers()
+        with self._lock:
+            if self._path.exists():
+                with suppress(sqlite3.DatabaseError, OSError):
+                    query = "SELECT recalls, empty, tokens, log_bytes, since FROM answers"
+                    row = self._open().execute(query).fetchone()
+                    return self._cost.plus(Answers(*row)) if row else self._cost
+            return self._cost
 
-    def add(self, ids: Iterable[str], now: str, answer: Answers | None = None) -> None:
-        """Count one delivery of each of *ids*, and the *answer* they were delivered in."""
-        rows = [(ident, now) for ident in ids]
-        with suppress(sqlite3.DatabaseError, OSError):
-            connection = self._open()
-            with connection:
-                connection.executemany(
-                    "INSERT INTO use VALUES (?, 1, ?)"
-                    " ON CONFLICT (id) DO UPDATE SET count = count + 1, last = excluded.last",
-                    rows,
-                )
-                if answer is not None:
-                    connection.execute(
-                        "INSERT INTO answers VALUES (1, ?, ?, ?, ?, ?) ON CONFLICT (one) DO UPDATE SET"
-                        " recalls = recalls + excluded.recalls, empty = empty + excluded.empty,"
-                        " tokens = tokens + excluded.tokens, log_bytes = log_bytes + excluded.log_bytes",
-                        (now, *answer[:4]),
-                    )
-            if self._cached is not None:
-                for ident, _now in rows:
-                    self._cached[ident] = self._cached.get(ident, 0) + 1
+    def add(self, ids: Iterable[str], now: str, cost: Answers | None = None) -> None:
+        """Count one delivery of each of *ids*, and the *cost* of the answer they were in."""
+        with self._lock:
+            for ident in ids:
+                count, _last = self._added.get(ident, (0, ""))
+                self._added[ident] = (count + 1, now)
+            if cost is not None:
+                self._cost = self._cost.plus(cost._replace(since=now))
+            is_due = time.monotonic() - self._flushed_at > FLUSH_S
+        if is_due:
+            self.flush()
 
-    def forget(self, ids: Iterable[str]) -> None:
-        """Drop the counts of *ids*; an id may hold words of what it names."""
-        if self._path.exists():
+    def flush(self) -> None:
+        """Write down what was added."""
+        with self._lock:
+            self._flushed_at = time.monotonic()
+            added, cost = self._added, self._cost
+            self._added, self._cost = {}, Answers()
+            if not added and not cost.recalls:
+                return
             with suppress(sqlite3.DatabaseError, OSError):
                 connection = self._open()
                 with connection:
-                    connection.executemany(
-                        "DELETE FROM use WHERE id = ?", [(ident,) for ident in ids]
-                    )
+                    self._write(connection, added, cost)
+                if self._counts is not None:
+                    for ident, (count, _last) in added.items():
+                        self._counts[ident] = self._counts.get(ident, 0) + count
+
+    @staticmethod
+    def _write(
+        connection: sqlite3.Connection, added: dict[str, tuple[int, str]], cost: Answers
+    ) -> None:
+        connection.executemany(
+            "INSERT INTO use VALUES (?, ?, ?) ON CONFLICT (id)"
+            " DO UPDATE SET count = count + excluded.count, last = excluded.last",
+            [(ident, count, last) for ident, (count, last) in added.items()],
+        )
+        if cost.recalls:
+            connection.execute(
+                "INSERT INTO answers VALUES (1, ?, ?, ?, ?, ?) ON CONFLICT (one) DO UPDATE SET"
+                " recalls = recalls + excluded.recalls, empty = empty + excluded.empty,"
+                " tokens = tokens + excluded.tokens, log_bytes = log_bytes + excluded.log_bytes",
+                (cost.since, *cost[:4]),
+            )
+
+    def forget(self, ids: Iterable[str]) -> None:
+        """Drop the counts of *ids*; an id may hold words of what it names."""
+        gone = list(ids)
+        with self._lock:
+            for ident in gone:
+                self._added.pop(ident, None)
+            self._counts = None
+            if self._path.exists():
+                with suppress(sqlite3.DatabaseError, OSError):
+                    connection = self._open()
+                    with connection:
+                        connection.executemany(
+                            "DELETE FROM use WHERE id = ?", [(ident,) for ident in gone]
+                        )
+
+    def trim(self, known: Callable[[Collection[str]], Collection[str]], ids_max: int) -> int:
+        """Drop the counts of ids that are no longer *known*, *ids_max* of them at most.
+
+        Returns how many were dropped; with 0, how many could be.
+        """
+        with self._lock:
+            ids = list(self._stored_counts())
+        there = set(known(ids)) if ids else set[str]()
+        gone = [ident for ident in ids if ident not in there]
+        if ids_max and gone:
+            self.forget(gone[:ids_max])
+        return len(gone[:ids_max]) if ids_max else len(gone)
 
     def close(self) -> None:
+        self.flush()
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is not None and self._inode != _inode(self._path):
-            self.close()  # The file was removed or replaced; counts in the old one would be lost.
-            self._cached = None
+            self._close()  # The file was removed or replaced; counts in the old one would be lost.
+            self._counts = None
         if self._connection is None:
             self._path.parent.mkdir(mode=0o700, exist_ok=True)
             self._connection = sqlite3.connect(
                 self._path, timeout=BUSY_S_MAX, check_same_thread=False
             )
             self._path.chmod(0o600)
-            # An id may hold words of what it names; what is erased must not live on in a journal or a free page.
+            # An id may hold words of what it names; erased ones must not live on in a free page.
             self._connection.execute("PRAGMA secure_delete = ON")
             # Counts are not worth a journal file for every answer; a damaged file is started over.
             self._connection.execute("PRAGMA journal_mode = MEMORY")
@@ -147,9 +215,9 @@ class Usage:
         return self._connection
 
     def _start_over(self) -> None:
-        """A damaged file of counts is worth nothing: away with it."""
-        self.close()
-        self._cached = None
+        """Remove a damaged file of counts: it is worth nothing."""
+        self._close()
+        self._counts = None
         with suppress(OSError):
             self._path.unlink(missing_ok=True)
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 import commonplace
+from commonplace import maintenance
 from commonplace.cli import exchanged, render
 from commonplace.cli.inbox import app as inbox_app
 from commonplace.cli.log import log as write_log
@@ -275,7 +276,7 @@ def why(
 ) -> None:
     """Say why a memory is, or is not, in the answer to a question."""
     with opened(home) as memory:
-        explained = memory.why(query, ident, repo=repo)
+        explained = memory.why(query, ident, repo=repo).as_dict()
         here = repos_asked(memory, {}) or []
         explained["searched_here"] = explained.get("repo") in here
         render.why(explained, here, as_json=as_json)
@@ -290,7 +291,7 @@ def index_status(*, home: Home = None, as_json: Json = False) -> None:
     """Say what the index holds, which model made its vectors, and what is still missing."""
     with opened(home) as memory:
         render.index_status(
-            memory.asking().status(), memory.asking().embedder_state(), as_json=as_json
+            memory.engine().status(), str(memory.engine().embedder_state()), as_json=as_json
         )
 
 
@@ -305,9 +306,9 @@ def index_rebuild(
 ) -> None:
     """Throw the index away and make it again from the files."""
     with opened(home) as memory:
-        render.rebuild(memory.asking(), vectors=vectors)
+        render.rebuild(memory.engine(), vectors=vectors)
         render.index_status(
-            memory.asking().status(), memory.asking().embedder_state(), as_json=as_json
+            memory.engine().status(), str(memory.engine().embedder_state()), as_json=as_json
         )
 
 
@@ -317,7 +318,7 @@ def index_embed(*, home: Home = None, as_json: Json = False) -> None:
     if os.name == "posix":
         os.nice(19)  # It takes a while, and other work goes first.
     with opened(home) as memory:
-        done = memory.asking().embed_alone()
+        done = memory.engine().embed_alone()
     render.embedded(done, as_json=as_json)
 
 
@@ -686,7 +687,7 @@ def export(
                 lay_out(memory, layout, to, repo=repo, kind=kind, force=force), as_json=as_json
             )
         else:
-            render.export(memory.exported(repo, kind), as_json=as_json)
+            render.export(memory.export_lines(repo, kind), as_json=as_json)
         render.damages(memory.damages, memory.home.path)
 
 
@@ -735,7 +736,7 @@ def doctor(
 def maintain(*, home: Home = None, as_json: Json = False) -> None:
     """Do the upkeep: rotate long logs into the archive."""
     with opened(home) as memory:
-        render.rotations(memory.maintain(), as_json=as_json)
+        render.maintenance(maintenance.run(memory), as_json=as_json)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from commonplace.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from commonplace.engine import Recall
+    from commonplace.engine import Answer
     from commonplace.memory import Memory
     from commonplace.recall.hits import Hit
 
@@ -25,7 +25,7 @@ def recall(options: Mapping[str, str | bool]) -> int:
     """Answer what *options* ask, and print it."""
     home = options.get("home")
     with opened(str(home) if home else None) as memory:
-        memory.asking(one_shot=True)
+        memory.engine(for_one_query=True)
         if options.get("stats"):
             print_stats(
                 memory.stats(repos_asked(memory, options)), as_json=bool(options.get("json"))
@@ -63,7 +63,7 @@ def _print_answer(memory: Memory, options: Mapping[str, str | bool]) -> None:
         print(f"note: {note}", file=sys.stderr)
 
 
-def as_json(found: Recall) -> dict[str, Any]:
+def as_json(found: Answer) -> dict[str, Any]:
     """The answer as JSON: hits with their reasons, the text, its cost."""
     return {
         "hits": [hit_as_json(hit) for hit in found.hits],
@@ -85,13 +85,15 @@ def hit_as_json(hit: Hit) -> dict[str, Any]:
         "success_rate": str(hit.rate) if hit.rate else None,
         "marks": list(hit.marks),
         "record": {**hit.record.fields, "usage_count": hit.uses},
-        "why": dict(hit.why),
+        "why": hit.why.as_dict() if hit.why else {},
     }
 
 
-def _explain(found: Recall) -> None:
+def _explain(found: Answer) -> None:
     for hit in found.hits:
-        reasons = "  ".join(f"{name} {value:g}" for name, value in hit.why.items())
+        reasons = "  ".join(
+            f"{name} {value:g}" for name, value in (hit.why.as_dict() if hit.why else {}).items()
+        )
         print(f"{hit.score:.4f}  {hit.id}\n        {reasons}", file=sys.stderr)
     print(f"{found.considered} candidates, {found.tokens} tokens", file=sys.stderr)
 

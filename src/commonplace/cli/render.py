@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from commonplace.engine import Asking
+    from commonplace.engine import Engine
     from commonplace.erasure import Receipt
-    from commonplace.index.index import Status
+    from commonplace.index.ports import Status
     from commonplace.log.check import Finding
     from commonplace.log.read import Damage
-    from commonplace.log.rotate import Rotation
     from commonplace.log.scan import Secret
+    from commonplace.maintenance import Report
     from commonplace.notes import Note, Reading, Written
     from commonplace.records import Record
     from commonplace.setup.plan import Change
@@ -158,23 +158,19 @@ def index_status(found: Sequence[Status], embedder: str, *, as_json: bool) -> No
     print(f"embedder    {embedder}")
 
 
-def rebuild(asking: Asking, *, vectors: bool) -> None:
+def rebuild(engine: Engine, *, vectors: bool) -> None:
     """Rebuild with a progress bar on stderr, where a person is watching."""
     with Progress(
         console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
     ) as progress:
         lines = progress.add_task("lines", total=None)
-        for index in asking.indexes:
+        for index in engine.indexes:
             index.rebuild(lambda done: progress.advance(lines, done))
         progress.update(lines, total=progress.tasks[0].completed)
-        if (
-            vectors
-            and "not available" not in asking.embedder_state()
-            and "off" not in asking.embedder_state()
-        ):
-            missing = sum(index.status().vectors_missing for index in asking.indexes)
+        if vectors and engine.embedder_state().is_available:
+            missing = sum(index.status().vectors_missing for index in engine.indexes)
             task = progress.add_task("vectors", total=missing)
-            asking.embed_all(lambda done: progress.advance(task, done))
+            engine.embed_all(lambda done: progress.advance(task, done))
 
 
 def embedded(done: int | None, *, as_json: bool) -> None:
@@ -412,16 +408,13 @@ def _file(change: Change) -> dict[str, Any]:
     }
 
 
-def rotations(done: Sequence[Rotation], *, as_json: bool) -> None:
+def maintenance(report: Report, *, as_json: bool) -> None:
     if as_json:
-        as_json_line([{**rotation._asdict(), "path": str(rotation.path)} for rotation in done])
+        as_json_line(report.as_dict())
         return
-    for rotation in done:
-        print(
-            f"Rotated {rotation.path.name}: {rotation.lines_moved:,} lines to the archive, {rotation.lines_left:,} left"
-        )
-    if not done:
-        print("Nothing to do")
+    for name, done in report.steps.items():
+        told = ", ".join(f"{what} {value}" for what, value in done.items())
+        print(f"{name:10} {told}")
 
 
 def _within(path: Path, home: Path) -> str:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import plain
 from commonplace.errors import ServerTrouble, UsageError
-from commonplace.memory import Memory, now_utc
+from commonplace.memory import Memory
 from commonplace.records import to_utc
 from commonplace.server import control, presence
 from commonplace.server.access_tokens import Tokens
+from commonplace.writing import now_utc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

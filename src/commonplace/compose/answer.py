@@ -28,7 +28,7 @@ PASSAGE_TOKENS_MIN = 24
 _INDENT = "   "
 
 
-class Answer(NamedTuple):
+class AnswerText(NamedTuple):
     """What the agent reads, what it costs, and the hits as they stand in it."""
 
     text: str
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
     hits: list[Hit]
 
 
-def answer(
+def compose(
     hits: Sequence[Hit],
     wanted: Mapping[str, float],
     idf: Callable[[str], float],
@@ -44,7 +44,7 @@ def answer(
     nothing: str = "No relevant memories.",
     *,
     choose: bool = True,
-) -> Answer:
+) -> AnswerText:
     """*hits* as a numbered list of at most *tokens_max* tokens; fewer, if not all fit.
 
     Without *choose*, long memories are read from their start, which is only good for measuring what choosing gives.
@@ -72,7 +72,7 @@ def answer(
             else nothing
         )
         text = said if tokens.count(said) <= tokens_max else ""
-        return Answer(text, tokens.count(text), [])
+        return AnswerText(text, tokens.count(text), [])
     text = _header(len(entries)) + "\n".join(entries)
     while (
         tokens.count(text) > tokens_max and entries
@@ -80,13 +80,13 @@ def answer(
         entries.pop()
         shown.pop()
         text = _header(len(entries)) + "\n".join(entries) if entries else ""
-    return Answer(text, tokens.count(text), shown)
+    return AnswerText(text, tokens.count(text), shown)
 
 
 def _title_alone(hit: Hit, tokens_max: int) -> str:
     """When nothing more fits: what the best memory is called, which `show` leads on from."""
     head = f"1. [{hit.timestamp[:10]}] "
-    title = tokens.cut(_title(hit, hit.said.text), tokens_max - tokens.count(head) - 1)
+    title = tokens.cut(_title(hit, hit.document.text), tokens_max - tokens.count(head) - 1)
     return head + title if title else ""
 
 
@@ -105,7 +105,7 @@ def _entry(number: int, hit: Hit, excerpt: Callable[[int], str], tokens_max: int
     short = (
         tokens.count(whole) <= room
         and len(whole) <= SHORT_CHARS_MAX
-        and not _has_code(hit.said.text)
+        and not _has_code(hit.document.text)
     )
     said = whole if short else excerpt(room)
     if not said:
@@ -159,7 +159,7 @@ def _excerpt(
     hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float], tokens_max: int
 ) -> str:
     """The title and the passages that answer: what to do, then how it came about; code as it is written."""
-    text = hit.said.text
+    text = hit.document.text
     title = _title(hit, text)
     ranked = passages(text, wanted, idf, title)
     chosen: list[Passage] = []
@@ -185,7 +185,7 @@ def _excerpt(
 
 
 def _beginning(hit: Hit, tokens_max: int) -> str:
-    return tokens.cut(hit.said.text, tokens_max)
+    return tokens.cut(hit.document.text, tokens_max)
 
 
 def _shown(passage: Passage) -> str:

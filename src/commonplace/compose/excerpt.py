@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.passages import LABEL, Block, blocks, pieces
-from commonplace.index.terms import terms
+from commonplace.index.terms import term_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -79,7 +79,7 @@ def _score(
     whole: float,
     title: str,
 ) -> float:
-    said = frozenset(terms(block.text))
+    said = term_set(block.text)
     about = sum(weight * idf(term) for term, weight in wanted.items() if term in said) / whole
     score = about + USE_WEIGHT * use - DEPTH_WEIGHT * min(depth, DEPTH_MAX)
     # A line that only repeats the title says nothing new.

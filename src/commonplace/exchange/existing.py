@@ -6,9 +6,10 @@ import json
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from commonplace.log.logs import Logs
-from commonplace.log.view import all_lines
-from commonplace.records import from_line
+from commonplace.log.fold import places
+from commonplace.log.logs import repos_of
+from commonplace.records import from_line, micros
+from commonplace.rules import Fold, Stamp, is_forgotten, subjects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,54 +42,61 @@ def digest(fields: Mapping[str, Any]) -> int:
     return int.from_bytes(blake2b(_ENCODER.encode(said).encode(), digest_size=8).digest(), "big")
 
 
-class Known:
-    """The versions of every record in some homes. Only digests are kept, so that a large home fits."""
+class Existing:
+    """The versions of every record in some homes.
+
+    Only digests are kept of them, so that a large home fits into memory.
+    """
 
     def __init__(self) -> None:
+        # The ids of records that are the user's own, not brought from outside.
         self.own: set[str] = set()
-        self.forgotten: set[str] = set()
-        self.forgotten_by_own: set[str] = set()
-        self._latest: dict[str, int] = {}
+        self._fold: Fold[int] = Fold()
         self._older: dict[str, set[int]] = {}
+        self._own_forgets: dict[str, list[Stamp]] = {}
+        self._positions: dict[str, int] = {}
 
     def load(self, home: Home, *, nearest: bool) -> None:
-        """Take in a home. Of a home that is not written to, only which records are the user's own."""
-        logs = Logs(home, fsync="never")
-        pairs = [(home.archive(repo), home.log(repo)) for repo in logs.repos()]
-        for _path, line in all_lines(pairs):
-            try:
-                record = from_line(line.raw)
-            except ValueError:
-                continue
-            if nearest:
-                self.add(record)
-            elif not is_outside(record.fields):
-                self.own.add(record.id)
+        """Take in a home. Of one that is not written to, only which records are the user's own."""
+        for repo in repos_of(home):
+            for place in places(home, repo):
+                try:
+                    record = from_line(place.line.raw)
+                except ValueError:
+                    continue
+                if nearest:
+                    self.add(record, repo)
+                elif not is_outside(record.fields):
+                    self.own.add(record.id)
 
-    def add(self, record: Record, version: int | None = None) -> None:
-        """Take in the next line; *version* is its digest, where that is known."""
-        fields, ident = record.fields, record.id
-        outside = is_outside(fields)
-        if not outside:
+    def add(self, record: Record, log: str, version: int | None = None) -> None:
+        """Take in the next line of *log*; *version* is its digest, where that is known."""
+        ident = record.id
+        position = self._positions[log] = self._positions.get(log, 0) + 1
+        stamp = Stamp(micros(record.timestamp), log, position)
+        if not is_outside(record.fields):
             self.own.add(ident)
-        of = fields.get("of")
-        if record.kind == "forget" and isinstance(of, str):
-            self.forgotten.add(of)
-            if not outside:
-                self.forgotten_by_own.add(of)
-        self.forgotten.discard(ident)
-        self.forgotten_by_own.discard(ident)
-        now = digest(fields) if version is None else version
-        before = self._latest.get(ident)
-        if before is not None and before != now:
+            for subject in subjects(record) if record.kind == "forget" else ():
+                self._own_forgets.setdefault(subject, []).append(stamp)
+        now = digest(record.fields) if version is None else version
+        if ident in self._fold and (before := self._fold.current(ident).value) != now:
             self._older.setdefault(ident, set()).add(before)
-        self._latest[ident] = now
+        self._fold.add(stamp, record, now)
 
     def __contains__(self, ident: str) -> bool:
-        return ident in self._latest
+        return ident in self._fold
 
-    def is_latest(self, ident: str, version: int) -> bool:
-        return self._latest.get(ident) == version
+    def is_forgotten(self, ident: str) -> bool:
+        forgets = self._fold.forgets([ident])
+        return bool(forgets) and is_forgotten(self._fold.stamps([ident]).get(ident), forgets[ident])
+
+    def is_forgotten_by_user(self, ident: str) -> bool:
+        """Whether the user forgot it, and not the system it came from."""
+        forgets = self._own_forgets.get(ident, ())
+        return bool(forgets) and is_forgotten(self._fold.stamps([ident]).get(ident), forgets)
+
+    def is_current(self, ident: str, version: int) -> bool:
+        return ident in self._fold and self._fold.current(ident).value == version
 
     def was_before(self, ident: str, version: int) -> bool:
         return version in self._older.get(ident, ())

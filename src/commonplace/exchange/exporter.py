@@ -109,7 +109,7 @@ def _held(
 ) -> list[dict[str, Any]]:
     """The records the layout has a place for, redacted once more; the others are counted."""
     held = []
-    for line in memory.exported(repo, kind):
+    for line in memory.export_lines(repo, kind):
         fields = decode(line.encode("utf-8"))
         if fields["kind"] in module.KINDS_HELD:
             report.kinds[fields["kind"]] += 1

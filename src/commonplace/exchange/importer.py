@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import FormatUnknown, HomeUnusable, NoteRefused, RecordInvalid, UsageError
 from commonplace.exchange import files, frontmatter, normalize
-from commonplace.exchange.existing import OUTSIDE, Known, digest
+from commonplace.exchange.existing import OUTSIDE, Existing, digest
 from commonplace.exchange.formats import FORMATS
 from commonplace.exchange.items import (
     Head,
@@ -30,11 +30,12 @@ from commonplace.exchange.items import (
 )
 from commonplace.files import atomic
 from commonplace.files.plain import read_all
-from commonplace.memory import BULK_LINES, Memory
+from commonplace.memory import Memory
 from commonplace.notes import NOTE_BYTES_MAX
 from commonplace.records import checked_repo, slug, to_utc
 from commonplace.redaction.redact import redact_text
 from commonplace.where import homes
+from commonplace.writing import BULK_LINES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -173,9 +174,9 @@ class _Carrier:
         self.memory = memory
         self.report = report
         self.repo = repo
-        self.known = Known()
+        self.existing = Existing()
         for number, home in enumerate(memory.homes):
-            self.known.load(home, nearest=not number)
+            self.existing.load(home, nearest=not number)
         self._batch: list[Entry] = []
         # What is here, but not as the last word: it becomes that once more, unless a later line says otherwise.
         self._again: dict[str, Entry] = {}
@@ -213,21 +214,21 @@ class _Carrier:
 
     def _record(self, format_name: str, source: Source, item: Taken) -> None:
         fields = normalize.fitted(item.fields, format_name, source.repo)
-        entry = self.memory.prepared(self._stamped(fields, format_name, source))
+        entry = self.memory.prepare(self._stamped(fields, format_name, source))
         ident, version = entry.record.id, digest(entry.record.fields)
         self._withdrawn.pop(ident, None)
         self._again.pop(ident, None)
         if entry.record.kind == "forget":
             self._again.pop(str(entry.record.fields["of"]), None)
-        if self.known.is_latest(ident, version):
-            if ident in self.known.forgotten and ident not in self.known.forgotten_by_own:
+        if self.existing.is_current(ident, version):
+            if self.existing.is_forgotten(ident) and not self.existing.is_forgotten_by_user(ident):
                 self._again[ident] = entry
             self.report.unchanged += 1
-        elif ident in self.known.own:
+        elif ident in self.existing.own:
             self.report.kept += 1
-        elif ident in self.known.forgotten_by_own:
+        elif self.existing.is_forgotten_by_user(ident):
             self.report.forgotten += 1
-        elif self.known.was_before(ident, version):
+        elif self.existing.was_before(ident, version):
             self._again[ident] = entry
             self.report.unchanged += 1
         elif (reason := self._overreach(entry.record.fields)) is not None:
@@ -261,7 +262,7 @@ class _Carrier:
         return [
             {**edge, "rel": "related_to", "as": "supersedes"}
             if (edge.get("rel") or edge.get("relation")) == "supersedes"
-            and edge["to"] in self.known.own
+            and edge["to"] in self.existing.own
             else edge
             for edge in links
         ]
@@ -270,7 +271,7 @@ class _Carrier:
         if fields["kind"] not in _ABOUT_OTHERS:
             return None
         hides = (fields.get("to") if fields.get("rel") == "supersedes" else None, fields.get("of"))
-        ours = next((str(ident) for ident in hides if ident in self.known.own), None)
+        ours = next((str(ident) for ident in hides if ident in self.existing.own), None)
         plain_link = fields["kind"] == "link" and fields.get("rel") not in (
             "supersedes",
             "superseded_by",
@@ -278,7 +279,7 @@ class _Carrier:
         return f"would change `{ours}`, a record of your own" if ours and not plain_link else None
 
     def _append(self, entry: Entry, version: int | None = None) -> None:
-        self.known.add(entry.record, version)
+        self.existing.add(entry.record, entry.record.repo, version)
         self.report.kinds[entry.record.kind] += 1
         self.report.redacted += bool(entry.record.redactions)
         self._batch.append(entry)
@@ -287,8 +288,8 @@ class _Carrier:
 
     def _withdraw(self, format_name: str, source: Source, item: Withdrawn) -> None:
         """Forget what its own system took back, if it came from there."""
-        known = self.known
-        if item.id not in known or item.id in known.own or item.id in known.forgotten:
+        known = self.existing
+        if item.id not in known or item.id in known.own or known.is_forgotten(item.id):
             self.report.unchanged += item.id in known
             return
         said = {
@@ -297,8 +298,8 @@ class _Carrier:
             "reason": item.reason,
             "timestamp": item.at or None,
         }
-        entry = self.memory.prepared(self._stamped(said, format_name, source))
-        known.add(entry.record)
+        entry = self.memory.prepare(self._stamped(said, format_name, source))
+        known.add(entry.record, entry.record.repo)
         self.report.withdrawn += 1
         self._batch.append(entry)
 

@@ -6,15 +6,14 @@ One function serves documents and queries, so what matches is decided here and n
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
 from itertools import chain
+from zlib import crc32
 
-import tantivy
+from commonplace.index.stemmer import stem
 
 TERM_CHARS_MAX = 80
-# So many runs are remembered with their terms, some 30 MB of them.
+# How many runs are remembered with their terms; some 30 MB of them.
 KNOWN_MAX = 100_000
-STEMS_MAX = 20_000
 # Bump with any change below: an index made with other terms is thrown away and rebuilt.
 VERSION = 1
 
@@ -147,12 +146,17 @@ STOP_WORDS = frozenset(
 
 def terms(text: str) -> list[str]:
     """The terms of *text*, in their order, with repeats."""
-    return list(chain.from_iterable(map(_KNOWN.__getitem__, _RUN.findall(text))))
+    return list(chain.from_iterable(map(_TERMS_OF_RUN.__getitem__, _RUN.findall(text))))
 
 
 def term_set(text: str) -> frozenset[str]:
     """The terms of *text*, each once."""
-    return frozenset(chain.from_iterable(map(_KNOWN.__getitem__, set(_RUN.findall(text)))))
+    return frozenset(chain.from_iterable(map(_TERMS_OF_RUN.__getitem__, set(_RUN.findall(text)))))
+
+
+def term_hash(term: str) -> int:
+    """A number of 32 bits for *term*: what the index keeps of a document's set of terms."""
+    return crc32(term.encode("utf-8", "surrogatepass"))
 
 
 # A name of three parts must not count four times as much as a word (bench/quality.py).
@@ -164,56 +168,41 @@ def query_terms(text: str) -> dict[str, float]:
     """The terms of a question with their weights: an identifier counts about once, as a whole and in parts."""
     weights: dict[str, float] = {}
     for run in _RUN.findall(text):
-        found = _KNOWN[run]
+        found = _TERMS_OF_RUN[run]
         for place, term in enumerate(found):
             weight = 1.0 if len(found) == 1 else WHOLE_WEIGHT if place == 0 else PART_WEIGHT
             weights[term] = weights.get(term, 0.0) + weight
     return weights
 
 
-@cache
-def _analyzer() -> tantivy.TextAnalyzer:
-    return (
-        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw())
-        .filter(tantivy.Filter.stemmer("english"))
-        .build()
-    )
-
-
-@lru_cache(maxsize=STEMS_MAX)
-def _stem(word: str) -> str:
-    stemmed: list[str] = _analyzer().analyze(word)
-    return stemmed[0] if stemmed else word
-
-
-class _Known(dict[str, tuple[str, ...]]):
-    """The terms of each run that came up, made when it is first asked for."""
+class _TermsOfRun(dict[str, tuple[str, ...]]):
+    """The terms of each run that came up, computed when it is first needed."""
 
     def __missing__(self, run: str) -> tuple[str, ...]:
-        made = tuple(_made_terms(run))
+        found = tuple(_make_terms(run))
         if len(self) >= KNOWN_MAX:
             self.clear()
         if len(run) <= TERM_CHARS_MAX:  # A megabyte of Base64 comes once and would stay.
-            self[run] = made
-        return made
+            self[run] = found
+        return found
 
 
-_KNOWN = _Known()
+_TERMS_OF_RUN = _TermsOfRun()
 
 
-def _made_terms(run: str) -> list[str]:
+def _make_terms(run: str) -> list[str]:
     if _CJK.search(run):
         return _cjk_terms(run)
     lowered = run.lower()
     if not _MIXED.search(run):
-        return [] if lowered in STOP_WORDS else [_stem(lowered[:TERM_CHARS_MAX])]
+        return [] if lowered in STOP_WORDS else [stem(lowered[:TERM_CHARS_MAX])]
     # `getUserById`, `no-cache`, `config/prod.yaml`, `E0308`, `18.2.0`: the whole, each segment, and the parts.
     whole = lowered.strip("._-/:@+#\\")
     segments = re.split(r"[/:@#\\]+", whole) if re.search(r"[/:@#\\]", whole) else []
     parts = [part.lower() for part in _PART.findall(run)]
     found = dict.fromkeys([whole, *segments] if len(parts) > 1 else [whole])
     found |= dict.fromkeys(
-        _stem(part)
+        stem(part)
         for part in parts
         if part not in STOP_WORDS and (len(part) > 1 or not part.isdigit())
     )

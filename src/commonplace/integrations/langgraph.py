@@ -124,7 +124,7 @@ class CommonplaceStore(BaseStore):
         # A filter is applied to what was ranked, so that there must be more of it.
         limit = RANKED_MAX if op.filter else max(1, min(op.offset + op.limit, RANKED_MAX))
         hits = (
-            self._memory.ranked(query, limit=limit, tags=tags, **self._mine())
+            self._memory.rank(query, limit=limit, tags=tags, **self._mine())
             if query.strip()
             else []
         )
@@ -132,7 +132,7 @@ class CommonplaceStore(BaseStore):
         items = (
             (_item(hit.record), hit.score)
             for hit in hits
-            if hit.key[0] == nearest and _is_searched(hit.record)
+            if hit.address[0] == nearest and _is_searched(hit.record)
         )
         return {(item.namespace, item.key): score for item, score in items}
 

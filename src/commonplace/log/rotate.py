@@ -17,19 +17,25 @@ from commonplace.records import from_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pathlib import Path
+    from commonplace.where.home import Home
 
 
 class Rotation(NamedTuple):
-    """What one rotation did to the log at `path`."""
+    """What one rotation did to the log of a repository."""
 
-    path: Path
+    repo: str
     lines_moved: int
     lines_left: int
 
 
-def rotate(path: Path, archive: Path, *, lines_max: int, move: int) -> Rotation | None:
-    """Move about *move* lines of the log at *path* to *archive* if it has over *lines_max*; 0 means never."""
+def rotate(
+    home: Home, repo: str, *, lines_max: int, move: int, dry_run: bool = False
+) -> Rotation | None:
+    """Move about *move* lines of a log with over *lines_max* to its archive; 0 means never.
+
+    With *dry_run* nothing is moved; what is returned says what would be.
+    """
+    path, archive = home.log(repo), home.archive(repo)
     if lines_max <= 0 or move <= 0 or not path.exists():
         return None
     with hold(path):
@@ -39,10 +45,10 @@ def rotate(path: Path, archive: Path, *, lines_max: int, move: int) -> Rotation 
         moving = _oldest_groups(_groups(lines), move)
         moved = [raw + b"\n" for index, raw in enumerate(lines) if index in moving]
         left = [raw + b"\n" for index, raw in enumerate(lines) if index not in moving]
-        if moved:
+        if moved and not dry_run:
             append_once(archive, moved)
             atomic.replace(path, left)
-    return Rotation(path, len(moved), len(left))
+    return Rotation(repo, len(moved), len(left))
 
 
 def _groups(lines: list[bytes]) -> list[list[int]]:

@@ -1,155 +1,161 @@
-"""Candidates: what is known of the documents the engines propose, beside how well they match."""
+"""Candidates: what is known of the documents that the engines propose, and how good they are."""
 
 from __future__ import annotations
 
 import math
-from datetime import datetime
-from functools import lru_cache
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.document import Document, document
-from commonplace.index.terms import term_set
-from commonplace.recall import priors
-from commonplace.recall.hits import Hit
-from commonplace.recall.visibility import NO_FEEDBACK, feedback_of, hidden_ids, wants
-from commonplace.records import Lesson, Rate, parse_rate
+from commonplace.recall.hits import Explanation, Hit
+from commonplace.recall.priors import Priors
+from commonplace.recall.visibility import shown_cards
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from commonplace.index.index import Index
-    from commonplace.index.store import Row
-    from commonplace.recall.hits import Query
+    from commonplace.index.ports import Card, Reader
+    from commonplace.recall.hits import Address
     from commonplace.recall.priors import Weights
-
-    # The number of its home, and its key there.
-    Place = tuple[int, int]
+    from commonplace.recall.query import Query
+    from commonplace.records import Record
 
 
 class Proposal(NamedTuple):
-    """A document either engine proposes: where it is and what the engines think of it."""
+    """A document that an engine proposes, and what the engines think of it."""
 
-    place: Place
+    address: Address
     words: float
     meaning: float | None
     fused: float
 
 
-class _Known(NamedTuple):
-    row: Row
-    rate: Rate | None
-    uses: int
+class Candidate(NamedTuple):
+    """A proposal that may be shown, with its priors."""
+
+    address: Address
+    card: Card
+    words: float
+    meaning: float | None
+    fused: float
+    factors: Mapping[str, float]
+    score: float
+
+
+class _Weighed(NamedTuple):
+    card: Card
     factors: Mapping[str, float]
     prior: float
 
 
 class Candidates:
-    """The documents of one question, each read once, whoever proposes it and whenever.
+    """The documents of one question, each read once, whichever engine proposes it.
 
-    Reading costs more than finding, and what the words propose can be read while the model is at the question.
+    Reading costs more than finding, so what the words propose is read while the model is still
+    embedding the question; and records themselves are read only for the few that matter.
     """
 
     def __init__(
-        self, indexes: Sequence[Index], query: Query, uses: Callable[[str], int], weights: Weights
+        self,
+        readers: Sequence[Reader],
+        query: Query,
+        uses: Callable[[str], int],
+        weights: Weights,
     ) -> None:
-        self._indexes = indexes
+        self._readers = readers
         self._query = query
         self._uses = uses
-        self._weights = weights
-        self._newest = _newest(indexes)
-        # Those that may not be shown are known too, as nothing.
-        self._known: dict[Place, _Known | None] = {}
-        self._said: dict[Place, tuple[Document, frozenset[str]]] = {}
+        newest = max((reader.newest_micros() or 0 for reader in readers), default=0)
+        self._priors = Priors(query, newest, weights)
+        # Documents that may not be shown are known too, as nothing.
+        self._weighed: dict[Address, _Weighed | None] = {}
+        self._terms: dict[Address, frozenset[int]] = {}
+        self._documents: dict[Address, tuple[Record, Document]] = {}
 
-    def read(self, places: Iterable[Place]) -> None:
-        """Read those of *places* that were not, and weigh their priors."""
-        fresh = [place for place in places if place not in self._known]
-        self._known |= dict.fromkeys(fresh)
-        for book, index in enumerate(self._indexes):
-            keys = [key for home, key in fresh if home == book]
-            rows = (
-                [row for row in index.store.rows(keys).values() if wants(row, self._query)]
-                if keys
-                else []
-            )
-            hidden = hidden_ids(self._indexes, {row.id: (book, row) for row in rows})
-            feedback = feedback_of(index, [row.id for row in rows])
-            for row in rows:
-                if row.id not in hidden:
-                    self._known[book, row.key] = self._weighed(
-                        row, feedback.get(row.id, NO_FEEDBACK)
-                    )
+    def weigh(self, addresses: Iterable[Address]) -> None:
+        """Read the cards of *addresses* that were not read yet, and weigh their priors."""
+        fresh = [address for address in addresses if address not in self._weighed]
+        self._weighed |= dict.fromkeys(fresh)
+        for home, reader in enumerate(self._readers):
+            keys = [key for number, key in fresh if number == home]
+            if not keys:
+                continue
+            cards = reader.cards(keys).values()
+            for card in shown_cards(self._readers, home, cards, self._query):
+                self._weighed[home, card.key] = self._weigh(home, card)
 
-    def _weighed(self, row: Row, feedback: Mapping[str, int]) -> _Known:
-        rate, uses = _rate(row, feedback), self._uses(row.id)
-        factors = priors.factors(
-            row, self._query, rate, feedback, uses, self._newest, self._weights
-        )
-        return _Known(row, rate, uses, factors, math.prod(factors.values()))
+    def _weigh(self, home: int, card: Card) -> _Weighed:
+        text = partial(self.text, (home, card.key))
+        factors = self._priors.factors(card, self._uses(card.id), text)
+        return _Weighed(card, factors, math.prod(factors.values()))
 
-    def read_closely(self, scores: Mapping[Place, float], count: int) -> None:
-        """Of what was read, read the texts of the *count* that lead if *scores* are all there is."""
-        leading = [
-            (known.prior * score, place)
-            for place, score in scores.items()
-            if (known := self._known.get(place))
+    def leading(self, scores: Mapping[Address, float], count: int) -> list[Address]:
+        """Of what was weighed, the *count* that lead if *scores* are all there is."""
+        weighed = [
+            (one.prior * score, address)
+            for address, score in scores.items()
+            if (one := self._weighed.get(address))
         ]
-        for _score, place in sorted(leading, reverse=True)[:count]:
-            self._text(place)
+        return [address for _score, address in sorted(weighed, reverse=True)[:count]]
 
-    def _text(self, place: Place) -> tuple[Document, frozenset[str]]:
-        if place not in self._said:
-            known = self._known[place]
-            assert known is not None
-            found = document(known.row.record)
-            self._said[place] = found, term_set(found.text)
-        return self._said[place]
-
-    def said(self, hit: Hit) -> tuple[Document, frozenset[str]]:
-        """What *hit* says, and its terms."""
-        return self._text(hit.key)
-
-    def hits(self, proposals: Sequence[Proposal]) -> list[Hit]:
-        """Those of *proposals* that are current, visible and wanted, as hits with their priors."""
-        self.read(one.place for one in proposals)
+    def choose(self, proposals: Sequence[Proposal]) -> list[Candidate]:
+        """Those of *proposals* that may be shown, with their priors."""
+        self.weigh(one.address for one in proposals)
         return [
-            _hit(one, known) for one in proposals if (known := self._known[one.place]) is not None
+            _candidate(one, weighed)
+            for one in proposals
+            if (weighed := self._weighed[one.address]) is not None
         ]
 
+    def read_terms(self, addresses: Iterable[Address]) -> None:
+        """Read which terms the documents at *addresses* hold."""
+        fresh = [address for address in addresses if address not in self._terms]
+        for home, reader in enumerate(self._readers):
+            keys = [key for number, key in fresh if number == home]
+            if keys:
+                found = reader.term_sets(keys)
+                self._terms |= {(home, key): found.get(key, frozenset()) for key in keys}
 
-def _hit(found: Proposal, known: _Known) -> Hit:
-    why = {"words": round(found.words, 4)}
-    if found.meaning is not None:
-        why["meaning"] = round(found.meaning, 4)
-    why["fused"] = round(found.fused, 4)
-    why |= known.factors
-    score = round(found.fused * known.prior, 6)
-    return Hit(
-        known.row.record,
-        known.row.repo,
-        score,
-        why,
-        rate=known.rate,
-        key=found.place,
-        uses=known.uses,
+    def terms(self, address: Address) -> frozenset[int]:
+        """The terms the document holds, as `terms.term_hash` numbers; read before."""
+        return self._terms[address]
+
+    def read(self, addresses: Iterable[Address]) -> None:
+        """Read the records at *addresses*."""
+        fresh = [address for address in addresses if address not in self._documents]
+        for home, reader in enumerate(self._readers):
+            keys = [key for number, key in fresh if number == home]
+            for key, record in reader.records(keys).items() if keys else ():
+                self._documents[home, key] = record, document(record)
+
+    def text(self, address: Address) -> str:
+        """What the record at *address* says."""
+        self.read([address])
+        return self._documents[address][1].text
+
+    def hits(self, candidates: Sequence[Candidate]) -> list[Hit]:
+        """*candidates* as hits, with their records."""
+        self.read(one.address for one in candidates)
+        return [self._hit(one) for one in candidates]
+
+    def _hit(self, one: Candidate) -> Hit:
+        record, said = self._documents[one.address]
+        meaning = None if one.meaning is None else round(one.meaning, 4)
+        why = Explanation(round(one.words, 4), meaning, round(one.fused, 4), one.factors)
+        return Hit(
+            record,
+            one.card.repo,
+            one.score,
+            why,
+            rate=one.card.rate,
+            address=one.address,
+            uses=self._uses(record.id),
+            said=said,
+        )
+
+
+def _candidate(one: Proposal, weighed: _Weighed) -> Candidate:
+    score = round(one.fused * weighed.prior, 6)
+    return Candidate(
+        one.address, weighed.card, one.words, one.meaning, one.fused, weighed.factors, score
     )
-
-
-_stated_rate = lru_cache(1024)(parse_rate)  # There are few, and forty are read for every question.
-
-
-def _rate(row: Row, feedback: Mapping[str, int]) -> Rate | None:
-    stated = row.record.success_rate if isinstance(row.record, Lesson) else ""
-    base = _stated_rate(stated) if stated else Rate(0, 0)
-    tried = base.tried + feedback["worked"] + feedback["failed"]
-    return Rate(base.worked + feedback["worked"], tried) if tried else None
-
-
-def _newest(indexes: Sequence[Index]) -> datetime:
-    times = [
-        str(time)
-        for index in indexes
-        for (time,) in index.store.column("SELECT max(timestamp) FROM doc")
-        if time
-    ]
-    return datetime.fromisoformat(max(times, default="1970-01-01T00:00:00Z"))

@@ -1,17 +1,18 @@
-"""What says the same: near-duplicates collapse to the best proven, and of a rule that changed the newest leads."""
+"""What says the same: near-duplicates fold into the best proven, and the newest of a rule leads."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.recall.priors import UNTRIED, wilson
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from commonplace.recall.hits import Hit
+    from commonplace.embed.embedder import Vector
+    from commonplace.recall.candidates import Candidate
 
 
 class Likeness(NamedTuple):
@@ -22,114 +23,130 @@ class Likeness(NamedTuple):
 
 
 TWINS = 0.9
-# A rule is short; two that are somewhat alike are about one subject, while long texts have some of it in common.
+# A rule is short; two that are somewhat alike are about one subject. Long texts are all a bit alike.
 RULE_TERMS_MAX = 40
 SAME_RULE = Likeness(0.25, 0.45)
 SAME_NOTE = Likeness(0.5, 0.7)
-# To lead, the newer one may fit the question's words so much worse than the older one: it may say it in others.
+# To lead, the newer one may fit the question's words this much worse than the older one.
 RULE_SHARE_MIN = 0.3
 NOTE_SHARE_MIN = 0.55
-# To say of the older one that it no longer holds takes more, or a newer one that speaks of a change.
+# To say that the older one no longer holds takes more, or a newer one that speaks of a change.
 REPLACED = Likeness(0.42, 0.65)
 REPLACED_OPENLY_COSINE = 0.5
+# How much less proven than the older one a newer one may be that was tried.
+PROVEN_SLACK = 0.3
 _CHANGE = re.compile(
-    r"\b(now|instead|no longer|any ?more|replace[ds]?|moved|switched|migrated|deprecated|removed|dropped|took over|"
-    r"as of|used to|formerly|gone|retired)\b",
+    r"\b(now|instead|no longer|any ?more|replace[ds]?|moved|switched|migrated|deprecated|removed|"
+    r"dropped|took over|as of|used to|formerly|gone|retired)\b",
     re.IGNORECASE,
 )
 SUPERSEDED = "superseded? a newer one is above"
 
 
-def collapsed(hits: Sequence[Hit]) -> list[Hit]:
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A candidate as it is compared with others."""
+
+    candidate: Candidate
+    score: float
+    terms: frozenset[int]
+    text: Callable[[], str]
+    relevance: float
+    vector: Vector | None = None
+    marks: tuple[str, ...] = ()
+
+
+def fold_twins(entries: Sequence[Entry]) -> list[Entry]:
     """Without near-duplicates: of each group the best proven stays, else the best placed."""
-    kept: list[Hit] = []
-    sets: list[frozenset[str]] = []
-    for hit in hits:
-        mine = hit.terms
-        twin = next((index for index, other in enumerate(sets) if _are_twins(mine, other)), None)
+    kept: list[Entry] = []
+    for entry in entries:
+        twin = next((n for n, other in enumerate(kept) if _are_twins(entry, other)), None)
         if twin is None:
-            kept.append(hit)
-            sets.append(mine)
-        elif _proven(hit) > _proven(kept[twin]):
-            kept[twin] = replace(hit, score=kept[twin].score)
+            kept.append(entry)
+        elif _proven(entry) > _proven(kept[twin]):
+            kept[twin] = replace(entry, score=kept[twin].score)
     return kept
 
 
-def in_force(hits: Sequence[Hit]) -> list[Hit]:
-    """The newest of several that state the same rule first; the older ones behind it, marked."""
-    ordered = list(hits)
-    marked: dict[tuple[int, int], Hit] = {}
+def newest_first(entries: Sequence[Entry]) -> list[Entry]:
+    """Of several that state the same rule the newest first; the older ones after it, marked."""
+    ordered = list(entries)
     index = 0
     while index < len(ordered):
         older = ordered[index]
-        later = next((hit for hit in ordered[index + 1 :] if _replaces(hit, older)), None)
-        if later is not None:
-            ordered.remove(later)
-            ordered.insert(index, replace(later, score=max(later.score, older.score)))
-            continue  # Something newer still may replace this one too.
-        index += 1
-    for place, hit in enumerate(ordered):
-        if any(_supersedes(other, hit) for other in ordered[:place]):
-            marked[hit.key] = replace(hit, marks=(*hit.marks, SUPERSEDED))
-    return [marked.get(hit.key, hit) for hit in ordered]
+        later = next((one for one in ordered[index + 1 :] if _goes_before(one, older)), None)
+        if later is None:
+            index += 1
+            continue
+        # Something newer still may go before this one, too: it is looked at next.
+        ordered.remove(later)
+        ordered.insert(index, replace(later, score=max(later.score, older.score)))
+    return [
+        replace(entry, marks=(*entry.marks, SUPERSEDED))
+        if any(_supersedes(other, entry) for other in ordered[:place])
+        else entry
+        for place, entry in enumerate(ordered)
+    ]
 
 
-def _replaces(newer: Hit, older: Hit) -> bool:
-    """Whether the newer one goes before the older one."""
+def _goes_before(newer: Entry, older: Entry) -> bool:
+    """Whether the newer one is put before the older one."""
+    if not _is_later(newer, older):
+        return False
     are_rules = _are_rules(newer, older)
-    return (
-        _is_later(newer, older)
-        and _are_alike(newer, older, SAME_RULE if are_rules else SAME_NOTE)
-        and newer.score >= (RULE_SHARE_MIN if are_rules else NOTE_SHARE_MIN) * older.score
-        # One that was tried and mostly failed does not replace a proven one; one nobody tried yet does.
-        and (newer.rate is None or not newer.rate.tried or _proven(newer) >= _proven(older) - 0.3)
-    )
+    share_min = RULE_SHARE_MIN if are_rules else NOTE_SHARE_MIN
+    if newer.score < share_min * older.score:
+        return False
+    if not _are_alike(newer, older, SAME_RULE if are_rules else SAME_NOTE):
+        return False
+    # One that was tried and mostly failed stays behind a proven one; one nobody tried does not.
+    rate = newer.candidate.card.rate
+    return rate is None or not rate.tried or _proven(newer) >= _proven(older) - PROVEN_SLACK
 
 
-def _supersedes(newer: Hit, older: Hit) -> bool:
-    """Whether the older one should be told to hold no longer."""
+def _supersedes(newer: Entry, older: Entry) -> bool:
+    """Whether the reader should be told that the older one may no longer hold."""
     if not _is_later(newer, older):
         return False
     if not _are_rules(newer, older):
         return _are_alike(newer, older, SAME_NOTE)
-    return _are_alike(newer, older, REPLACED) or (
-        _cosine(newer, older) >= REPLACED_OPENLY_COSINE
-        and _CHANGE.search(newer.said.text) is not None
-    )
+    if _are_alike(newer, older, REPLACED):
+        return True
+    speaks = _cosine(newer, older) >= REPLACED_OPENLY_COSINE
+    return speaks and _CHANGE.search(newer.text()) is not None
 
 
-def _is_later(newer: Hit, older: Hit) -> bool:
-    """Newer, of the same kind and place."""
+def _is_later(newer: Entry, older: Entry) -> bool:
+    """Whether it is newer by a minute or more, of the same kind and repository."""
+    one, other = newer.candidate.card, older.candidate.card
     return (
-        newer.timestamp[:16] > older.timestamp[:16]
-        and newer.kind == older.kind
-        and newer.repo == older.repo
+        one.timestamp[:16] > other.timestamp[:16]
+        and one.kind == other.kind
+        and one.repo == other.repo
     )
 
 
-def _are_rules(one: Hit, other: Hit) -> bool:
+def _are_rules(one: Entry, other: Entry) -> bool:
     return max(len(one.terms), len(other.terms)) <= RULE_TERMS_MAX
 
 
-def _are_alike(one: Hit, other: Hit, bar: Likeness) -> bool:
+def _are_alike(one: Entry, other: Entry, bar: Likeness) -> bool:
     return _overlap(one.terms, other.terms) >= bar.terms or _cosine(one, other) >= bar.cosine
 
 
-def _cosine(one: Hit, other: Hit) -> float:
-    return (
-        float(one.vector @ other.vector)
-        if one.vector is not None and other.vector is not None
-        else 0.0
-    )
+def _cosine(one: Entry, other: Entry) -> float:
+    if one.vector is None or other.vector is None:
+        return 0.0
+    return float(one.vector @ other.vector)
 
 
-def _are_twins(one: frozenset[str], other: frozenset[str]) -> bool:
-    # The share is at most that of their sizes, which is seen at once.
-    shorter, longer = sorted((len(one), len(other)))
-    return shorter >= TWINS * longer and _overlap(one, other) >= TWINS
+def _are_twins(one: Entry, other: Entry) -> bool:
+    # The overlap is at most the share of their sizes, which is seen at once.
+    shorter, longer = sorted((len(one.terms), len(other.terms)))
+    return shorter >= TWINS * longer and _overlap(one.terms, other.terms) >= TWINS
 
 
-def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+def _overlap(one: frozenset[int], other: frozenset[int]) -> float:
     """Jaccard's share of common terms."""
     if not one or not other:
         return 0.0
@@ -137,5 +154,6 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return common / (len(one) + len(other) - common)
 
 
-def _proven(hit: Hit) -> float:
-    return wilson(hit.rate) if hit.rate and hit.rate.tried else UNTRIED
+def _proven(entry: Entry) -> float:
+    rate = entry.candidate.card.rate
+    return wilson(rate) if rate and rate.tried else UNTRIED

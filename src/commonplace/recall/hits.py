@@ -1,70 +1,66 @@
-"""The values recall works with: what is asked, what is found, and why."""
+"""What recall finds: records with their scores and the reasons for them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from commonplace.index.document import document
+from commonplace.index.document import Document, document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
-    from commonplace.index.document import Document
     from commonplace.records import Rate, Record
+
+    # Which document: the number of its home, and its key there.
+    Address = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
-    """What an agent asks, and what narrows it."""
+class Explanation:
+    """Why a hit has its score: what each engine found, and every prior that is not 1."""
 
-    text: str
-    repos: frozenset[str] | None = None
-    kinds: frozenset[str] | None = None
-    types: frozenset[str] | None = None
-    tags: frozenset[str] = frozenset()
-    agent: str | None = None
-    files: tuple[str, ...] = ()
-    since: str = ""
-    archived: bool = False
-    limit: int = 5
-    cutoff: bool = True
-    # Who asks unasked may want to be surer than the setting says, and nothing it was given before.
-    relevance_min: float = 0.0
-    without: frozenset[str] = frozenset()
-    unasked: bool = False
-    # Not what narrows but what is near: the repository and the agent that ask.
-    here: str = ""
-    asking: str = ""
-    root: Path | None = None
+    words: float
+    meaning: float | None
+    fused: float
+    factors: Mapping[str, float] = field(default_factory=dict)
+    # How much of the question the hit covers; known for those that were looked at closely.
+    relevance: float | None = None
 
-    def with_(self, **changes: Any) -> Query:  # noqa: ANN401
-        """The same question with *changes*."""
-        return replace(self, **changes)
+    def as_dict(self) -> dict[str, float]:
+        """The numbers by their names, as `--explain` and JSON show them."""
+        found = {"words": self.words}
+        if self.meaning is not None:
+            found["meaning"] = self.meaning
+        found |= {"fused": self.fused, **self.factors}
+        if self.relevance is not None:
+            found["relevance"] = self.relevance
+        return found
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A recalled record with its score and the reasons for it."""
+    """A recalled record."""
 
     record: Record
     repo: str
-    score: float
-    why: Mapping[str, float]
+    score: float = 0.0
+    why: Explanation | None = None
+    # The lines an agent reads.
     text: str = ""
     rate: Rate | None = None
+    # What the reader should know: that something newer is above, that a file it names is gone.
     marks: tuple[str, ...] = ()
-    key: tuple[int, int] = (0, 0)
+    # Called wrong or stale more often than it worked.
+    is_doubted: bool = False
+    address: Address = (0, 0)
     uses: int = 0
-    document: Document | None = field(default=None, compare=False, repr=False)
-    terms: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
-    vector: Any = field(default=None, compare=False, repr=False)
+    said: Document | None = field(default=None, compare=False, repr=False)
 
     @property
-    def said(self) -> Document:
-        """What the record says, which is read out of it once."""
-        return self.document or document(self.record)
+    def document(self) -> Document:
+        """What the record says."""
+        return self.said or document(self.record)
 
     @property
     def id(self) -> str:
@@ -77,3 +73,18 @@ class Hit:
     @property
     def timestamp(self) -> str:
         return self.record.timestamp
+
+    def as_dict(self) -> dict[str, Any]:
+        """The hit as JSON shows it."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "repo": self.repo,
+            "timestamp": self.timestamp,
+            "score": self.score,
+            "text": self.text,
+            "success_rate": str(self.rate) if self.rate else None,
+            "marks": list(self.marks),
+            "record": {**self.record.fields, "usage_count": self.uses},
+            "why": self.why.as_dict() if self.why else {},
+        }

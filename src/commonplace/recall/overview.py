@@ -1,149 +1,213 @@
-"""Beside answers: the latest records, counts, and why one record is or is not in an answer."""
+"""Beside answers: the latest records, counts, and why a record is or is not in an answer."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from commonplace.index.document import UNSEARCHED_KINDS
-from commonplace.index.terms import query_terms, term_set
-from commonplace.recall.hits import Query
-from commonplace.recall.search import Fusion, by_rarity, relevance
-from commonplace.recall.visibility import condition, hidden_ids, wants
+from commonplace.index.ports import Count
+from commonplace.recall.hits import Explanation, Hit
+from commonplace.recall.visibility import shown_cards
+from commonplace.rules import Standing, is_doubted, is_gone, is_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from commonplace.index.index import Index
-    from commonplace.index.store import Row
-    from commonplace.recall.hits import Hit
+    from commonplace.index.ports import Card, Filter, Reader
+    from commonplace.recall.query import Query
+    from commonplace.records import Record
 
-
-def latest(indexes: Sequence[Index], book: int, count: int, query: Query) -> list[Row]:
-    """The newest visible records of one home that *query* lets through."""
-    where, arguments = condition(query)
-    shown: list[Row] = []
-    asked = count + 20
-    while True:
-        rows = indexes[book].store.recent(asked, f"{where} AND kind != 'note'", arguments)
-        hidden = hidden_ids(indexes, {row.id: (book, row) for row in rows})
-        shown = [row for row in rows if row.id not in hidden]
-        if len(shown) >= count or len(rows) < asked:
-            return shown[:count]
-        asked *= 4  # So many of them were forgotten.
+LOOKED_AT_FURTHER = 20
 
 
-def selected(
-    indexes: Sequence[Index], book: int, query: Query, ids: Collection[str] | None = None
-) -> list[Row]:
-    """The visible records of one home that *query* lets through, or those of *ids*, in the order of their lines."""
-    where, arguments = condition(query)
-    if ids is not None:
-        where, arguments = f"{where} AND doc.id IN ({','.join('?' * len(ids))})", (*arguments, *ids)
-    select = f"SELECT doc.key FROM doc JOIN head ON head.key = doc.key WHERE {where} ORDER BY place"  # noqa: S608
-    keys = [int(str(key)) for (key,) in indexes[book].store.column(select, arguments)]
-    rows = indexes[book].store.rows(keys)
-    hidden = hidden_ids(indexes, {row.id: (book, row) for row in rows.values()})
-    return [rows[key] for key in keys if key in rows and rows[key].id not in hidden]
-
-
-def counted(indexes: Sequence[Index], repos: Collection[str] | None) -> dict[str, Any]:
-    """How many current records there are: by repository, by kind, lessons by type.
-
-    Notes are none: they are their agent's own, and nobody else should see so much as how many it has.
-    """
-    found: dict[str, Counter[str]] = {"repos": Counter(), "kinds": Counter(), "types": Counter()}
-    archived = 0
-    where, arguments = condition(
-        Query("", repos=None if repos is None else frozenset(repos), archived=True)
-    )
-    where += (
-        " AND NOT EXISTS (SELECT 1 FROM doc AS f WHERE f.kind = 'forget' AND f.of = doc.id"
-        " AND f.log = doc.log AND f.place > doc.place)"
-    )
-    marks = ",".join(f"'{kind}'" for kind in sorted({*UNSEARCHED_KINDS, "note"}))
-    for index in indexes:
-        query = (
-            "SELECT repo, kind, archived, json_extract(CAST(raw AS TEXT), '$.event_type'), count(*)"  # noqa: S608
-            f" FROM doc JOIN head ON head.key = doc.key WHERE kind NOT IN ({marks}) AND {where} GROUP BY 1, 2, 3, 4"
+def latest(readers: Sequence[Reader], count: int, filter_: Filter) -> list[Hit]:
+    """The newest records that pass *filter_*, newest first. Notes and statements are none."""
+    found: list[tuple[int, Card]] = []
+    for home, reader in enumerate(readers):
+        found += ((home, card) for card in _latest_of_home(readers, home, reader, count, filter_))
+    found.sort(key=lambda item: item[1].timestamp, reverse=True)
+    return [
+        Hit(
+            record,
+            card.repo,
+            rate=card.rate,
+            is_doubted=is_doubted(card.feedback),
+            address=(home, card.key),
         )
-        for repo, kind, is_archived, event_type, count in index.store.column(query, arguments):
-            number = int(str(count))
-            if is_archived:
-                archived += number
-                continue
-            if repo:  # A skill belongs to none.
-                found["repos"][str(repo)] += number
-            found["kinds"][str(kind)] += number
-            if event_type:
-                found["types"][str(event_type)] += number
-    ordered = {name: dict(counter.most_common()) for name, counter in found.items()}
-    return {"records": sum(found["kinds"].values()), "archived": archived, **ordered}
+        for home, card, record in _with_records(readers, found[:count])
+    ]
 
 
-def explained(
-    indexes: Sequence[Index],
+def _latest_of_home(
+    readers: Sequence[Reader], home: int, reader: Reader, count: int, filter_: Filter
+) -> list[Card]:
+    asked = count + LOOKED_AT_FURTHER
+    while True:
+        cards = reader.select(filter_, newest=asked)
+        # A note is its agent's own file, and a statement says nothing by itself.
+        records = [card for card in cards if card.kind not in ("note", "feedback", "link")]
+        shown = shown_cards(readers, home, records, filter_)
+        if len(shown) >= count or len(cards) < asked:
+            return shown[:count]
+        asked *= 4  # Another home hides many of them.
+
+
+def _with_records(
+    readers: Sequence[Reader], found: Sequence[tuple[int, Card]]
+) -> list[tuple[int, Card, Record]]:
+    records: dict[tuple[int, int], Record] = {}
+    for home, reader in enumerate(readers):
+        keys = [card.key for number, card in found if number == home]
+        records |= {(home, key): record for key, record in reader.records(keys).items()}
+    return [(home, card, records[home, card.key]) for home, card in found]
+
+
+def select(
+    readers: Sequence[Reader], filter_: Filter, ids: Collection[str] | None = None
+) -> list[Record]:
+    """The records of the nearest home that pass, or those of *ids*, in the order of the lines."""
+    nearest = readers[0]
+    if ids is None:
+        cards = nearest.select(filter_)
+    else:
+        keys = nearest.keys(ids).values()
+        cards = sorted(nearest.cards(list(keys)).values(), key=lambda card: card.key)
+    if filter_.kinds is None:
+        cards = [card for card in cards if not is_statement(card.kind)]
+    found = [(0, card) for card in shown_cards(readers, 0, cards, filter_)]
+    return [record for _home, _card, record in _with_records(readers, found)]
+
+
+def counts(readers: Sequence[Reader], filter_: Filter) -> dict[str, Any]:
+    """How many records there are: by repository, by kind, lessons by type.
+
+    Records are lines of logs. Skills are files, counted apart; notes are their agents' own, and
+    nobody else should see even how many there are.
+    """
+    repos, kinds, types = Counter[str](), Counter[str](), Counter[str]()
+    archived = skills = 0
+    everything = replace(filter_, archived=True)
+    for home in range(len(readers)):
+        for count in _counts_of_home(readers, home, everything):
+            if count.kind == "skill":
+                skills += count.records
+            elif count.archived:
+                archived += count.records
+            elif count.kind != "note":
+                repos[count.repo] += count.records
+                kinds[count.kind] += count.records
+                if count.event_type:
+                    types[count.event_type] += count.records
+    return {
+        "records": kinds.total(),
+        "archived": archived,
+        "skills": skills,
+        "repos": dict(repos.most_common()),
+        "kinds": dict(kinds.most_common()),
+        "types": dict(types.most_common()),
+    }
+
+
+def _counts_of_home(readers: Sequence[Reader], home: int, filter_: Filter) -> list[Count]:
+    others = [reader for number, reader in enumerate(readers) if number != home]
+    if home == 0 and not any(reader.has_statements() for reader in others):
+        return readers[0].counts(filter_)
+    # What another home has itself, or hides, is not counted here.
+    cards = (card for card in readers[home].select(filter_) if not is_statement(card.kind))
+    counted = Counter(
+        (card.repo, card.kind, card.event_type, card.archived)
+        for card in shown_cards(readers, home, cards, filter_)
+    )
+    return [Count(*what, records) for what, records in counted.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Why a record is, or is not, in the answer to a question."""
+
+    id: str
+    query: str
+    text: str
+    in_answer: bool
+    place: int | None = None
+    repo: str = ""
+    score: float | None = None
+    relevance: float | None = None
+    relevance_floor: float | None = None
+    why: Mapping[str, float] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The verdict as `commonplace why --json` prints it."""
+        found: dict[str, Any] = {
+            "id": self.id,
+            "query": self.query,
+            "in_answer": self.in_answer,
+            "place": self.place,
+            "why": dict(self.why),
+        }
+        if self.score is not None:
+            found |= {
+                "repo": self.repo,
+                "score": self.score,
+                "relevance": self.relevance,
+                "relevance_floor": self.relevance_floor,
+            }
+        return {**found, "verdict": self.text}
+
+
+def judge(
     query: Query,
     ident: str,
     ranking: Sequence[Hit],
-    answered: Sequence[Hit],
-    fusion: Fusion,
-) -> dict[str, Any]:
-    """The verdict in a sentence, and every figure behind it."""
-    wanted = query_terms(query.text)
-    statistics = [index.text.statistics(wanted) for index in indexes]
+    answer: Sequence[Hit],
+    floor: float,
+) -> Verdict | None:
+    """The verdict about a record that is in the *ranking*; `None` if it is not.
+
+    The hits of the ranking have their relevance; *floor* is what an answer needs.
+    """
     place = next((n for n, hit in enumerate(ranking, 1) if hit.id == ident), None)
-    hit = ranking[place - 1] if place else None
-    rank = next((n for n, hit in enumerate(answered, 1) if hit.id == ident), None)
-    found: dict[str, Any] = {
-        "id": ident,
-        "query": query.text,
-        "in_answer": rank is not None,
-        "place": place,
-        "why": {},
-    }
-    if hit is not None:
-        found["repo"] = hit.repo
-        weighed = [by_rarity(wanted, one) for one in statistics]
-        values = {
-            one.key: relevance(one, term_set(one.said.text), weighed[one.key[0]])
-            for one in [hit, *ranking[:20]]
-        }
-        value = values[hit.key]
-        best = max(values[one.key] for one in ranking[:20])
-        floor = max(fusion.relevance_min, fusion.relevance_share_min * best)
-        found |= {
-            "score": hit.score,
-            "relevance": round(value, 4),
-            "relevance_floor": round(floor, 4),
-            "why": dict(hit.why),
-        }
-        if rank is not None:
-            found["verdict"] = f"it is number {rank} of the answer"
-        elif value < floor:
-            found["verdict"] = f"it is not relevant enough: {value:.2f}, and {floor:.2f} is needed"
-        elif place is not None and place > query.limit:
-            found["verdict"] = (
-                f"it is in place {place}, behind the limit of {query.limit} or behind others like it"
-            )
-        else:
-            found["verdict"] = "one that says the same stands for it, or the tokens did not suffice"
-        return found
-    found["verdict"] = _absence(indexes, query, ident)
-    return found
+    if place is None:
+        return None
+    hit = ranking[place - 1]
+    why = hit.why or Explanation(0.0, None, 0.0)
+    rank = next((n for n, one in enumerate(answer, 1) if one.id == ident), None)
+    relevance = why.relevance or 0.0
+    if rank is not None:
+        text = f"it is number {rank} of the answer"
+    elif relevance < floor:
+        text = f"it is not relevant enough: {relevance:.2f}, and {floor:.2f} is needed"
+    elif place > query.limit:
+        text = f"it is in place {place}, after the limit of {query.limit} or after others like it"
+    else:
+        text = "another one that says the same is shown instead, or there were not enough tokens"
+    return Verdict(
+        id=ident,
+        query=query.text,
+        text=text,
+        in_answer=rank is not None,
+        place=place,
+        repo=hit.repo,
+        score=hit.score,
+        relevance=round(relevance, 4),
+        relevance_floor=round(floor, 4),
+        why={name: value for name, value in why.as_dict().items() if name != "relevance"},
+    )
 
 
-def _absence(indexes: Sequence[Index], query: Query, ident: str) -> str:
-    for book, index in enumerate(indexes):
-        keys = [
-            int(str(key))
-            for (key,) in index.store.column("SELECT key FROM head WHERE id = ?", (ident,))
-        ]
-        for row in index.store.rows(keys).values():
-            if row.id in hidden_ids(indexes, {row.id: (book, row)}):
-                return "it was forgotten, or something newer supersedes it"
-            if row.archived and not query.archived:
+def absence(readers: Sequence[Reader], query: Query, ident: str) -> str:
+    """Why a record is not even in the ranking."""
+    for home, reader in enumerate(readers):
+        for card in reader.cards(list(reader.keys([ident]).values())).values():
+            anything = query.with_(superseded=True, archived=True)
+            shown = shown_cards(readers, home, [card], anything)
+            if is_gone(card.standing):
+                return "it was forgotten, or derives from something that was"
+            if card.standing is Standing.SUPERSEDED and not query.superseded:
+                return "something newer supersedes it; `--superseded` shows it all the same"
+            if card.archived and not query.archived:
                 return "it is in the archive; `--all` searches there too"
-            if not wants(row, query):
+            if not shown or not query.admits(card):
                 return "the filters leave it out (repository, kind, type, tag, agent, date)"
     return "neither its words nor its meaning bring it near the question"

@@ -1,34 +1,36 @@
-"""Priors: what speaks for a memory beside the words. Each is a named factor with bounds of its own."""
+"""Priors: what speaks for a record besides the question. Each is a named factor with bounds."""
 
 from __future__ import annotations
 
 import math
 import re
-from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.index.document import document
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
-    from commonplace.index.store import Row
-    from commonplace.recall.hits import Query
+    from commonplace.index.ports import Card
+    from commonplace.recall.query import Query
     from commonplace.records import Rate
 
-# seed 001's weights of semantic, episodic and procedural memory; a lesson is semantic.
+# Seed 001's weights of semantic, episodic and procedural memory; a lesson is semantic.
 EPISODIC_KINDS = frozenset(["episode", "handoff", "ledger", "context", "task"])
 PROCEDURAL_KINDS = frozenset(["skill"])
 _PATH = re.compile(r"(?<![\w/.:$~-])(?:[\w.@-]+/)+[\w.@-]+\.[A-Za-z]\w{0,7}(?![\w/])")
-# One standard error: enough that 9/10 beats 1/1, not so much that a few successes count for nothing.
+# One standard error: enough that 9/10 beats 1/1, and that a few successes still count.
 _Z = 1.0
-# The share of successes that speaks neither for nor against a memory.
+# The share of successes that speaks neither for nor against a record.
 UNTRIED = 0.4
+DOUBTS_COUNTED_MAX = 3
+_MICROS_A_DAY = 86_400_000_000
+# A factor this near to 1 changes nothing.
+_SAME = 1e-6
 
 
 class Weights(NamedTuple):
-    """How far each prior may move a score; settings of the same names."""
+    """How far each prior may move a score; some are settings of the same names."""
 
     half_life_days: float = 180.0
     recency: float = 0.15
@@ -44,41 +46,58 @@ class Weights(NamedTuple):
     skills: float = 0.2
 
 
-def factors(
-    row: Row,
-    query: Query,
-    rate: Rate | None,
-    feedback: Mapping[str, int],
-    uses: int,
-    newest: datetime,
-    weights: Weights,
-) -> dict[str, float]:
-    """Every factor that is not 1, by its name."""
-    record = row.record
-    words = query.text.lower()
-    found = {
-        "recency": recency(record.timestamp, newest, weights),
-        "success": success(rate, weights),
-    }
-    if doubts := feedback.get("wrong", 0) + feedback.get("stale", 0):
-        found["doubt"] = 0.5 ** min(3, doubts)
-    if uses:
-        found["use"] = 1 + weights.use * min(1.0, math.log2(1 + uses) / 6)
-    found["kind"] = kind(row.kind, weights)
-    if query.here and row.repo == query.here:
-        found["repo"] = 1 + weights.repo
-    if query.asking and record.agent_id == query.asking:
-        found["agent"] = 1 + weights.agent
-    if any(tag.lower() in words for tag in record.tags if len(tag) > 1):
-        found["tags"] = 1 + weights.tags
-    if query.files and names_any(document(record).text, query.files):
-        found["files"] = 1 + weights.files
-    return {name: round(value, 4) for name, value in found.items() if abs(value - 1) > 1e-6}
+# Without priors: only doubt still counts.
+NO_PRIORS = Weights(
+    recency=0.0,
+    success=0.0,
+    use=0.0,
+    kind=0.0,
+    repo=0.0,
+    agent=0.0,
+    tags=0.0,
+    files=0.0,
+    semantic=1.0,
+    episodic=1.0,
+    skills=1.0,
+)
 
 
-def recency(timestamp: str, newest: datetime, weights: Weights) -> float:
+class Priors:
+    """The priors of one question. Ages count back from the newest line, never from the clock."""
+
+    def __init__(self, query: Query, newest_micros: int, weights: Weights) -> None:
+        self._query = query
+        self._words = query.text.lower()
+        self._newest_micros = newest_micros
+        self._weights = weights
+
+    def factors(self, card: Card, uses: int, text: Callable[[], str]) -> dict[str, float]:
+        """Every factor that is not 1, by its name; *text* gives what the record says."""
+        query, weights = self._query, self._weights
+        age_days = max(0.0, (self._newest_micros - card.micros) / _MICROS_A_DAY)
+        found = {"recency": recency(age_days, weights)}
+        if card.rate is not None:
+            found["success"] = success(card.rate, weights)
+        if doubts := card.feedback.wrong + card.feedback.stale:
+            found["doubt"] = 0.5 ** min(DOUBTS_COUNTED_MAX, doubts)
+        if uses:
+            found["use"] = 1 + weights.use * min(1.0, math.log2(1 + uses) / 6)
+        found["kind"] = kind(card.kind, weights)
+        if query.here and card.repo == query.here:
+            found["repo"] = 1 + weights.repo
+        if query.reader and card.agent == query.reader:
+            found["agent"] = 1 + weights.agent
+        if card.tags and any(tag in self._words for tag in card.tags if len(tag) > 1):
+            found["tags"] = 1 + weights.tags
+        if query.files and names_any(text(), query.files):
+            found["files"] = 1 + weights.files
+        return {
+            name: round(value, 4) for name, value in found.items() if not -_SAME < value - 1 < _SAME
+        }
+
+
+def recency(age_days: float, weights: Weights) -> float:
     """From 1 for the newest down to 1 - weight, half the way every half-life."""
-    age_days = max(0.0, (newest - datetime.fromisoformat(timestamp)).total_seconds() / 86_400)
     return 1 - weights.recency * (1 - math.pow(0.5, age_days / weights.half_life_days))
 
 
@@ -89,6 +108,7 @@ def success(rate: Rate | None, weights: Weights) -> float:
     return 1 + weights.success * 2 * (wilson(rate) - UNTRIED)
 
 
+@lru_cache(maxsize=1024)
 def wilson(rate: Rate) -> float:
     """The lower bound of the success rate (Wilson 1927), so that 9/10 beats 1/1."""
     n, p = rate.tried, rate.worked / rate.tried
@@ -97,15 +117,15 @@ def wilson(rate: Rate) -> float:
     return max(0.0, (middle - spread) / (1 + _Z * _Z / n))
 
 
+@lru_cache(maxsize=64)
 def kind(name: str, weights: Weights) -> float:
     """The share of its kind of memory, relative to the semantic one."""
-    share = (
-        weights.episodic
-        if name in EPISODIC_KINDS
-        else weights.skills
-        if name in PROCEDURAL_KINDS
-        else weights.semantic
-    )
+    if name in EPISODIC_KINDS:
+        share = weights.episodic
+    elif name in PROCEDURAL_KINDS:
+        share = weights.skills
+    else:
+        share = weights.semantic
     best = max(weights.semantic, weights.episodic, weights.skills) or 1.0
     return 1 - weights.kind * (1 - share / best)
 
@@ -124,6 +144,6 @@ def names_any(text: str, files: tuple[str, ...]) -> bool:
 def missing_files(text: str, root: Path) -> list[str]:
     """The files *text* names by a relative path that are not in the repository at *root*."""
     named = set(_PATH.findall(text))
-    # Only what begins with a folder of this repository is one of its files, not an address or a type of document.
+    # Only what begins with a folder of this repository is one of its files, and not an address.
     ours = (found for found in named if (root / found.partition("/")[0]).is_dir())
     return sorted(found for found in ours if not (root / found).exists())

@@ -5,296 +5,282 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.index import bm25
 from commonplace.index.document import document
-from commonplace.index.terms import query_terms, terms
-from commonplace.index.text import K1, QUERY_TERMS_MAX, B
+from commonplace.index.terms import query_terms, term_hash, terms
 from commonplace.recall import dedupe, priors
-from commonplace.recall.candidates import Candidates, Proposal
-from commonplace.recall.hits import Hit, Query
-from commonplace.recall.visibility import condition
+from commonplace.recall.candidates import Candidate, Candidates, Proposal
+from commonplace.recall.dedupe import Entry
+from commonplace.recall.hits import Hit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from commonplace.index.index import Index
-    from commonplace.index.text import Statistics
-    from commonplace.recall.candidates import Place
+    from commonplace.embed.embedder import Vector
+    from commonplace.index.bm25 import Statistics
+    from commonplace.index.ports import Reader
+    from commonplace.recall.hits import Address
     from commonplace.recall.priors import Weights
+    from commonplace.recall.query import Query
 
-    # Takes a call and gives what its answer is had from, like a future's `result`.
-    Aside = Callable[[Callable[[], Any]], Callable[[], Any]]
-    # The question's vector, and in each home the documents near it with their cosines.
-    Seen = tuple[Any, list[dict[int, float]]]
-    # Starts to look for so many and gives what that is had from.
-    Look = Callable[[int], Callable[[], Seen]]
-
+# How many candidates each engine proposes, and how many where filters leave too few.
 CANDIDATES = 60
 CANDIDATES_MAX = 6400
 # How many of the best are looked at closely: compared with one another and with the question.
 CLOSE = 12
-# Rows are fetched and weighed so many at a time, best first; priors rarely lift anything from further down.
+# Cards are read this many at a time, best first; priors rarely lift anything from further down.
 PAGE = 40
-# Where filters let few through, so many are scored one by one.
+# Where filters let few through, that many are scored one by one.
 FILTERED_MAX = 2000
 QUERY_CHARS_MAX = 4000
+# The best relevance is looked for among this many of the ranking.
+EXPLAINED = 20
+# Relevance by words, where there is a vector too.
+WORDS_SHARE = 0.3
 
 
 class Fusion(NamedTuple):
-    """How the two engines are weighed, and when a hit is relevant enough (docs/decisions/0006-ranking.md)."""
+    """How the engines are weighed, and when a hit is relevant enough (docs/decisions/0006)."""
 
     dense: float = 0.4
     relevance_min: float = 0.22
     relevance_share_min: float = 0.3
     # Whether what says the same is folded; off only to measure what that gives.
-    fold_same: bool = True
+    dedupe: bool = True
 
 
 class Found(NamedTuple):
-    """The hits, and what else there is to say."""
+    """The hits, how many candidates there were, and the statistics of each home."""
 
     hits: list[Hit]
     considered: int
     statistics: list[Statistics]
 
 
-def search(
-    indexes: Sequence[Index],
-    query: Query,
-    read: Callable[[], Any] | None,
-    uses: Callable[[str], int],
-    weights: Weights,
-    fusion: Fusion,
-    aside: Aside = lambda call: call,
-) -> Found:
-    """Rank what the indexes hold about *query*, most useful first.
+class Search:
+    """One question, asked of the *readers* of some homes, the nearest first.
 
-    *read* gives the question's vector. It is called, and vectors are compared, *aside*: by another thread if need be,
-    while this one looks for the words.
+    *vector* returns the question's vector, waiting for the model if need be; `None` where vectors
+    cannot help.
     """
-    wanted = query_terms(query.text[:QUERY_CHARS_MAX])
-    statistics = [index.text.statistics(wanted) for index in indexes]
-    look = partial(_looking, indexes, read, aside) if read is not None else None
-    candidates = Candidates(indexes, query, uses, weights)
-    proposals, ranked = _ranked(indexes, query, wanted, statistics, look, candidates, fusion)
-    if not query.cutoff:
-        return Found(ranked[: query.limit], len(proposals), statistics)
-    chosen = _relevant(ranked[: max(CLOSE, query.limit)], candidates, wanted, statistics, fusion)
-    if fusion.fold_same:
-        chosen = dedupe.in_force(
-            _with_vectors(indexes, dedupe.collapsed(chosen)[: 2 * query.limit])
+
+    def __init__(
+        self,
+        readers: Sequence[Reader],
+        query: Query,
+        vector: Callable[[], Vector] | None,
+        uses: Callable[[str], int],
+        weights: Weights,
+        fusion: Fusion,
+    ) -> None:
+        self._readers = readers
+        self._query = query
+        self._vector = vector
+        self._fusion = fusion
+        self.wanted = query_terms(query.text[:QUERY_CHARS_MAX])
+        self.statistics = [reader.statistics(self.wanted) for reader in readers]
+        self._candidates = Candidates(readers, query, uses, weights)
+
+    def run(self) -> Found:
+        """Rank what the homes hold about the question, most useful first."""
+        query = self._query
+        considered, ranked = self._rank()
+        if not query.cutoff:
+            hits = self._candidates.hits(ranked[: query.limit])
+            return Found(hits, considered, self.statistics)
+        entries = self._relevant(ranked[: max(CLOSE, query.limit)])
+        if self._fusion.dedupe:
+            folded = dedupe.fold_twins(entries)[: 2 * query.limit]
+            entries = dedupe.newest_first(self._with_vectors(folded))
+        return Found(self._hits(entries[: query.limit]), considered, self.statistics)
+
+    def explain(self) -> tuple[list[Hit], float]:
+        """The whole ranking with the relevance of each hit, and the relevance an answer needs."""
+        _considered, ranked = self._rank()
+        values = self.relevances(ranked)
+        hits = []
+        for hit, value in zip(self._candidates.hits(ranked), values, strict=True):
+            assert hit.why is not None, "search explains every hit"
+            hits.append(replace(hit, why=replace(hit.why, relevance=round(value, 4))))
+        return hits, self.relevance_floor(max(values[:EXPLAINED], default=0.0))
+
+    def _rank(self) -> tuple[int, list[Candidate]]:
+        """How many proposals there were, and the best that may be shown, in their order."""
+        query = self._query
+        enough = max(CLOSE, query.limit) + PAGE // 2
+        limit = max(CANDIDATES, 2 * query.limit)
+        while True:
+            proposals, more = self._propose(limit)
+            found: list[Candidate] = []
+            for start in range(0, len(proposals), PAGE):
+                found += self._candidates.choose(proposals[start : start + PAGE])
+                if len(found) >= enough:
+                    break
+            # Filters may have taken nearly all of them; look further while there is more.
+            plenty = len(found) >= min(enough, 2 * query.limit)
+            last = limit >= CANDIDATES_MAX
+            if not plenty and more and last:
+                found = self._candidates.choose(self._filtered())
+            if plenty or not more or last:
+                found.sort(key=lambda one: (-one.score, one.address))
+                return len(proposals), _one_an_id(found)
+            limit *= 4
+
+    # --- Proposals --------------------------------------------------------------------------------
+
+    def _propose(self, limit: int) -> tuple[list[Proposal], bool]:
+        """What both engines propose, best first, and whether they could propose more."""
+        words: dict[Address, float] = {}
+        more = False
+        for home, reader in enumerate(self._readers):
+            matches = reader.match(self.wanted, self.statistics[home], self._query, limit)
+            words |= {(home, key): score for key, score in matches}
+            more = more or len(matches) >= limit
+        meaning: dict[Address, float] = {}
+        if self._vector is not None:
+            # What leads by its words is read while the model works; most of it leads in the end.
+            self._candidates.weigh(sorted(words, key=words.__getitem__, reverse=True)[:PAGE])
+            self._candidates.read_terms(self._candidates.leading(words, CLOSE))
+            vector = self._vector()
+            for home, reader in enumerate(self._readers):
+                near = reader.nearest(vector, limit)
+                rest = [key for number, key in words if number == home and key not in near]
+                cosines = near | reader.similarity(vector, rest)
+                meaning |= {(home, key): cosine for key, cosine in cosines.items()}
+                more = more or (self._query.repos is not None and len(cosines) >= limit)
+        return self._fuse(words, meaning), more
+
+    def _fuse(
+        self, words: Mapping[Address, float], meaning: Mapping[Address, float]
+    ) -> list[Proposal]:
+        """Each engine's score as a share, weighed: of the best cosine, of a whole match by words.
+
+        A document that has no vector yet is judged by its words alone.
+        """
+        best_words = max(words.values(), default=0.0) or 1.0
+        # A question of which no document holds more than a common word has no good match by words.
+        whole = max(best_words, *(self._whole_match(one) for one in self.statistics))
+        best_meaning = max(meaning.values(), default=0.0) or 1.0
+        weight = self._fusion.dense if self._vector is not None else 0.0
+        found = []
+        for address in words.keys() | meaning.keys():
+            score = words.get(address, 0.0)
+            cosine = meaning.get(address)
+            # A document without a vector is judged by its words alone.
+            dense_share = score / best_words if cosine is None else max(0.0, cosine) / best_meaning
+            fused = (1 - weight) * score / whole + weight * dense_share
+            found.append(Proposal(address, score, cosine, fused))
+        found.sort(key=lambda one: (-one.fused, one.address))
+        return found
+
+    def _whole_match(self, statistics: Statistics) -> float:
+        """The score of a document of average length that holds each term of the question once."""
+        weighted = sorted(bm25.by_rarity(self.wanted, statistics).values(), reverse=True)
+        return sum(weighted[: min(bm25.QUERY_TERMS_MAX, round(statistics.average_terms))])
+
+    def _filtered(self) -> list[Proposal]:
+        """For filters that let few through: those few, scored by their words one by one."""
+        found: list[Proposal] = []
+        for home, reader in enumerate(self._readers):
+            statistics = self.statistics[home]
+            weighted = bm25.by_rarity(self.wanted, statistics)
+            keys = [card.key for card in reader.select(self._query, newest=FILTERED_MAX)]
+            for key, record in reader.records(keys).items():
+                counts = Counter(terms(document(record).text))
+                score = bm25.score(counts, counts.total(), weighted, statistics.average_terms)
+                if score > 0:
+                    found.append(Proposal((home, key), score, None, score))
+        best = max((one.fused for one in found), default=1.0)
+        shares = (one._replace(fused=one.fused / best) for one in found)
+        return sorted(shares, key=lambda one: (-one.fused, one.address))
+
+    # --- Relevance --------------------------------------------------------------------------------
+
+    def relevances(self, candidates: Sequence[Candidate]) -> list[float]:
+        """How much of the question each of *candidates* covers, from 0 to about 1."""
+        self._candidates.read_terms(one.address for one in candidates)
+        weighted = []
+        for statistics in self.statistics:
+            by_rarity = bm25.by_rarity(self.wanted, statistics)
+            hashed = [(term_hash(term), weight) for term, weight in by_rarity.items()]
+            weighted.append((hashed, sum(by_rarity.values())))
+        return [
+            relevance(one.meaning, self._candidates.terms(one.address), *weighted[one.address[0]])
+            for one in candidates
+        ]
+
+    def relevance_floor(self, best: float) -> float:
+        """The relevance a hit needs where the best one has *best*."""
+        return max(self._fusion.relevance_min, self._fusion.relevance_share_min * best)
+
+    def _relevant(self, candidates: Sequence[Candidate]) -> list[Entry]:
+        """Those that answer: relevant enough by themselves, and not far behind the best."""
+        values = self.relevances(candidates)
+        floor = self.relevance_floor(max(values, default=0.0))
+        return [
+            self._entry(one, value)
+            for one, value in zip(candidates, values, strict=True)
+            if value >= floor
+        ]
+
+    def _entry(self, one: Candidate, value: float) -> Entry:
+        text = partial(self._candidates.text, one.address)
+        return Entry(one, one.score, self._candidates.terms(one.address), text, value)
+
+    def _with_vectors(self, entries: Sequence[Entry]) -> list[Entry]:
+        # Only records of one kind and repository are ever compared by meaning.
+        alike = Counter(
+            (entry.candidate.card.repo, entry.candidate.card.kind)
+            for entry in entries
+            if entry.candidate.meaning is not None
         )
-    hits = [_stale_marked(hit, query) for hit in chosen[: query.limit]]
-    return Found(hits, len(proposals), statistics)
+        if max(alike.values(), default=0) < 2:
+            return list(entries)
+        vectors: dict[Address, Vector] = {}
+        for home, reader in enumerate(self._readers):
+            addresses = (entry.candidate.address for entry in entries)
+            keys = [key for number, key in addresses if number == home]
+            found = reader.first_vectors(keys) if keys else {}
+            vectors |= {(home, key): vector for key, vector in found.items()}
+        return [replace(one, vector=vectors.get(one.candidate.address)) for one in entries]
+
+    def _hits(self, entries: Sequence[Entry]) -> list[Hit]:
+        hits = self._candidates.hits([entry.candidate for entry in entries])
+        return [self._finished(hit, entry) for hit, entry in zip(hits, entries, strict=True)]
+
+    def _finished(self, hit: Hit, entry: Entry) -> Hit:
+        """*hit* with what comparing gave it; one that names files which are gone says so."""
+        assert hit.why is not None, "search explains every hit"
+        why = replace(hit.why, relevance=round(entry.relevance, 4))
+        marks, query = entry.marks, self._query
+        if query.root is not None and hit.repo == query.here:
+            missing = priors.missing_files(hit.document.text, query.root)
+            if missing:
+                marks = (*marks, f"stale: {', '.join(missing[:3])} is gone")
+        return replace(hit, why=why, score=entry.score, marks=marks)
 
 
-def _ranked(
-    indexes: Sequence[Index],
-    query: Query,
-    wanted: Mapping[str, float],
-    statistics: Sequence[Statistics],
-    look: Look | None,
-    candidates: Candidates,
-    fusion: Fusion,
-) -> tuple[list[Proposal], list[Hit]]:
-    """All proposals, and those of the best that may be shown, weighed with their priors."""
-    enough = max(CLOSE, query.limit) + PAGE // 2
-    limit = max(CANDIDATES, 2 * query.limit)
-    while True:
-        proposals, more = _proposals(
-            indexes, query, wanted, statistics, look, candidates, fusion, limit
-        )
-        hits: list[Hit] = []
-        for start in range(0, len(proposals), PAGE):
-            hits += candidates.hits(proposals[start : start + PAGE])
-            if len(hits) >= enough:
-                break
-        # Filters may have taken nearly all of them; look further while there is more.
-        plenty = len(hits) >= min(enough, 2 * query.limit)
-        if not plenty and more and limit >= CANDIDATES_MAX:
-            hits = candidates.hits(_chosen_by_filter(indexes, query, wanted, statistics))
-        if plenty or not more or limit >= CANDIDATES_MAX:
-            hits.sort(key=lambda hit: (-hit.score, hit.key))
-            return proposals, _unique(hits)
-        limit *= 4
+def relevance(
+    meaning: float | None,
+    said: frozenset[int],
+    weighted: Sequence[tuple[int, float]],
+    whole: float,
+) -> float:
+    """How much of the question's weight a document covers, in words and, if known, in meaning."""
+    held = sum(weight for hash_, weight in weighted if hash_ in said)
+    covered = held / whole if whole else 0.0
+    if meaning is None:
+        return covered
+    return WORDS_SHARE * covered + (1 - WORDS_SHARE) * max(0.0, meaning)
 
 
-# --- Candidates ---------------------------------------------------------------------------------------------------
-
-
-def _proposals(
-    indexes: Sequence[Index],
-    query: Query,
-    wanted: Mapping[str, float],
-    statistics: Sequence[Statistics],
-    look: Look | None,
-    candidates: Candidates,
-    fusion: Fusion,
-    limit: int,
-) -> tuple[list[Proposal], bool]:
-    """What both engines propose, best first, and whether they could propose more.
-
-    Each engine's score counts as a share, weighed: of the best cosine, and of what saying the whole question scores.
-    What has no vector yet is judged by its words alone.
-    """
-    words: dict[Place, float] = {}
-    meaning: dict[Place, float] = {}
-    more = False
-    seen = look(limit) if look is not None else None
-    for book, index in enumerate(indexes):
-        lexical = index.text.match(
-            wanted, statistics[book], repos=query.repos, kinds=query.kinds, limit=limit
-        )
-        words |= {(book, key): score for key, score in lexical}
-        more = more or len(lexical) >= limit
-    vector: Any = None
-    nearest: list[dict[int, float]] = []
-    if seen is not None:
-        # What leads by its words is read meanwhile; most of that leads in the end.
-        candidates.read(sorted(words, key=words.__getitem__, reverse=True)[:PAGE])
-        candidates.read_closely(words, CLOSE)
-        vector, nearest = seen()
-    for book, near in enumerate(nearest):
-        rest = [key for home, key in words if home == book and key not in near]
-        cosines = near | indexes[book].vectors.similarity(vector, rest)
-        meaning |= {(book, key): cosine for key, cosine in cosines.items()}
-        more = more or (query.repos is not None and len(cosines) >= limit)
-    best_words = max(words.values(), default=0.0) or 1.0
-    # A question of which nobody says more than a common word is not answered by whoever says that one.
-    whole = max(best_words, *(_saying_all(wanted, one) for one in statistics))
-    best_meaning = max(meaning.values(), default=0.0) or 1.0
-    weight = fusion.dense if vector is not None else 0.0
-    found = []
-    for one in words.keys() | meaning.keys():
-        lexical_score = words.get(one, 0.0)
-        cosine = meaning.get(one)
-        dense_share = (
-            lexical_score / best_words if cosine is None else max(0.0, cosine) / best_meaning
-        )
-        fused = (1 - weight) * lexical_score / whole + weight * dense_share
-        found.append(Proposal(one, lexical_score, cosine, fused))
-    found.sort(key=lambda one: (-one.fused, one.place))
-    return found, more
-
-
-def _saying_all(wanted: Mapping[str, float], statistics: Statistics) -> float:
-    """What a memory of average length scores that says the question's terms once each, as many as it has room for."""
-    weighed = sorted(
-        (weight * statistics.idf(term) for term, weight in wanted.items()), reverse=True
-    )
-    return sum(weighed[: min(QUERY_TERMS_MAX, round(statistics.average_terms))])
-
-
-def _looking(
-    indexes: Sequence[Index], read: Callable[[], Any], aside: Aside, limit: int
-) -> Callable[[], Seen]:
-    for index in indexes:
-        index.vectors.load()  # Here: the store is asked by one thread at a time.
-    return aside(partial(_nearest, indexes, read, limit))
-
-
-def _nearest(indexes: Sequence[Index], read: Callable[[], Any], limit: int) -> Seen:
-    vector = read()
-    return vector, [index.vectors.nearest_loaded(vector, limit) for index in indexes]
-
-
-def _chosen_by_filter(
-    indexes: Sequence[Index],
-    query: Query,
-    wanted: Mapping[str, float],
-    statistics: Sequence[Statistics],
-) -> list[Proposal]:
-    """For filters that let few through: those few, scored by their words one by one."""
-    found: list[Proposal] = []
-    where, arguments = condition(query)
-    for book, index in enumerate(indexes):
-        for row in index.store.recent(FILTERED_MAX, where, arguments):
-            score = text_score(terms(document(row.record).text), wanted, statistics[book])
-            if score > 0:
-                found.append(Proposal((book, row.key), score, None, score))
-    best = max((one.fused for one in found), default=1.0)
-    return sorted(
-        (one._replace(fused=one.fused / best) for one in found),
-        key=lambda one: (-one.fused, one.place),
-    )
-
-
-def text_score(said: Sequence[str], wanted: Mapping[str, float], statistics: Statistics) -> float:
-    """BM25 of one text, as the index would score it."""
-    counts = Counter(said)
-    norm = K1 * (1 - B + B * len(said) / statistics.average_terms)
-    matched = ((term, weight) for term, weight in wanted.items() if counts[term])
-    return sum(
-        w * statistics.idf(t) * counts[t] * (K1 + 1) / (counts[t] + norm) for t, w in matched
-    )
-
-
-def _unique(hits: list[Hit]) -> list[Hit]:
-    """One hit an id: the nearest home's."""
+def _one_an_id(candidates: list[Candidate]) -> list[Candidate]:
     seen: set[str] = set()
-    return [hit for hit in hits if not (hit.id in seen or seen.add(hit.id))]  # type: ignore[func-returns-value]
-
-
-# --- Relevance ----------------------------------------------------------------------------------------------------
-
-
-def _relevant(
-    hits: Sequence[Hit],
-    candidates: Candidates,
-    wanted: Mapping[str, float],
-    statistics: Sequence[Statistics],
-    fusion: Fusion,
-) -> list[Hit]:
-    """Those that answer: enough of the question's weight in words or meaning, and not far behind the best."""
-    weighed = [by_rarity(wanted, one) for one in statistics]
-    judged = []
-    for hit in hits:
-        said, found = candidates.said(hit)
-        judged.append((hit, said, found, relevance(hit, found, weighed[hit.key[0]])))
-    best = max((value for *_rest, value in judged), default=0.0)
-    floor = max(fusion.relevance_min, fusion.relevance_share_min * best)
-    return [
-        replace(hit, document=said, terms=found, why={**hit.why, "relevance": round(value, 4)})
-        for hit, said, found, value in judged
-        if value >= floor
-    ]
-
-
-def by_rarity(wanted: Mapping[str, float], statistics: Statistics) -> dict[str, float]:
-    """The question's terms with their weights; those nobody says weigh most."""
-    return {term: weight * statistics.idf(term) for term, weight in wanted.items()}
-
-
-def relevance(hit: Hit, said: frozenset[str], weighed: Mapping[str, float]) -> float:
-    """How much of the question a hit that says the terms *said* covers, from 0 to about 1, whatever else was found."""
-    whole = sum(weighed.values())
-    covered = (
-        sum(weight for term, weight in weighed.items() if term in said) / whole if whole else 0.0
-    )
-    cosine = hit.why.get("meaning")
-    return covered if cosine is None else 0.3 * covered + 0.7 * max(0.0, cosine)
-
-
-def _with_vectors(indexes: Sequence[Index], hits: Sequence[Hit]) -> list[Hit]:
-    # Only records of one kind and repository are ever compared.
-    alike = Counter((hit.repo, hit.kind) for hit in hits if "meaning" in hit.why)
-    if max(alike.values(), default=0) < 2:
-        return list(hits)
-    vectors: dict[tuple[int, int], Any] = {}
-    for book, index in enumerate(indexes):
-        keys = [hit.key[1] for hit in hits if hit.key[0] == book]
-        vectors |= {(book, key): row for key, row in index.vectors.first(keys).items()}
-    return [replace(hit, vector=vectors.get(hit.key)) for hit in hits]
-
-
-def _stale_marked(hit: Hit, query: Query) -> Hit:
-    """A hit that names files which are gone from the repository it is about says so."""
-    if query.root is None or hit.repo != query.here:
-        return hit
-    missing = priors.missing_files(hit.said.text, query.root)
-    return (
-        replace(hit, marks=(*hit.marks, f"stale: {', '.join(missing[:3])} is gone"))
-        if missing
-        else hit
-    )
+    kept = []
+    for one in candidates:
+        if one.card.id not in seen:
+            seen.add(one.card.id)
+            kept.append(one)
+    return kept

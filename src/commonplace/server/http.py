@@ -147,7 +147,7 @@ class Serving:
             self._uvicorn.run(sockets=[self._listening])
         finally:
             presence.remove(self._home, self._key)
-            self._memory.asking().stop_worker()
+            self._memory.engine().stop_worker()
         if self._trouble is not None:
             raise self._trouble
 
@@ -213,12 +213,12 @@ class Serving:
 
         A long way to catch up goes on behind the door, and the model loads there: answers do without until then.
         """
-        asking = self._memory.asking()
+        engine = self._memory.engine()
 
         def caught_up() -> None:
             with suppress(CommonplaceError):  # Whoever asks is told.
-                asking.caught_up()
-            asking.load_in_background()
+                engine.catch_up()
+            engine.run_in_background()
 
         with move_on_after(WARM_UP_S_MAX):
             await to_thread.run_sync(caught_up, abandon_on_cancel=True)

@@ -111,7 +111,7 @@ def core(server: MCPServer[Any], memory: Opened) -> None:
                 score=hit.score,
                 text=hit.text,
                 success_rate=str(hit.rate) if hit.rate else None,
-                why=dict(hit.why),
+                why=hit.why.as_dict() if hit.why else {},
             )
             for hit in found.hits
         ]

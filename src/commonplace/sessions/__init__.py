@@ -57,7 +57,7 @@ def answered(
     keep(there.home, event)
     ingest.drain(there, wait_s_max=WAIT_S_MAX)
     if event.kind in ("stop", "compact", "end"):
-        there.asking().wake_worker()
+        there.engine().catch_up_soon()
     if not _is_wanted(there, event):
         return ""
     with ingest.alone(there.home, WAIT_S_MAX) as mine:

@@ -108,7 +108,7 @@ def _drain_some(memory: Memory) -> tuple[int, bool]:
     for name in done:
         spool.remove(folder, name)
     if started:
-        _tidy(memory)
+        tidy(memory)
     return len(done), blocked
 
 
@@ -210,17 +210,32 @@ def _keep_dispatch(home: Home, event: Event) -> None:
         appender.close()
 
 
-def _tidy(memory: Memory) -> None:
-    """As a session starts: close the drafts of those that ended without a word, and drop what is long over."""
-    home, now = memory.home, time.time()
-    for known in state.others(home)[:IDLE_SESSIONS_MAX]:
-        last = known.fields.get("last")
-        if isinstance(last, int | float) and now - last > IDLE_S and episode.is_due(known, "end"):
-            write_episode(memory, known, "end")
-            known.save()
-    state.prune(home, now)
-    for folder in (home.spool_folder, home.inbox_folder):
+def tidy(memory: Memory) -> int:
+    """Write down sessions that ended without saying so, and drop what is long over.
+
+    Returns how many episodes were written.
+    """
+    written = 0
+    for known in idle_sessions(memory):
+        write_episode(memory, known, "end")
+        known.save()
+        written += 1
+    state.prune(memory.home, time.time())
+    for folder in (memory.home.spool_folder, memory.home.inbox_folder):
         spool.sweep(folder)
+    return written
+
+
+def idle_sessions(memory: Memory) -> list[State]:
+    """The sessions of which nothing was heard for a while, and whose draft was not written yet."""
+    now = time.time()
+    found = []
+    for known in state.others(memory.home)[:IDLE_SESSIONS_MAX]:
+        last = known.fields.get("last")
+        is_idle = isinstance(last, int | float) and now - last > IDLE_S
+        if is_idle and episode.is_due(known, "end"):
+            found.append(known)
+    return found
 
 
 def _without_empty(fields: dict[str, str]) -> dict[str, str]:

@@ -13,13 +13,23 @@ from typing import Any, NamedTuple
 from commonplace.compose import tokens
 from commonplace.errors import CommonplaceError
 from commonplace.files.plain import open_for_read
-from commonplace.log.view import View
-from commonplace.records import Handoff, Lesson, LinkRecord, from_line, is_doubted, slug, to_utc
+from commonplace.records import Handoff, Lesson, from_line, micros, slug, to_utc
+from commonplace.rules import (
+    Fold,
+    SeveralHomes,
+    Stamp,
+    Standing,
+    Tally,
+    is_doubted,
+    is_statement,
+    standings,
+    tally,
+)
 from commonplace.sessions.replies import printed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from commonplace.memory import Memory
@@ -67,15 +77,15 @@ def text(event: Event, known: Known) -> str:
 
 def from_files(memory: Memory, event: Event) -> Known:
     """What the files alone say, without an index: for a hook that found no server."""
-    views = [_tail_view(home, event) for home in memory.homes]
-    unique = deduplicated(_current(view for view, _whole in views))
-    whole = all(complete for _view, complete in views)
-    handoffs = [
+    tails = [_fold_tail(home, event) for home in memory.homes]
+    folds = [folded for folded, _whole in tails]
+    unique = deduplicated(
         record
-        for view, _whole in views
-        for record in view.records()
-        if _is_open(record, view, event)
-    ]
+        for record, feedback in _current(folds)
+        if record.kind in KNOWLEDGE and not is_doubted(feedback)
+    )
+    whole = all(complete for _folded, complete in tails)
+    handoffs = [record for record, feedback in _current(folds) if is_open(record, feedback, event)]
     return Known(
         recent=unique[:RECENT_MAX],
         total=f"{len(unique)}" if whole else f"over {len(unique)}",
@@ -84,24 +94,19 @@ def from_files(memory: Memory, event: Event) -> Known:
     )
 
 
-def _current(views: Iterable[View]) -> list[Record]:
-    """The knowledge in *views* that nothing supersedes and nobody doubts."""
-    there = [(view, record) for view in views for record in view.records()]
-    edges = [(record.id, edge.rel, edge.to) for _view, record in there for edge in record.edges]
-    edges += [
-        (record.of, record.rel, record.to)
-        for _view, record in there
-        if isinstance(record, LinkRecord)
-    ]
-    superseded = {to for _of, rel, to in edges if rel == "supersedes"}
-    superseded |= {of for of, rel, _to in edges if rel == "superseded_by"}
-    return [
-        record
-        for view, record in there
-        if record.kind in KNOWLEDGE
-        and record.id not in superseded
-        and not is_doubted(view.feedback(record.id))
-    ]
+def _current(folds: Sequence[Fold[bytes]]) -> Iterator[tuple[Record, Tally]]:
+    """The records that are not hidden, each with its feedback; of one id the nearest home's."""
+    facts, seen = SeveralHomes(folds), set[str]()
+    for folded in folds:
+        ids = [ident for ident in folded.ids() if ident not in seen]
+        seen.update(ids)
+        for ident, standing in standings(ids, facts).items():
+            kept = folded.current(ident)
+            if standing is Standing.CURRENT and not is_statement(kept.kind):
+                outcomes: dict[str, str] = {}
+                for other in reversed(folds):
+                    outcomes |= other.feedback(ident)
+                yield from_line(kept.value), tally(outcomes.values())
 
 
 def context_of(memory: Memory, event: Event) -> str:
@@ -125,7 +130,7 @@ def repos(event: Event) -> list[str]:
     return list(dict.fromkeys(name for name in (event.repo, event.short) if name))
 
 
-def is_open(record: Record, feedback: dict[str, int], event: Event) -> bool:
+def is_open(record: Record, feedback: Tally, event: Event) -> bool:
     """Whether a handoff still waits for the agent of *event*: for it, lately, and nobody has said how it went."""
     if not isinstance(record, Handoff) or record.to_agent.lower() not in (
         event.name.lower(),
@@ -135,30 +140,25 @@ def is_open(record: Record, feedback: dict[str, int], event: Event) -> bool:
     ):
         return False
     status = str(record.fields.get("status") or record.context.get("status") or "").lower()
-    if status in _CLOSED or any(feedback.values()) or record.from_agent == event.name:
+    if status in _CLOSED or any(feedback) or record.from_agent == event.name:
         return False
     age = event.at - datetime.fromisoformat(to_utc(record.timestamp)).timestamp()
     return age <= HANDOFF_AGE_MAX.total_seconds()
 
 
-def _is_open(record: Record, view: View, event: Event) -> bool:
-    return is_open(record, view.feedback(record.id), event)
-
-
-def _tail_view(home: Home, event: Event) -> tuple[View, bool]:
+def _fold_tail(home: Home, event: Event) -> tuple[Fold[bytes], bool]:
     """What the ends of this repository's logs say, and whether that is all of them."""
-    whole, complete = View(), True
+    folded: Fold[bytes] = Fold()
+    complete = True
     for repo in repos(event):
-        path = home.log(repo)
-        view = View()
         with suppress(CommonplaceError, OSError):
-            lines, all_of_it = _tail(path)
+            lines, all_of_it = _tail(home.log(repo))
             complete = complete and all_of_it
-            for line in lines:
+            for position, line in enumerate(lines):
                 with suppress(ValueError):
-                    view.add(line, from_line(line), path)
-        whole.merge(view)
-    return whole, complete
+                    record = from_line(line)
+                    folded.add(Stamp(micros(record.timestamp), repo, position), record, line)
+    return folded, complete
 
 
 def _tail(path: Path) -> tuple[list[bytes], bool]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from commonplace.compose import tokens
 from commonplace.errors import CommonplaceError
 from commonplace.index.terms import query_terms
+from commonplace.rules import Tally
 from commonplace.sessions import start
 from commonplace.sessions.episode import head
 from commonplace.sessions.replies import printed
@@ -79,12 +80,14 @@ def for_start(memory: Memory, event: Event, known: State) -> start.Known:
     """What there is to say at a start: the same as the files say, by way of the index, and what matters here."""
     repos = start.repos(event)
     hits = memory.recent(RECENT_LOOKED_AT, repo=repos, kinds=start.KNOWLEDGE)
-    unique = start.deduplicated(hit.record for hit in reversed(hits) if "doubt" not in hit.why)
+    unique = start.deduplicated(hit.record for hit in reversed(hits) if not hit.is_doubted)
     count = len(unique) if len(hits) < RECENT_LOOKED_AT else _counted(memory, repos)
     recent = unique[: start.RECENT_MAX]
     handoffs = [hit.record for hit in memory.recent(HITS_MAX, repo=repos, kinds=["handoff"])]
     still_open = [
-        one for one in handoffs if start.is_open(one, memory.describe(one.id)["feedback"], event)
+        one
+        for one in handoffs
+        if start.is_open(one, Tally(**memory.describe(one.id)["feedback"]), event)
     ]
     # A start follows on an empty context, also in the middle of a session: what was shown before is gone from it.
     relevant, where = _here(memory, event, known, frozenset(record.id for record in recent))
@@ -150,18 +153,17 @@ def _relevant(
             tokens_max=PROMPT_TOKENS_MAX - ENVELOPE_TOKENS,
             relevance_min=by_words,
             without=above,
-            unasked=True,
+            automatic=True,
         )
         return [hit for hit in found.hits if _matters(hit, relevance_min)]
     return []
 
 
 def _matters(hit: Hit, relevance_min: float) -> bool:
-    if "meaning" not in hit.why:
+    why = hit.why
+    if why is None or why.meaning is None or why.relevance is None:
         return True  # Not embedded yet, or never: its words were asked for enough of the prompt already.
-    return hit.why["relevance"] >= relevance_min and hit.why["meaning"] >= min(
-        MEANING_MIN, relevance_min
-    )
+    return why.relevance >= relevance_min and why.meaning >= min(MEANING_MIN, relevance_min)
 
 
 def _listed(title: str, hits: list[Hit]) -> str:

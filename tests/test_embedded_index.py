@@ -16,11 +16,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from commonplace import maintenance
 from commonplace.index import removal
-from commonplace.index import store as store_module
-from commonplace.index import text as text_module
-from commonplace.index.index import TABLES, Index
+from commonplace.index.embedded import catch_up as catch_up_module
+from commonplace.index.embedded import text as text_module
+from commonplace.index.embedded.index import TABLES, EmbeddedIndex
+from commonplace.index.ports import Filter
 from commonplace.memory import Memory
+from commonplace.recall.search import Search
 from commonplace.where.home import Home
 
 
@@ -35,27 +38,31 @@ def logged(memory: Memory, lesson: str, **more: Any) -> str:
     return memory.log(**{"repo": "app", "event_type": "error", "lesson": lesson, **more}).id
 
 
+def committed(memory: Memory) -> None:
+    memory.engine().catch_up()
+    for index in memory.engine().indexes:
+        assert isinstance(index, EmbeddedIndex)
+        index.commit()
+
+
 def ids(memory: Memory, query: str, **more: Any) -> list[str]:
     return [hit.id for hit in memory.recall(query, **more).hits]
 
 
-def dump(index: Index) -> set[tuple[Any, ...]]:
+def dump(index: EmbeddedIndex) -> set[tuple[Any, ...]]:
     """Everything the index says that does not depend on the order in which it was told."""
-    store = index.store
-    rows = store.connection.execute(
-        "SELECT doc.id, repo, kind, timestamp, of, outcome, archived, raw, head.key IS NOT NULL FROM doc"
-        " LEFT JOIN head ON head.key = doc.key"
-    ).fetchall()
-    edges = store.connection.execute('SELECT of, rel, "to" FROM edge').fetchall()
-    wanted = {"alpha": 1.0, "beta": 1.0, "gamma": 1.0}
-    found = index.text.match(
-        wanted, index.text.statistics(wanted), repos=None, kinds=None, limit=500
-    )
-    matched = {
-        index.store.rows([key])[key].id for key, _score in found if key in index.store.rows([key])
-    }
+    with index.reading() as reader:
+        rows = reader.connection.execute(
+            "SELECT id, repo, kind, timestamp, of, outcome, archived, raw, standing, until,"
+            " stated_worked, stated_tried, worked, failed, wrong, stale"
+            " FROM line JOIN body USING (key)"
+        ).fetchall()
+        edges = reader.connection.execute('SELECT of, rel, "to", w, by FROM edge').fetchall()
+        wanted = {"alpha": 1.0, "beta": 1.0, "gamma": 1.0}
+        found = reader.match(wanted, reader.statistics(wanted), Filter(), 500)
+        matched = {card.id for card in reader.cards([key for key, _score in found]).values()}
     return (
-        {("doc", *row) for row in rows}
+        {("line", *row) for row in rows}
         | {("edge", *edge) for edge in edges}
         | {("match", one) for one in matched}
     )
@@ -110,15 +117,17 @@ def test_catching_up_equals_rebuilding_for_any_history(
                     success_rate=f"{which}/9",
                 )
             elif step == "look":
-                memory.asking().caught_up()
+                memory.engine().catch_up()
             elif step == "rotate":
-                memory.maintain()
+                maintenance.run(memory, ["rotation"])
             elif known:
                 one = known[which % len(known)]
                 act(memory, step, one, known[0])
-        (caught_up,) = memory.asking().caught_up()
+        memory.engine().catch_up()
+        (caught_up,) = memory.engine().indexes
+        assert isinstance(caught_up, EmbeddedIndex)
         told = dump(caught_up)
-        fresh = Index(Home(home), in_memory=True)
+        fresh = EmbeddedIndex(Home(home), in_memory=True)
         fresh.catch_up()
         assert told == dump(fresh)
 
@@ -144,10 +153,10 @@ def test_the_overlay_and_the_committed_index_answer_alike(
         )
     before = ids(memory, "redis cache number9", limit=10)
 
-    memory.asking().indexes[0].text.commit_if_due(at_once=True)
+    committed(memory)
 
     assert ids(memory, "redis cache number9", limit=10) == before
-    assert memory.asking().status()[0].waiting == 0
+    assert memory.engine().status()[0].waiting == 0
 
 
 def test_deleting_the_index_changes_no_answer(memory: Memory, own_home: Path) -> None:
@@ -165,7 +174,7 @@ def test_a_damaged_index_is_built_again(memory: Memory, own_home: Path, how: str
     for number in range(20):
         logged(memory, f"lesson {number} about postgres deadlocks")
     memory.recall("postgres")
-    memory.asking().indexes[0].text.commit_if_due(at_once=True)
+    committed(memory)
     before = memory.recall("postgres deadlock").text
     memory.close()
     for path in (own_home / ".index").rglob("*"):
@@ -236,12 +245,14 @@ def test_a_home_under_another_path_is_taken_in_once(
     with Memory.open(tmp_path / "elsewhere") as moved:
         assert ids(moved, "alpha") == [ident]
         assert ids(moved, "gamma") == ["note:default/plan.md"]
-        (index,) = moved.asking().caught_up()
-        before = index.store.connection.total_changes
-        moved.asking().caught_up()
-        assert index.store.connection.total_changes == before
+        (index,) = moved.engine().indexes
+        assert isinstance(index, EmbeddedIndex)
+        parts = index._parts()
+        before = parts.tables.changes()
+        moved.engine().catch_up()
+        assert parts.tables.changes() == before
         assert all(
-            Path(path).is_relative_to(tmp_path / "elsewhere") for path in index.store._files()
+            Path(path).is_relative_to(tmp_path / "elsewhere") for path in parts.catch_up.seen()
         )
 
 
@@ -295,7 +306,7 @@ with Memory.open() as memory:
 def test_a_home_that_may_only_be_read_still_answers(own_home: Path, tmp_path: Path) -> None:
     with Memory.open(own_home) as memory:
         logged(memory, "about postgres deadlocks")
-    index = Index(Home(own_home))
+    index = EmbeddedIndex(Home(own_home))
     (own_home / ".index").write_text("a file where the folder should be")
 
     index.catch_up()
@@ -331,33 +342,42 @@ def write_log(home: Path, *lines: str, repo: str = "app") -> Path:
 
 
 def matched(
-    index: Index, *wanted: str, repos: list[str] | None = None, limit: int = 10
+    index: EmbeddedIndex, *wanted: str, repos: list[str] | None = None, limit: int = 10
 ) -> list[str]:
     """The ids the text engine alone proposes, best first."""
     weights = dict.fromkeys(wanted, 1.0)
-    found = index.text.match(
-        weights, index.text.statistics(weights), repos=repos, kinds=None, limit=limit
-    )
-    rows = index.store.rows(key for key, _score in found)
-    return [rows[key].id if key in rows else f"ghost {key}" for key, _score in found]
+    filter_ = Filter(repos=frozenset(repos) if repos is not None else None)
+    with index.reading() as reader:
+        found = reader.match(weights, reader.statistics(weights), filter_, limit)
+        cards = reader.cards([key for key, _score in found])
+    return [cards[key].id if key in cards else f"ghost {key}" for key, _score in found]
 
 
-def caught_up(index: Index, *, committed: bool = True) -> Index:
+def statistics(index: EmbeddedIndex, *wanted: str) -> Any:
+    with index.reading() as reader:
+        return reader.statistics(wanted)
+
+
+def column(index: EmbeddedIndex, query: str) -> list[tuple[Any, ...]]:
+    with index.reading() as reader:
+        return reader.connection.execute(query).fetchall()
+
+
+def caught_up(index: EmbeddedIndex, *, committed: bool = True) -> EmbeddedIndex:
     index.catch_up()
     if committed:
-        index.text.commit_if_due(at_once=True)
-        index.text.refresh()
+        index.commit()
     return index
 
 
 @pytest.fixture
-def index(own_home: Path) -> Iterator[Index]:
-    made = Index(Home(own_home))
+def index(own_home: Path) -> Iterator[EmbeddedIndex]:
+    made = EmbeddedIndex(Home(own_home))
     yield made
     made.close()
 
 
-def test_what_was_replaced_leaves_the_text_index(index: Index, own_home: Path) -> None:
+def test_what_was_replaced_leaves_the_text_index(index: EmbeddedIndex, own_home: Path) -> None:
     for round_ in range(4):
         write_log(
             own_home,
@@ -367,14 +387,16 @@ def test_what_was_replaced_leaves_the_text_index(index: Index, own_home: Path) -
         caught_up(index)
     write_log(own_home, *(line(f"l{n}", f"deploy attempt last {n}") for n in range(10)))
     caught_up(index)
-    fresh = caught_up(Index(Home(own_home), in_memory=True))
+    fresh = caught_up(EmbeddedIndex(Home(own_home), in_memory=True))
 
     assert sorted(matched(index, "deploy", limit=10)) == [f"l{n}" for n in range(10)]
-    told, anew = index.text.statistics(["deploy"]), fresh.text.statistics(["deploy"])
+    told, anew = statistics(index, "deploy"), statistics(fresh, "deploy")
     assert (told.documents, told.average_terms) == (anew.documents, anew.average_terms)
 
 
-def test_what_is_not_deleted_yet_takes_no_place_in_the_answer(index: Index, own_home: Path) -> None:
+def test_what_is_not_deleted_yet_takes_no_place_in_the_answer(
+    index: EmbeddedIndex, own_home: Path
+) -> None:
     write_log(
         own_home,
         *(line(f"old{n}", "deploy deploy deploy") for n in range(10)),
@@ -385,12 +407,12 @@ def test_what_is_not_deleted_yet_takes_no_place_in_the_answer(index: Index, own_
     caught_up(index, committed=False)
 
     assert matched(index, "deploy", limit=1) == ["kept"]
-    assert index.text.statistics(["deploy"]).documents == 1
+    assert statistics(index, "deploy").documents == 1
 
 
 @pytest.mark.parametrize("committed", [True, False])
 def test_a_line_that_is_current_again_is_found_again(
-    index: Index, own_home: Path, *, committed: bool
+    index: EmbeddedIndex, own_home: Path, *, committed: bool
 ) -> None:
     write_log(own_home, line("one", "about quokkas"))
     caught_up(index)
@@ -406,7 +428,7 @@ def test_a_line_that_is_current_again_is_found_again(
 
 
 def test_a_record_that_comes_back_to_what_it_said_is_found_by_it(
-    index: Index, own_home: Path
+    index: EmbeddedIndex, own_home: Path
 ) -> None:
     path = write_log(own_home, line("one", "about quokkas"), line("one", "about wombats"))
     caught_up(index)
@@ -419,7 +441,9 @@ def test_a_record_that_comes_back_to_what_it_said_is_found_by_it(
 
 
 @pytest.mark.parametrize("removed", ["app", "other"])
-def test_an_id_in_two_logs_outlives_either(index: Index, own_home: Path, removed: str) -> None:
+def test_an_id_in_two_logs_outlives_either(
+    index: EmbeddedIndex, own_home: Path, removed: str
+) -> None:
     write_log(own_home, line("one", "about quokkas", day=1))
     write_log(own_home, line("one", "about quokkas there", day=2), repo="other")
     caught_up(index)
@@ -431,7 +455,7 @@ def test_an_id_in_two_logs_outlives_either(index: Index, own_home: Path, removed
 
 
 def test_a_line_that_stands_twice_is_one_document_with_one_key(
-    index: Index, own_home: Path
+    index: EmbeddedIndex, own_home: Path
 ) -> None:
     twice = [
         line("one", "about quokkas", links=[{"to": "two", "rel": "related_to"}]),
@@ -439,30 +463,31 @@ def test_a_line_that_stands_twice_is_one_document_with_one_key(
     ]
     path = write_log(own_home, *twice, *twice)
     caught_up(index)
-    keys = index.store.column("SELECT key FROM doc ORDER BY key")
+    keys = column(index, "SELECT key FROM line ORDER BY key")
     path.write_text("".join([*twice, *twice, *twice]))
     caught_up(index)
 
-    assert index.store.column("SELECT key FROM doc ORDER BY key") == keys
-    assert index.store.column("SELECT key FROM unembedded ORDER BY key") == keys
-    assert len(index.store.column("SELECT key FROM edge")) == 1
+    assert column(index, "SELECT key FROM line ORDER BY key") == keys
+    assert column(index, "SELECT key FROM unembedded ORDER BY key") == keys
+    assert len(column(index, "SELECT key FROM edge")) == 1
 
 
-def test_a_commit_that_was_never_noted_is_done_again(index: Index, own_home: Path) -> None:
+def test_a_commit_that_was_never_noted_is_done_again(index: EmbeddedIndex, own_home: Path) -> None:
     write_log(own_home, line("one", "about quokkas"))
     index.catch_up()
-    before = index.store.column("SELECT name, value FROM state")
+    before = column(index, "SELECT name, value FROM state")
     caught_up(index)
-    with index.store.writing():  # As if the process had been killed in between.
-        index.store.connection.execute("DELETE FROM state")
-        index.store.connection.execute("DELETE FROM length")
+    tables = index._parts().tables
+    with tables.writing():  # As if the process had been killed in between.
+        tables.connection.execute("DELETE FROM state")
+        tables.connection.execute("DELETE FROM said")
         for name, value in before:
-            index.store.set_state(str(name), str(value))
+            tables.set_state(str(name), value)
     index.close()
     caught_up(index)
 
     assert matched(index, "quokka") == ["one"]
-    assert index.text.statistics(["quokka"]).documents == 1
+    assert statistics(index, "quokka").documents == 1
 
 
 # --- What may happen to the files of an index -----------------------------------------------------------------------
@@ -470,7 +495,7 @@ def test_a_commit_that_was_never_noted_is_done_again(index: Index, own_home: Pat
 
 @pytest.mark.parametrize("is_open", [True, False])
 def test_a_text_folder_that_is_gone_is_made_again(
-    index: Index, own_home: Path, *, is_open: bool
+    index: EmbeddedIndex, own_home: Path, *, is_open: bool
 ) -> None:
     write_log(own_home, *(line(f"l{n}", "about quokkas") for n in range(10)))
     caught_up(index)
@@ -490,9 +515,9 @@ def test_shared_memory_that_was_cut_off_ends_no_process(own_home: Path) -> None:
     code = f"""
 import os
 from pathlib import Path
-from commonplace.index.index import Index
+from commonplace.index.embedded.index import EmbeddedIndex
 from commonplace.where.home import Home
-index = Index(Home(Path({str(own_home)!r})))
+index = EmbeddedIndex(Home(Path({str(own_home)!r})))
 index.catch_up()
 os.truncate({str(own_home / ".index" / TABLES)!r} + "-shm", 0)
 index.catch_up()
@@ -503,7 +528,7 @@ print(index.status().records)
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
 
 
-def test_a_search_in_overwritten_segments_is_repaired(index: Index, own_home: Path) -> None:
+def test_a_search_in_overwritten_segments_is_repaired(index: EmbeddedIndex, own_home: Path) -> None:
     write_log(own_home, *(line(f"l{n}", f"about quokkas {n}") for n in range(50)))
     caught_up(index)
     for path in (own_home / ".index").glob("text-*/*.*"):
@@ -512,35 +537,42 @@ def test_a_search_in_overwritten_segments_is_repaired(index: Index, own_home: Pa
     index.close()
 
     index.catch_up()
-    found = index.repaired(lambda: matched(index, "quokka", limit=50))
+    try:
+        found = matched(index, "quokka", limit=50)
+    except BaseException as error:  # noqa: BLE001 (a panic of the engine is none of Exception)
+        assert index.repair(error)  # noqa: PT017
+        found = matched(index, "quokka", limit=50)
 
     assert len(found) == 50
 
 
-def test_an_error_that_is_not_an_engines_is_not_repaired(index: Index, own_home: Path) -> None:
+def test_an_error_that_is_not_an_engines_is_not_repaired(
+    index: EmbeddedIndex, own_home: Path
+) -> None:
     index.catch_up()
     made = (own_home / ".index" / TABLES).stat().st_ino
 
-    def fails() -> None:
-        raise KeyError("ours")
-
-    with pytest.raises(KeyError):
-        index.repaired(fails)
+    assert not index.repair(KeyError("ours"))
     assert (own_home / ".index" / TABLES).stat().st_ino == made
 
 
-def test_a_search_that_finds_the_tables_broken_is_repaired(index: Index, own_home: Path) -> None:
-    write_log(own_home, line("one", "about quokkas"))
-    index.catch_up()
+def test_a_search_that_finds_the_tables_broken_is_repaired(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ident = logged(memory, "about quokkas")
     tries = []
 
-    def search() -> list[str]:
-        tries.append(1)
+    def run(search: Search) -> Any:
+        tries.append(search)
         if len(tries) == 1:
             raise sqlite3.DatabaseError("database disk image is malformed")
-        return matched(index, "quokka")
+        return really_run(search)
 
-    assert index.repaired(search) == ["one"]
+    really_run = Search.run
+    monkeypatch.setattr(Search, "run", run)
+
+    assert ids(memory, "quokka") == [ident]
+    assert len(tries) == 2
 
 
 def test_recalls_beside_rebuilding_and_erasing_never_fail(own_home: Path) -> None:
@@ -548,11 +580,11 @@ def test_recalls_beside_rebuilding_and_erasing_never_fail(own_home: Path) -> Non
     code = """
 import sys
 from pathlib import Path
-from commonplace.index.index import Index
+from commonplace.index.embedded.index import EmbeddedIndex
 from commonplace.index import removal
 from commonplace.where.home import Home
 home, what = Path(sys.argv[1]), sys.argv[2]
-index = Index(Home(home))
+index = EmbeddedIndex(Home(home))
 for number in range(30):
     if what == "rebuild":
         index.rebuild()
@@ -584,7 +616,7 @@ def test_what_a_killed_removal_left_goes_with_the_next(own_home: Path) -> None:
 
 
 def test_an_index_in_memory_moves_to_the_home_once_there_is_one(tmp_path: Path) -> None:
-    index = Index(Home(tmp_path / "new"))
+    index = EmbeddedIndex(Home(tmp_path / "new"))
     index.catch_up()
     assert index.folder is None
 
@@ -602,10 +634,10 @@ def test_a_full_disk_gives_an_index_in_memory(own_home: Path) -> None:
     code = f"""
 import resource
 from pathlib import Path
-from commonplace.index.index import Index
+from commonplace.index.embedded.index import EmbeddedIndex
 from commonplace.where.home import Home
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
-index = Index(Home(Path({str(own_home)!r})))
+index = EmbeddedIndex(Home(Path({str(own_home)!r})))
 index.catch_up()
 print(index.status().records, index.folder)
 """
@@ -618,7 +650,7 @@ print(index.status().records, index.folder)
     os.name != "posix" or os.geteuid() == 0, reason="modes are POSIX's, and nothing to root"
 )
 def test_a_home_that_became_read_only_and_an_unreadable_log_still_answer(
-    index: Index, own_home: Path
+    index: EmbeddedIndex, own_home: Path
 ) -> None:
     write_log(own_home, line("one", "about quokkas"))
     secret = write_log(own_home, line("two", "about quokkas"), repo="secret")
@@ -646,24 +678,26 @@ def test_a_home_that_became_read_only_and_an_unreadable_log_still_answer(
 
 @pytest.mark.parametrize("folder", ["log", "log/archive"])
 def test_a_last_line_without_a_newline_is_found_once(
-    index: Index, own_home: Path, folder: str
+    index: EmbeddedIndex, own_home: Path, folder: str
 ) -> None:
     path = write_log(own_home, line("zero", "about quokkas"))
     path = own_home / folder / "app.jsonl"
     path.parent.mkdir(exist_ok=True)
     path.write_text(line("zero", "about quokkas") + line("one", "about wombats").rstrip("\n"))
     assert matched(caught_up(index), "wombat") == ["one"]
-    key = index.store.column("SELECT key FROM doc WHERE id = 'one'")
+    key = column(index, "SELECT key FROM line WHERE id = 'one'")
 
     with path.open("a") as stream:
         stream.write("\n" + line("two", "about wombats too"))
     caught_up(index)
 
     assert sorted(matched(index, "wombat")) == ["one", "two"]
-    assert index.store.column("SELECT key FROM doc WHERE id = 'one'") == key
+    assert column(index, "SELECT key FROM line WHERE id = 'one'") == key
 
 
-def test_a_last_line_that_goes_on_is_no_record_any_more(index: Index, own_home: Path) -> None:
+def test_a_last_line_that_goes_on_is_no_record_any_more(
+    index: EmbeddedIndex, own_home: Path
+) -> None:
     path = write_log(
         own_home, line("zero", "about quokkas"), line("one", "about wombats").rstrip("\n")
     )
@@ -679,7 +713,7 @@ def test_a_last_line_that_goes_on_is_no_record_any_more(index: Index, own_home: 
 
 @pytest.mark.parametrize("folder", ["log", "log/archive"])
 def test_a_torn_line_is_waited_for_without_writing(
-    index: Index, own_home: Path, folder: str
+    index: EmbeddedIndex, own_home: Path, folder: str
 ) -> None:
     whole = line("one", "about wombats")
     write_log(own_home, line("zero", "about quokkas"))
@@ -687,10 +721,10 @@ def test_a_torn_line_is_waited_for_without_writing(
     path.parent.mkdir(exist_ok=True)
     path.write_text(line("zero", "about quokkas") + whole[:40])
     caught_up(index)
-    before = index.store.connection.total_changes
+    before = index._parts().tables.connection.total_changes
 
     index.catch_up()
-    assert index.store.connection.total_changes == before
+    assert index._parts().tables.connection.total_changes == before
 
     with path.open("a") as stream:
         stream.write(whole[40:])
@@ -701,23 +735,23 @@ def test_a_torn_line_is_waited_for_without_writing(
     "content", [b"# Plan\n\nquokka \xff\xfe", b"# quokka\n" + "é".encode() * (1 << 19)]
 )
 def test_a_note_that_is_not_all_text_is_found_and_read_once(
-    index: Index, own_home: Path, content: bytes
+    index: EmbeddedIndex, own_home: Path, content: bytes
 ) -> None:
     note = own_home / "agents" / "researcher" / "plan.md"
     note.parent.mkdir(parents=True)
     note.write_bytes(content)
     caught_up(index)
-    before = index.store.connection.total_changes
+    before = index._parts().tables.connection.total_changes
 
     index.catch_up()
 
     assert matched(index, "quokka") == ["note:researcher/plan.md"]
-    assert index.store.connection.total_changes == before
+    assert index._parts().tables.connection.total_changes == before
 
 
 @pytest.mark.parametrize("committed", [True, False])
 def test_what_belongs_to_no_repository_is_found_from_each(
-    index: Index, own_home: Path, *, committed: bool
+    index: EmbeddedIndex, own_home: Path, *, committed: bool
 ) -> None:
     skill = own_home / "skills" / "debug" / "SKILL.md"
     skill.parent.mkdir(parents=True)
@@ -731,7 +765,7 @@ def test_what_belongs_to_no_repository_is_found_from_each(
 
 @pytest.mark.parametrize("committed", [True, False])
 def test_of_very_many_terms_the_most_telling_are_searched(
-    index: Index, own_home: Path, *, committed: bool
+    index: EmbeddedIndex, own_home: Path, *, committed: bool
 ) -> None:
     common = [f"common{n}" for n in range(100)]
     write_log(
@@ -743,9 +777,9 @@ def test_of_very_many_terms_the_most_telling_are_searched(
 
 
 def test_a_large_log_is_taken_in_batches_and_in_its_order(
-    index: Index, own_home: Path, monkeypatch: pytest.MonkeyPatch
+    index: EmbeddedIndex, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_module, "BATCH_LINES", 7)
+    monkeypatch.setattr(catch_up_module, "BATCH_LINES", 7)
     (own_home / "log" / "archive").mkdir(parents=True)
     archive = own_home / "log" / "archive" / "app.jsonl"
     archive.write_text("".join(line(f"a{n}", "about quokkas") for n in range(20)))
@@ -753,11 +787,11 @@ def test_a_large_log_is_taken_in_batches_and_in_its_order(
     write_log(own_home, *(line(f"o{n}", "about quokkas") for n in range(5)), repo="other")
 
     index.catch_up()
-    fresh = Index(Home(own_home), in_memory=True)
+    fresh = EmbeddedIndex(Home(own_home), in_memory=True)
     fresh.catch_up()
 
     assert dump(index) == dump(fresh)
-    assert index.store.column("SELECT id FROM doc WHERE log = 'app' ORDER BY place") == [
+    assert column(index, "SELECT id FROM line WHERE log = 'app' ORDER BY position") == [
         *((f"a{n}",) for n in range(20)),
         *((f"l{n}",) for n in range(21)),
     ]

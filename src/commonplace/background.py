@@ -1,0 +1,59 @@
+"""A thread for work that no answer should wait for. A server has one; a command has none."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+# The thread also runs by itself, for what nobody announced.
+INTERVAL_S = 5.0
+
+
+class Background:
+    """Runs *tasks* in order, one pass after the other, whenever it is told that there is work."""
+
+    def __init__(self, tasks: Sequence[Callable[[], None]]) -> None:
+        self._tasks = tasks
+        self._changed = threading.Condition()
+        self._asked = 0
+        self._done = 0
+        self._ended = False
+        self._thread = threading.Thread(target=self._run, name="commonplace-work", daemon=True)
+        self._thread.start()
+
+    def notify(self) -> int:
+        """Say that there is work; returns the number of the pass that will have done it."""
+        with self._changed:
+            self._asked += 1
+            self._changed.notify_all()
+            return self._asked
+
+    def wait(self, number: int, seconds: float) -> bool:
+        """Wait until the pass with that *number* is done; returns whether it is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._done >= number or self._ended, seconds)
+
+    def close(self) -> None:
+        """End after the task that is running now."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._asked > self._done or self._ended, INTERVAL_S)
+                if self._ended:
+                    return
+                number = self._asked
+            for task in self._tasks:
+                if self._ended:
+                    return
+                task()
+            with self._changed:
+                self._done = number
+                self._changed.notify_all()

@@ -1,0 +1,174 @@
+"""The backlog of the embedder: documents that have no vectors yet, and who gives them theirs.
+
+A few are embedded before an answer. Many are left to a background worker, a process of its own that
+is started after an answer, at most one for each home and not again within half a minute. It ends
+when its work is done, when its home is gone, when another process embeds there, and after
+`WORKER_S_MAX` in any case. `python -m commonplace.backlog` is that process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from commonplace.embed.http import HttpEmbedder
+from commonplace.embed.service import EmbeddingService
+from commonplace.errors import CommonplaceError, EmbedderUnavailable
+from commonplace.files.lock import try_hold
+from commonplace.index.embedded.index import EmbeddedIndex
+from commonplace.index.ports import no_progress
+from commonplace.where.home import Home
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from commonplace.embed.embedder import Embedder
+    from commonplace.index.ports import Index
+    from commonplace.settings import Settings
+
+# This many new documents are embedded before the answer; more wait for the worker.
+EMBED_NOW_MAX = 8
+EMBED_BATCH = 64
+# A worker that could not do its work is not started again by every answer.
+WORKER_PAUSE_S = 30.0
+# A backlog that takes longer than this is continued by the next worker.
+WORKER_S_MAX = 900.0
+LOWEST_PRIORITY = 19
+_DETACHED_ON_WINDOWS = 0x00000248  # CREATE_NO_WINDOW, CREATE_NEW_PROCESS_GROUP, idle priority.
+
+
+def embed_few(index: Index, embedder: Embedder) -> None:
+    """Embed what is missing, if that is little; an answer waits for this."""
+    index.use_model(embedder.name)
+    if 0 < index.missing_vectors() <= EMBED_NOW_MAX:
+        # A service may be too slow for an answer; the worker has more time.
+        with suppress(EmbedderUnavailable):
+            index.embed(embedder, EMBED_NOW_MAX)
+
+
+def embed_all(
+    index: Index,
+    embedder: Embedder,
+    *,
+    progress: Callable[[int], None] = no_progress,
+    until: Callable[[], bool] = lambda: False,
+) -> int:
+    """Give every document its vectors, unless *until* becomes true; returns how many got them."""
+    done = 0
+    # An index that was removed or replaced needs no more vectors; the new one's owner embeds those.
+    while not until() and not index.is_replaced():
+        some = index.embed(embedder, EMBED_BATCH)
+        if not some:
+            break
+        done += some
+        progress(some)
+    return done
+
+
+def embed_alone(
+    indexes: Sequence[Index], embedder: Embedder, until: Callable[[], bool] = lambda: False
+) -> int | None:
+    """Embed all that is missing; `None` if another process does so already."""
+    done, busy = 0, False
+    for index in indexes:
+        if index.in_memory:
+            continue  # Nothing can be kept there, or there is no home.
+        with try_hold(index.home.embed_lock) as mine:
+            if mine:
+                done += embed_all(index, embedder, until=until)
+            busy = busy or not mine
+    return None if busy and not done else done
+
+
+# --- The worker -----------------------------------------------------------------------------------
+
+
+def is_worker_due(home: Home, now_s: float) -> bool:
+    """Whether a worker should be started for *home*; if so, that is noted for other processes."""
+    mark = home.embed_mark
+
+    def started_lately() -> bool:
+        return mark.exists() and abs(now_s - mark.stat().st_mtime) < WORKER_PAUSE_S
+
+    # A home whose state folder cannot be written does without.
+    with suppress(OSError, CommonplaceError):
+        if started_lately():
+            return False
+        with try_hold(home.embed_lock) as free:
+            if free and not started_lately():
+                mark.touch(mode=0o600)
+                os.utime(mark, (now_s, now_s))
+                return True
+    return False
+
+
+def start_worker(
+    homes: Sequence[Home], settings: Mapping[str, Any]
+) -> subprocess.Popen[bytes] | None:
+    """Start a worker in a session of its own, at the lowest priority.
+
+    It is given the *settings* of the embedder: they may come from another home than its own.
+    """
+    paths = [str(home.path.absolute()) for home in homes]
+    # Without `-P`, a file in the working folder could be taken for a module.
+    command = [sys.executable, "-P", "-m", "commonplace.backlog"]
+    flags: dict[str, Any] = {"start_new_session": True}
+    if os.name != "posix":
+        flags = {"creationflags": _DETACHED_ON_WINDOWS}
+    try:
+        process = subprocess.Popen(  # noqa: S603 (our own command)
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=paths[0],
+            **flags,
+        )
+        if os.name == "posix":
+            os.setpriority(os.PRIO_PROCESS, process.pid, LOWEST_PRIORITY)
+        threading.Thread(target=process.wait, daemon=True).start()  # It leaves no zombie.
+        assert process.stdin is not None
+        with process.stdin:
+            process.stdin.write(json.dumps({"homes": paths, "settings": dict(settings)}).encode())
+    except OSError:
+        return None  # A later answer tries again; no answer ever needs the vectors.
+    return process
+
+
+def run_worker(homes: Sequence[Home], settings: Settings | Mapping[str, Any]) -> None:
+    """The worker: embed what the homes lack, and end. Whatever goes wrong ends it too."""
+    deadline = time.monotonic() + WORKER_S_MAX
+    service = EmbeddingService(settings, lambda: datetime.now(UTC))
+    indexes = [EmbeddedIndex(home) for home in homes]
+    for index in indexes:
+        index.catch_up()
+
+    def is_over() -> bool:
+        gone = not all(home.path.is_dir() for home in homes)
+        return gone or time.monotonic() > deadline
+
+    embed_alone(indexes, service.require(), is_over)
+
+
+def main() -> None:
+    with suppress(OSError):  # Linux may weigh sessions against each other before processes.
+        Path("/proc/self/autogroup").write_text(str(LOWEST_PRIORITY), "ascii")
+    job = json.load(sys.stdin)
+    run_worker([Home(Path(home)) for home in job["homes"]], job["settings"])
+
+
+def is_service(embedder: Embedder | None) -> bool:
+    """Whether texts would leave this process: then an answer waits for it only so long."""
+    return isinstance(embedder, HttpEmbedder)
+
+
+if __name__ == "__main__":
+    main()

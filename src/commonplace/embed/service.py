@@ -1,0 +1,212 @@
+"""The embedder of one process: loaded on first use or in the background, asked for questions.
+
+Questions that come at the same moment are embedded together, which is cheaper than one by one. A
+service behind HTTP that fails is left alone for a while; answers then go by words.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from contextlib import suppress
+from datetime import timedelta
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, NamedTuple
+
+from commonplace.embed import embedder as embedders
+from commonplace.embed.http import HttpEmbedder
+from commonplace.errors import EmbedderUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+    from typing import Any
+
+    from commonplace.embed.embedder import Embedder, Vector
+    from commonplace.settings import Settings
+
+# How long a service has for everything one answer wants of it, and for how long it then rests.
+SERVICE_S_MAX = 2.0
+SERVICE_PAUSE = timedelta(minutes=1)
+BATCH_MAX = 16
+
+
+class State(NamedTuple):
+    """Whether there is an embedder: its name, or why there is none."""
+
+    name: str = ""
+    is_off: bool = False
+    reason: str = ""
+
+    @property
+    def is_available(self) -> bool:
+        return bool(self.name)
+
+    def __str__(self) -> str:
+        if self.is_off:
+            return "off (`embedder.kind` is none)"
+        return self.name or f"not available: {self.reason}"
+
+
+class EmbeddingService:
+    """The embedder that the settings name, for as long as a process lives."""
+
+    def __init__(
+        self,
+        settings: Settings | Mapping[str, Any],
+        clock: Callable[[], datetime],
+        *,
+        for_one_query: bool = False,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._for_one_query = for_one_query  # A process that asks once wants its model early.
+        self._lock = threading.Lock()
+        self._embedder: Embedder | None = None
+        self._reason = ""
+        self._paused_until: datetime | None = None
+        self._loading: threading.Thread | None = None
+        self._queue: SimpleQueue[tuple[str, Future[Vector]] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    # --- Loading ----------------------------------------------------------------------------------
+
+    @property
+    def is_off(self) -> bool:
+        return bool(self._settings["embedder.kind"] == "none")
+
+    def state(self) -> State:
+        """Which embedder there is, or why none; loads it if nothing else does."""
+        if self.is_off:
+            return State(is_off=True)
+        embedder = self.embedder()
+        if embedder is None:
+            return State(reason=self._reason or "still loading")
+        return State(embedder.name)
+
+    def embedder(self) -> Embedder | None:
+        """The embedder, loaded on first use; `None` while it is loaded in the background."""
+        if self.is_off:
+            return None
+        with self._lock:
+            wanted = self._embedder is None and not self._reason and self._loading is None
+            if wanted and not self._closed:
+                self._load()
+            return self._embedder
+
+    def use(self, embedder: Embedder) -> None:
+        """Use *embedder* instead of the one that the settings name."""
+        with self._lock:
+            self._embedder, self._reason = embedder, ""
+
+    def require(self) -> Embedder:
+        """The embedder; raises `EmbedderUnavailable` if there is none."""
+        embedder = self.embedder()
+        if embedder is None:
+            reason = self._reason or (
+                "vectors are switched off" if self.is_off else "still loading"
+            )
+            raise EmbedderUnavailable(reason, "see `commonplace index status`")
+        return embedder
+
+    def load_in_background(self) -> None:
+        """For a server: answers go by words until the model is loaded."""
+        with self._lock:
+            done = self._closed or self._embedder is not None or self._loading is not None
+            if not done and not self.is_off:
+                self._loading = threading.Thread(target=self._load_and_tell, daemon=True)
+                self._loading.start()
+
+    def _load_and_tell(self) -> None:
+        self._load()
+        with self._lock:
+            self._loading = None
+
+    def _load(self) -> None:
+        try:
+            self._embedder = embedders.load(
+                self._settings["embedder.kind"],
+                url=self._settings["embedder.url"],
+                model=self._settings["embedder.model"],
+                key_variable=self._settings["embedder.key_variable"],
+                for_one_query=self._for_one_query,
+            )
+        except EmbedderUnavailable as error:
+            self._reason = str(error)
+
+    def is_loading(self) -> bool:
+        """Whether it is being loaded in the background."""
+        return self._loading is not None
+
+    @property
+    def reason(self) -> str:
+        """Why there are no vectors, if that is a fault; nothing if they are switched off."""
+        return "" if self.is_off else self._reason
+
+    # --- Questions --------------------------------------------------------------------------------
+
+    def is_ready(self) -> bool:
+        """Whether our own model is loaded, so that a question can be started at once."""
+        return self._embedder is not None and not isinstance(self._embedder, HttpEmbedder)
+
+    def start(self, text: str) -> Future[Vector]:
+        """Have *text* embedded by our own model, on another core; returns a future."""
+        future: Future[Vector] = Future()
+        with self._lock:
+            if self._closed:
+                future.cancel()
+                return future
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._embed_questions, name="commonplace-embed", daemon=True
+                )
+                self._thread.start()
+            self._queue.put((text, future))
+        return future
+
+    def _embed_questions(self) -> None:
+        while (first := self._queue.get()) is not None:
+            waiting = [first]
+            with suppress(Empty):
+                while len(waiting) < BATCH_MAX:
+                    another = self._queue.get_nowait()
+                    if another is None:
+                        self._queue.put(None)
+                        break
+                    waiting.append(another)
+            embedder = self._embedder
+            assert embedder is not None, "questions are started once it is loaded"
+            try:
+                vectors = embedder.encode([text for text, _future in waiting])
+            except BaseException as error:  # noqa: BLE001 (whoever waits for the future raises it)
+                for _text, future in waiting:
+                    future.set_exception(error)
+                continue
+            for (_text, future), vector in zip(waiting, vectors, strict=True):
+                future.set_result(vector)
+
+    # --- A service behind HTTP --------------------------------------------------------------------
+
+    def is_paused(self) -> bool:
+        return self._paused_until is not None and self._clock() < self._paused_until
+
+    def pause(self, error: EmbedderUnavailable) -> None:
+        """Leave a service alone that failed; answers go by words meanwhile."""
+        self._reason = str(error)
+        self._paused_until = self._clock() + SERVICE_PAUSE
+
+    def resume(self) -> None:
+        self._reason = ""
+
+    # --- The end ----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End the threads. A process that ends while the model's libraries load is aborted."""
+        with self._lock:
+            self._closed = True
+            loading, thread = self._loading, self._thread
+            self._queue.put(None)
+        for one in (loading, thread):
+            if one is not None:
+                one.join()

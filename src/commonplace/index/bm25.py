@@ -1,0 +1,65 @@
+"""BM25: how well a document matches some terms. Every part that scores words uses these numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# The constants of Lucene and Tantivy.
+K1 = 1.2
+B = 0.75
+QUERY_TERMS_MAX = 64
+IDF_MIN = 0.3
+PRUNED_FROM = 10_000
+
+
+class Statistics(NamedTuple):
+    """What BM25 needs to know of all documents together."""
+
+    documents: int
+    average_terms: float
+    frequencies: Mapping[str, int]
+
+    def idf(self, term: str) -> float:
+        """How rare *term* is."""
+        n = self.frequencies.get(term, 0)
+        return math.log(1 + (self.documents - n + 0.5) / (n + 0.5))
+
+
+def by_rarity(terms: Mapping[str, float], statistics: Statistics) -> dict[str, float]:
+    """The question's terms with their weights; terms that no document holds weigh most."""
+    return {term: weight * statistics.idf(term) for term, weight in terms.items()}
+
+
+def score(
+    counts: Mapping[str, int], length: int, weighted: Mapping[str, float], average: float
+) -> float:
+    """The BM25 score of one document.
+
+    *counts* says how often it holds each term, *length* how many terms it has, *weighted* is the
+    question `by_rarity`, *average* the average length.
+    """
+    norm = K1 * (1 - B + B * length / average)
+    return sum(
+        weight * count * (K1 + 1) / (count + norm)
+        for term, weight in weighted.items()
+        if (count := counts.get(term, 0))
+    )
+
+
+def telling_terms(terms: Mapping[str, float], statistics: Statistics) -> Mapping[str, float]:
+    """The terms that tell documents apart, at most `QUERY_TERMS_MAX` of them.
+
+    In a large store, terms that nearly every document holds are left out: they tell nothing, and
+    reading every posting of theirs would take most of the time.
+    """
+    if statistics.documents >= PRUNED_FROM:
+        kept = {term: weight for term, weight in terms.items() if statistics.idf(term) >= IDF_MIN}
+        terms = kept if any(statistics.frequencies.get(term) for term in kept) else terms
+    if len(terms) <= QUERY_TERMS_MAX:
+        return terms
+    ranked = sorted(terms.items(), key=lambda item: -item[1] * statistics.idf(item[0]))
+    return dict(ranked[:QUERY_TERMS_MAX])

@@ -1,0 +1,44 @@
+"""The backlog of the embedder: documents that have no vectors yet. It needs no NumPy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from commonplace.rules.statements import STATEMENT_KINDS
+
+if TYPE_CHECKING:
+    import sqlite3
+    from threading import RLock
+
+    from commonplace.index.embedded.tables import Tables
+
+
+def missing(connection: sqlite3.Connection) -> int:
+    """How many documents have no vectors yet."""
+    (count,) = connection.execute("SELECT count(*) FROM unembedded").fetchone()
+    return int(count)
+
+
+def stored(connection: sqlite3.Connection) -> int:
+    """How many current documents have vectors."""
+    (count,) = connection.execute("SELECT count(DISTINCT key) FROM vector").fetchone()
+    return int(count)
+
+
+def use_model(tables: Tables, lock: RLock, model: str) -> None:
+    """Keep vectors of *model*. Those of another are never mixed in: all are made again."""
+    with lock:
+        if tables.state("model", "") == model:
+            return
+        with tables.writing():
+            if tables.state("model", "") == model:
+                return
+            for table in ("vector", "old_vector"):
+                tables.connection.execute(f"DELETE FROM {table}")
+            marks = ",".join("?" * len(STATEMENT_KINDS))
+            tables.connection.execute(
+                "INSERT OR IGNORE INTO unembedded SELECT key FROM line"
+                f" WHERE kind NOT IN ({marks})",
+                sorted(STATEMENT_KINDS),
+            )
+            tables.set_state("model", model)

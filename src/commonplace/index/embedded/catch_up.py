@@ -1,0 +1,348 @@
+"""Catching up: what the files hold beyond what was read before goes into the tables.
+
+The tables say how far each file was read, and reading goes on from there. A file that was replaced
+or edited is compared line by line, so that only what changed is indexed again.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from commonplace.index.embedded import sources
+from commonplace.index.embedded.settle import Settling
+from commonplace.index.embedded.tables import FOREVER
+from commonplace.index.ports import no_progress
+from commonplace.log import read
+from commonplace.records import Record, encode, from_line, micros, parse_rate
+from commonplace.rules import Standing, edges, is_statement
+from commonplace.where.home import LOG_SUFFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import BinaryIO
+
+    from commonplace.index.embedded.sources import Progress, Text
+    from commonplace.index.embedded.tables import Tables
+    from commonplace.where.home import Home
+
+# How many lines are taken in before other processes get their turn.
+BATCH_LINES = 5_000
+NOTE_BYTES_MAX = 1 << 20
+
+
+class Changes(NamedTuple):
+    """How many lines a catch-up added and removed."""
+
+    added: int
+    removed: int
+
+
+class CatchUp:
+    """Brings the tables of one home up to date with its files."""
+
+    def __init__(self, tables: Tables, home: Home) -> None:
+        self._tables = tables
+        self._connection = tables.connection
+        self._home = home
+        self._sources = sources.Sources(home)
+        self._settling = Settling(tables.connection)
+        self._seen: dict[str, Progress] = {}
+        self._seen_at: tuple[int, int] | None = None
+
+    def run(self, progress: Callable[[int], None] = no_progress) -> Changes:
+        """Read what the files hold beyond what was read before."""
+        added = removed = 0
+        while True:
+            texts = self._sources.texts()
+            stats = self._sources.logs() | {text.path: stat for text, stat in texts.items()}
+            changed = sources.differing(stats, self.seen())
+            if not changed:
+                return Changes(added, removed)
+            left = BATCH_LINES
+            try:
+                with self._tables.writing():
+                    self._settling.begin()
+                    seen = self.seen()  # Another process may have been quicker while we waited.
+                    for log, archive, path in sources.pairs(self._home, stats):
+                        if left > 0 and (str(archive) in changed or str(path) in changed):
+                            taken, some = self._take_log(seen, log, archive, path, left, progress)
+                            left -= taken
+                            added, removed = added + some.added, removed + some.removed
+                    for text in texts:
+                        if left > 0 and text.path in changed:
+                            added += self._take_text(seen, text)
+                            left -= 1
+                    removed += self._drop_gone_files(seen, stats)
+                    self._settling.finish()
+            except BaseException:
+                self._seen_at = None
+                raise
+            if left > 0:
+                return Changes(added, removed)
+
+    def seen(self) -> dict[str, Progress]:
+        """How far each file was read, by its path."""
+        now = self._tables.changes()
+        if now != self._seen_at:
+            rows = self._connection.execute(
+                'SELECT path, inode, size, mtime, "end", tail FROM file'
+            )
+            self._seen = {
+                os.path.join(self._home.path, path): sources.Progress(*rest)  # noqa: PTH118
+                for path, *rest in rows
+            }
+            self._seen_at = now
+        return self._seen
+
+    def log_sizes(self) -> dict[tuple[str, bool], int]:
+        """How many bytes of each log, and of each archive, were read."""
+        found: dict[tuple[str, bool], int] = {}
+        archive = str(self._home.archive_folder)
+        for path, progress in self.seen().items():
+            if path.endswith(LOG_SUFFIX):
+                found[sources.log_of(path), path.startswith(archive)] = progress.size
+        return found
+
+    # --- Logs -------------------------------------------------------------------------------------
+
+    def _take_log(
+        self,
+        seen: dict[str, Progress],
+        log: str,
+        archive: Path,
+        path: Path,
+        lines_max: int,
+        progress: Callable[[int], None],
+    ) -> tuple[int, Changes]:
+        """Take in what is new of a log and its archive; of a long one no more than *lines_max*."""
+        archive_changed = not sources.is_unchanged(seen, archive)
+        if not archive_changed and sources.is_unchanged(seen, path):
+            return 0, Changes(0, 0)
+        try:
+            # The log is opened before the archive is read; see `log.logs.lines_of_pair`.
+            streams = [
+                (found, stream)
+                for found in (path, archive)
+                if (stream := sources.open_log(found)) is not None
+            ]
+        except OSError:
+            return 0, Changes(0, 0)  # It may not be read; the other logs answer.
+        try:
+            there = {str(found): stream for found, stream in streams}
+            is_whole = all(str(found) in there for found in (archive, path) if str(found) in seen)
+            # What comes to the archive after something of the log was read is out of order.
+            in_order = is_whole and not (archive_changed and str(path) in seen)
+            if in_order and all(
+                sources.only_grew(stream, seen.get(name)) for name, stream in there.items()
+            ):
+                return self._append(seen, log, archive, streams[::-1], lines_max, progress)
+            return self._compare(log, archive, path, streams[::-1], progress)
+        finally:
+            for _found, stream in streams:
+                stream.close()
+
+    def _append(
+        self,
+        seen: dict[str, Progress],
+        log: str,
+        archive: Path,
+        streams: list[tuple[Path, BinaryIO]],
+        lines_max: int,
+        progress: Callable[[int], None],
+    ) -> tuple[int, Changes]:
+        (position,) = self._connection.execute(
+            "SELECT coalesce(max(position), 0) FROM line WHERE log = ?", (log,)
+        ).fetchone()
+        added = taken = 0
+        for found, stream in streams:
+            known = seen.get(str(found))
+            end = known.end if known else 0
+            for line in read.lines_of(stream, end):
+                if taken == lines_max:
+                    stream.seek(line.offset)
+                    self._note_progress(found, stream, line.offset)
+                    return taken, Changes(added, 0)
+                taken, position = taken + 1, position + 1
+                new = self._take_line(log, line.raw, position, archived=found is archive)
+                added += new == 1
+                end = line.offset if line.torn and new is None else stream.tell()
+                progress(1)
+            self._note_progress(found, stream, end)
+        return taken, Changes(added, 0)
+
+    def _compare(
+        self,
+        log: str,
+        archive: Path,
+        path: Path,
+        streams: list[tuple[Path, BinaryIO]],
+        progress: Callable[[int], None],
+    ) -> tuple[int, Changes]:
+        """Index a log and its archive again where they differ from what is known."""
+        rows = self._connection.execute(
+            "SELECT digest, key, position, archived FROM line WHERE log = ?", (log,)
+        ).fetchall()
+        gone = {digest: key for digest, key, _position, _archived in rows}
+        stands = {digest: (position, bool(archived)) for digest, _, position, archived in rows}
+        added = position = 0
+        for found, stream in streams:
+            end = stream.seek(0)
+            archived = found is archive
+            for line in read.lines_of(stream):
+                position += 1
+                digest = digest_of(line.raw)
+                gone.pop(digest, None)
+                new: int | None = 0
+                if stands.get(digest) != (position, archived):
+                    new = self._take_line(log, line.raw, position, archived=archived)
+                    added += new == 1
+                    stands[digest] = (position, archived)
+                end = line.offset if line.torn and new is None else stream.tell()
+                progress(1)
+            self._note_progress(found, stream, end)
+        self._settling.remove(gone.values())
+        for missing in {archive, path} - {found for found, _stream in streams}:
+            self._forget_progress(str(missing))
+        return position, Changes(added, len(gone))
+
+    def _take_line(self, log: str, raw: bytes, position: int, *, archived: bool) -> int | None:
+        """How many lines became known, none for a known one; `None` if *raw* holds no record."""
+        try:
+            record = from_line(raw)
+        except ValueError:
+            return None  # `doctor` reports damage.
+        return self._insert(log, record.repo or log, raw, record, position, archived=archived)
+
+    def _insert(
+        self, log: str, repo: str, raw: bytes, record: Record, position: int, *, archived: bool
+    ) -> int:
+        fields = record.fields
+        digest = digest_of(raw)
+        of, to, outcome = _statement(record)
+        stated = _stated_rate(record)
+        event_type = fields.get("event_type")
+        cursor = self._connection.execute(
+            "INSERT INTO line (digest, log, position, archived, id, kind, repo, timestamp, micros,"
+            ' until, agent, type, tags, of, "to", outcome, stated_worked, stated_tried, standing)'
+            " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (log, digest) DO NOTHING",
+            (
+                digest, log, position, archived, record.id, record.kind, repo, record.timestamp,
+                micros(record.timestamp), FOREVER, record.agent_id,
+                event_type if isinstance(event_type, str) else "",
+                "\n".join(tag.lower() for tag in record.tags), of, to, outcome,
+                stated[0], stated[1], Standing.REPLACED,
+            ),
+        )  # fmt: skip
+        if not cursor.rowcount:
+            # The same line again (a merge, a line that got its newline): its last position counts.
+            self._connection.execute(
+                "UPDATE line SET position = ?, archived = ? WHERE log = ? AND digest = ?",
+                (position, archived, log, digest),
+            )
+            self._settling.touch(record.id, (of, to), edges(record))
+            return 0
+        key = cursor.lastrowid
+        assert key is not None, "a row was inserted"
+        self._connection.execute("INSERT INTO body VALUES (?, ?)", (key, raw))
+        if not is_statement(record.kind):
+            self._connection.execute("INSERT INTO unembedded VALUES (?)", (key,))
+        found = edges(record)
+        if found:
+            self._connection.executemany(
+                "INSERT INTO edge VALUES (?,?,?,?,?,?)", [(key, *edge) for edge in found]
+            )
+        self._settling.touch(record.id, (of, to), found)
+        return 1
+
+    def _note_progress(self, path: Path, stream: BinaryIO, end: int) -> None:
+        row = (self._name(path), *sources.progress_of(stream, end))
+        self._connection.execute("INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?)", row)
+
+    def _forget_progress(self, path: str) -> None:
+        self._connection.execute("DELETE FROM file WHERE path = ?", (self._name(path),))
+
+    def _name(self, path: str | Path) -> str:
+        """How the tables call a file: by its path from the home, which may be moved or copied."""
+        return os.path.relpath(path, self._home.path)
+
+    # --- Notes and skills -------------------------------------------------------------------------
+
+    def _take_text(self, seen: dict[str, Progress], text: Text) -> int:
+        """Index a note or a skill: one document for each file, replaced when the file changes."""
+        if sources.is_unchanged(seen, text.path):
+            return 0
+        name = self._name(text.path)
+        self._settling.remove(self._keys_of(name))
+        try:
+            path = Path(text.path)
+            content = path.read_bytes()[:NOTE_BYTES_MAX].decode("utf-8", "replace")
+            found = path.stat()
+        except OSError:
+            return 0
+        record = _text_record(text, content, name, found.st_mtime)
+        self._insert(name, "", encode(record.fields).encode(), record, 1, archived=False)
+        row = (name, *sources.stat_of(found), found.st_size, b"")
+        self._connection.execute("INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?)", row)
+        return 1
+
+    def _drop_gone_files(self, seen: dict[str, Progress], stats: Iterable[str]) -> int:
+        there = set(stats)
+        logs = {sources.log_of(name) for name in there}
+        removed = 0
+        for name in [name for name in seen if name not in there]:
+            # A log that went to its archive as a whole was compared; a new file is not gone.
+            if sources.log_of(name) not in logs and not os.path.exists(name):
+                keys = self._keys_of(sources.log_of(self._name(name)))
+                self._settling.remove(keys)
+                self._forget_progress(name)
+                removed += len(keys)
+        return removed
+
+    def _keys_of(self, log: str) -> list[int]:
+        rows = self._connection.execute("SELECT key FROM line WHERE log = ?", (log,))
+        return [key for (key,) in rows]
+
+
+def digest_of(raw: bytes) -> bytes:
+    return blake2b(raw, digest_size=12).digest()
+
+
+def _statement(record: Record) -> tuple[str | None, str | None, str | None]:
+    """What the record says about others: of which one, to which one, with what outcome."""
+    if not is_statement(record.kind):
+        return None, None, None
+    of, to, outcome = (record.fields.get(name) for name in ("of", "to", "outcome"))
+    return (
+        of if isinstance(of, str) else None,
+        to if record.kind == "link" and isinstance(to, str) else None,
+        outcome if record.kind == "feedback" and isinstance(outcome, str) else None,
+    )
+
+
+def _stated_rate(record: Record) -> tuple[int, int] | tuple[None, None]:
+    stated = record.fields.get("success_rate") if record.kind == "lesson" else None
+    return parse_rate(stated) if stated else (None, None)
+
+
+def _text_record(text: Text, content: str, name: str, mtime: float) -> Record:
+    title = next(
+        (line.lstrip("# ").strip() for line in content.splitlines() if line.startswith("#")),
+        Path(text.path).stem,
+    )
+    moment = datetime.fromtimestamp(int(mtime), UTC).isoformat().replace("+00:00", "Z")
+    fields = {
+        "id": text.ident,
+        "kind": text.kind,
+        "timestamp": moment,
+        "repo": "",
+        "title": title,
+        "text": content,
+        "path": name,
+    }
+    if text.kind == "note":
+        fields["agent_id"] = text.ident.removeprefix("note:").partition("/")[0]
+    return Record(fields)

@@ -1,0 +1,149 @@
+"""The facts the rules need, from the tables: as they are now, or as they were at some time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from commonplace.index.embedded.tables import select_in
+from commonplace.rules import Stamp, Standing, Support, newest, standings
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection
+
+
+class Moment(NamedTuple):
+    """Which lines are current: an SQL condition over `line`, and its arguments."""
+
+    condition: str
+    arguments: tuple[int, ...] = ()
+    micros: int | None = None
+
+
+CURRENT = Moment("line.standing > 0")
+
+
+def at(micros: int) -> Moment:
+    """The moment when nothing later than *micros* had been written."""
+    return Moment("line.micros <= ? AND line.until > ?", (micros, micros), micros)
+
+
+class TableFacts:
+    """`rules.Facts` over one connection."""
+
+    def __init__(self, connection: sqlite3.Connection, moment: Moment) -> None:
+        self.connection = connection
+        self.moment = moment
+
+    def current(self, ids: Collection[str]) -> dict[str, tuple[Stamp, int]]:
+        """The stamp and the key of the current line of each of *ids* that has one."""
+        rows = select_in(
+            self.connection,
+            "SELECT id, micros, log, position, key FROM line"
+            f" WHERE id IN ({{}}) AND {self.moment.condition}",
+            ids,
+            self.moment.arguments,
+        )
+        found: dict[str, dict[Stamp, int]] = {}
+        for ident, micros, log, position, key in rows:
+            stamp = Stamp(micros, log, position)
+            found.setdefault(ident, {})[stamp] = key
+        return {ident: (stamp := newest(stamps), stamps[stamp]) for ident, stamps in found.items()}
+
+    # --- rules.Facts ------------------------------------------------------------------------------
+
+    def stamps(self, ids: Collection[str]) -> dict[str, Stamp]:
+        return {ident: stamp for ident, (stamp, _key) in self.current(ids).items()}
+
+    def forgets(self, ids: Collection[str]) -> dict[str, list[Stamp]]:
+        # Every line that forgets counts, whether a later one has its id or not: it said so then.
+        until = "" if self.moment.micros is None else " AND micros <= ?"
+        rows = select_in(
+            self.connection,
+            f"SELECT of, micros, log, position FROM line WHERE of IN ({{}}) AND kind = 'forget'{until}",
+            ids,
+            () if self.moment.micros is None else (self.moment.micros,),
+        )
+        found: dict[str, list[Stamp]] = {}
+        for of, micros, log, position in rows:
+            stamp = Stamp(micros, log, position)
+            found.setdefault(of, []).append(stamp)
+        return found
+
+    def supports(self, ids: Collection[str]) -> list[Support]:
+        derived = self._edges("of", "derived_from", ids)
+        found = [Support(of, to, by) for of, to, by in derived]
+        rows = select_in(
+            self.connection,
+            'SELECT id, of, "to" FROM line WHERE id IN ({}) AND of IS NOT NULL'
+            f" AND kind != 'forget' AND {self.moment.condition}",
+            ids,
+            self.moment.arguments,
+        )
+        for ident, *subjects in rows:
+            found += [Support(ident, on, ident) for on in subjects if on is not None]
+        return found
+
+    def superseders(self, ids: Collection[str]) -> list[Support]:
+        return [Support(to, of, by) for of, to, by in self._edges("to", "supersedes", ids)]
+
+    def _edges(self, end: str, rel: str, ids: Collection[str]) -> list[tuple[str, str, str]]:
+        rows = select_in(
+            self.connection,
+            'SELECT edge.of, edge."to", edge.by FROM edge JOIN line USING (key)'
+            f" WHERE edge.\"{end}\" IN ({{}}) AND rel = '{rel}' AND {self.moment.condition}",
+            ids,
+            self.moment.arguments,
+        )
+        return list(rows)
+
+    # --- The other direction ----------------------------------------------------------------------
+
+    def dependents(self, ids: Collection[str]) -> set[str]:
+        """Everything that rests on *ids*, directly or through others; *ids* themselves left out."""
+        found: set[str] = set()
+        frontier = set(ids)
+        while frontier:
+            level = {of for of, _to, _by in self._edges("to", "derived_from", frontier)}
+            for column in ("of", '"to"'):
+                rows = select_in(
+                    self.connection,
+                    f"SELECT id FROM line WHERE {column} IN ({{}}) AND kind != 'forget'"
+                    f" AND {self.moment.condition}",
+                    frontier,
+                    self.moment.arguments,
+                )
+                level.update(ident for (ident,) in rows)
+            frontier = level - found - set(ids)
+            found |= frontier
+        return found
+
+    def superseded_by(self, ids: Collection[str]) -> set[str]:
+        """The records that *ids* supersede."""
+        return {to for _of, to, _by in self._edges("of", "supersedes", ids)}
+
+    # --- Feedback ---------------------------------------------------------------------------------
+
+    def feedback(self, ids: Collection[str]) -> dict[str, dict[str, str]]:
+        """The feedback about each of *ids* that was not forgotten: feedback id → outcome."""
+        rows = select_in(
+            self.connection,
+            "SELECT of, id, outcome, micros, log, position FROM line"
+            f" WHERE of IN ({{}}) AND kind = 'feedback' AND {self.moment.condition}",
+            ids,
+            self.moment.arguments,
+        )
+        if not rows:
+            return {}
+        said = {row[1] for row in rows}
+        stamps = self.stamps(said)
+        forgotten = self.forgets(said)
+        known = standings(forgotten.keys(), self) if forgotten else {}
+        found: dict[str, dict[str, str]] = {}
+        for of, ident, outcome, micros, log, position in rows:
+            # Of one id in two logs, the current line counts.
+            stamp = Stamp(micros, log, position)
+            is_current = stamps[ident] == stamp
+            if is_current and known.get(ident) is not Standing.FORGOTTEN:
+                found.setdefault(of, {})[ident] = outcome
+        return found

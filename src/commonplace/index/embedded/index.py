@@ -1,0 +1,353 @@
+"""One home's index: its tables, its text, its vectors. It repairs itself by being built again."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import sqlite3
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from commonplace.errors import DiskFull, HomeUnusable
+from commonplace.files.lock import hold
+from commonplace.index import removal
+from commonplace.index.embedded import backlog
+from commonplace.index.embedded.catch_up import CatchUp
+from commonplace.index.embedded.past import PastReader
+from commonplace.index.embedded.reader import Reader
+from commonplace.index.embedded.tables import SCHEMA_VERSION, Tables, is_busy
+from commonplace.index.embedded.text import Text, TextBroken
+from commonplace.index.ports import Status, no_progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from commonplace.embed.embedder import Embedder
+    from commonplace.index.embedded.vectors import VectorSnapshot, VectorStore
+    from commonplace.where.home import Home
+
+TABLES = "tables.sqlite"
+# How often an index is made again before one in memory has to do, and for how long that one does.
+STARTS_MAX = 2
+TURNS_MAX = 100
+MEMORY_S = 60.0
+# More lines than this at once are not left to a background thread.
+BACKGROUND_MAX = 2_000
+_REFUSED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL)
+_REFUSED_OS = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOSPC,
+    errno.EFBIG,
+    getattr(errno, "EDQUOT", errno.ENOSPC),
+)
+
+
+class _Open:
+    """The parts of an index that are open together, from one set of files."""
+
+    def __init__(self, home: Home, folder: Path | None, lock: threading.RLock) -> None:
+        self.tables = Tables(folder / TABLES if folder else None)
+        try:
+            # The text belongs to these tables and no others: its folder carries their name.
+            text_folder = folder / f"text-{self._generation()}" if folder else None
+            self.text = Text(text_folder, self.tables)
+        except BaseException:
+            self.tables.close()
+            raise
+        self.catch_up = CatchUp(self.tables, home)
+        self.refreshed_at: tuple[int, int] | None = None
+        # How many bytes each log, and each archive, has: (repository, archived) → bytes.
+        self.log_sizes: dict[tuple[str, bool], int] = {}
+        self._lock = lock
+        self._vectors: VectorStore | None = None
+
+    def refresh(self) -> None:
+        """Let new readers see what the tables hold now."""
+        self.text.refresh()
+        self.log_sizes = self.catch_up.log_sizes()
+        self.refreshed_at = self.tables.changes()
+
+    def _generation(self) -> str:
+        tables = self.tables
+        if not tables.state("generation", ""):
+            with tables.writing():
+                if not tables.state("generation", ""):
+                    tables.set_state("generation", os.urandom(6).hex())
+        return str(tables.state("generation"))
+
+    @property
+    def vectors(self) -> VectorStore:
+        if self._vectors is None:
+            # Loads NumPy, which a home without an embedder does not need.
+            from commonplace.index.embedded.vectors import VectorStore  # noqa: PLC0415
+
+            with self._lock:
+                self._vectors = self._vectors or VectorStore(self.tables, self._lock)
+        return self._vectors
+
+    def is_usable(self) -> bool:
+        return self.tables.is_current() and self.text.is_whole()
+
+
+class EmbeddedIndex:
+    """The index of *home*, kept in its index folder, or in memory where nothing may be written.
+
+    Any number of threads may read at once. One lock guards what changes it; no question holds it
+    while it searches.
+    """
+
+    def __init__(self, home: Home, *, in_memory: bool = False) -> None:
+        self.home = home
+        # Where it is kept now: `None` while it is in memory.
+        self.folder: Path | None = None if in_memory else home.index_folder
+        self.commits_in_background = False
+        self._in_memory_until = math.inf if in_memory else 0.0
+        self._lock = threading.RLock()
+        self._open: _Open | None = None
+
+    # --- Keeping it up to date --------------------------------------------------------------------
+
+    def catch_up(self, progress: Callable[[int], None] = no_progress) -> None:
+        with self._lock:
+            if self.folder is None and self._may_return_to_disk():
+                self._close()
+                self.folder = self.home.index_folder
+            self._mend(lambda: self._catch_up(progress))
+
+    def commit_if_due(self) -> None:
+        """Move what waits in memory into the text index, if that is much; for a background thread."""
+        with self._lock:
+            parts = self._open
+            due = parts is not None and parts.text.is_commit_due()
+        if parts is not None and due:
+            parts.text.commit(self._lock)
+
+    def commit(self) -> None:
+        """Move everything that waits in memory into the text index."""
+        with self._lock:
+            self._mend(self._commit)
+
+    def rebuild(self, progress: Callable[[int], None] = no_progress) -> None:
+        with self._lock:
+            self._start_over()
+            self.catch_up(progress)
+            self.commit()
+
+    def repair(self, error: BaseException) -> bool:
+        if not _is_broken(error):
+            return False
+        with self._lock:
+            self._start_over()
+            self.catch_up()
+        return True
+
+    def _catch_up(self, progress: Callable[[int], None]) -> None:
+        parts = self._usable()
+        changes = parts.catch_up.run(progress)
+        if parts.tables.changes() == parts.refreshed_at:
+            return
+        many = changes.added + changes.removed > BACKGROUND_MAX
+        if parts.text.is_commit_due() and (many or not self.commits_in_background):
+            parts.text.commit(self._lock)
+        parts.refresh()
+
+    def _commit(self) -> None:
+        self._catch_up(no_progress)
+        parts = self._usable()
+        if parts.text.is_commit_due(at_once=True):
+            parts.text.commit(self._lock)
+        parts.refresh()
+
+    def _usable(self) -> _Open:
+        """The open parts, opened again if another process has replaced or broken the files."""
+        if self._open is None or not self._open.is_usable():
+            self._close()
+            if self.folder is not None and not self._may_write():
+                self.folder = None  # For now; the next catching up looks again.
+            if self.folder is None:
+                self._open = _Open(self.home, None, self._lock)
+            else:
+                # SQLite opens several files by name: none of them may be another index's.
+                with hold(self.home.index_lock):
+                    self.folder.mkdir(mode=0o700, exist_ok=True)
+                    self._open = _Open(self.home, self.folder, self._lock)
+        return self._open
+
+    def _mend(self, work: Callable[[], None]) -> None:
+        """Do *work*; make an index that cannot be used again, or in memory if it cannot be kept."""
+        starts = 0
+        for _turn in range(TURNS_MAX):
+            try:
+                work()
+            except BaseException as error:
+                if isinstance(error, sqlite3.Error) and is_busy(error):
+                    raise HomeUnusable(
+                        self.home.path, "its index has been busy for half a minute", "try again"
+                    ) from error
+                if not _is_mendable(error):
+                    raise
+                if self._open is not None and not self._open.tables.is_current():
+                    continue  # Another process started over meanwhile.
+                if starts > STARTS_MAX or (self.folder is None and starts):
+                    raise
+                starts += 1
+                if self.folder and (
+                    _is_refused(error) or starts > STARTS_MAX or not self._may_write()
+                ):
+                    # A home that may only be read still answers, from an index of this process.
+                    self._close()
+                    self.folder, starts = None, 0
+                    self._in_memory_until = time.monotonic() + MEMORY_S
+                else:
+                    self._start_over()
+            else:
+                return
+        raise HomeUnusable(self.home.path, "its index is being removed all the time", "try again")
+
+    def _may_return_to_disk(self) -> bool:
+        return time.monotonic() >= self._in_memory_until and self._may_write()
+
+    def _may_write(self) -> bool:
+        """Whether an index can be kept in the home, as far as permissions say."""
+        home = self.home.path
+        folders = (self.home.index_folder, self.home.state_folder)
+        return home.is_dir() and all(
+            os.access(folder if folder.is_dir() else home, os.W_OK | os.X_OK) for folder in folders
+        )
+
+    def _start_over(self) -> None:
+        """Remove the index. Of several processes that find it broken, the first one does."""
+        if self.folder is None:
+            self._close()
+            return
+        tables = self.folder / TABLES
+        broken = self._open.tables.inode if self._open else _inode(tables)
+        self._close()
+        removal.remove(self.home, lambda: _inode(tables) == broken)
+
+    def close(self) -> None:
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        if self._open is not None:
+            self._open.tables.close()
+            self._open = None
+
+    # --- Reading it -------------------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self, as_of_micros: int | None = None) -> Iterator[Reader]:
+        with self._lock:
+            parts = self._parts()
+            text = parts.text.snapshot
+
+        def vectors() -> VectorSnapshot:
+            return parts.vectors.snapshot()
+
+        with parts.tables.reading() as connection:
+            if as_of_micros is None:
+                yield Reader(connection, text, vectors, parts.log_sizes)
+            else:
+                yield PastReader(connection, text, vectors, parts.log_sizes, as_of_micros)
+
+    def _parts(self) -> _Open:
+        assert self._open is not None, "`catch_up` opens it"
+        return self._open
+
+    @property
+    def in_memory(self) -> bool:
+        return self.folder is None
+
+    def is_replaced(self) -> bool:
+        with self._lock:
+            return self._open is None or not self._open.tables.is_current()
+
+    def is_empty(self) -> bool:
+        with self._lock:
+            query = "SELECT EXISTS (SELECT 1 FROM line)"
+            return not self._parts().tables.connection.execute(query).fetchone()[0]
+
+    def status(self) -> Status:
+        with self._lock:
+            tables = self._parts().tables
+            connection = tables.connection
+            (records,) = connection.execute(
+                "SELECT count(*) FROM line WHERE standing > 0"
+            ).fetchone()
+            (waiting,) = connection.execute(
+                "SELECT count(*) FROM line WHERE key > ?", (tables.state("committed"),)
+            ).fetchone()
+            return Status(
+                home=str(self.home.path),
+                schema=SCHEMA_VERSION,
+                records=records,
+                waiting=waiting,
+                vectors=backlog.stored(connection),
+                vectors_missing=backlog.missing(connection),
+                model=str(tables.state("model", "")),
+                bytes=_size(self.folder),
+                in_memory=self.in_memory,
+            )
+
+    # --- Vectors ----------------------------------------------------------------------------------
+
+    def missing_vectors(self) -> int:
+        with self._lock:
+            return backlog.missing(self._parts().tables.connection)
+
+    def use_model(self, name: str) -> None:
+        backlog.use_model(self._parts().tables, self._lock, name)
+
+    def embed(self, embedder: Embedder, documents_max: int) -> int:
+        return self._parts().vectors.embed(embedder, documents_max)
+
+    def check_vector_length(self, length: int) -> None:
+        with self._lock:
+            self._parts().vectors.check_length(length)
+
+
+def _is_mendable(error: BaseException) -> bool:
+    return _is_broken(error) or _is_refused(error) or isinstance(error, (OSError, ValueError))
+
+
+def _is_broken(error: BaseException) -> bool:
+    """Whether an engine could not read what it wrote.
+
+    Tantivy's panics have a type that cannot be imported.
+    """
+    if isinstance(error, sqlite3.DatabaseError):
+        return not is_busy(error) and not isinstance(error, sqlite3.ProgrammingError)
+    return isinstance(error, TextBroken) or type(error).__module__ == "pyo3_runtime"
+
+
+def _is_refused(error: BaseException) -> bool:
+    """Whether the home may not be written, or is full."""
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF in _REFUSED
+    if isinstance(error, OSError):
+        return error.errno in _REFUSED_OS
+    return isinstance(error, (HomeUnusable, DiskFull))
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
+
+
+def _size(folder: Path | None) -> int:
+    """How many bytes the files in *folder* have."""
+    size = 0
+    for place, _folders, names in os.walk(folder) if folder else ():
+        for name in names:
+            with suppress(FileNotFoundError):  # Another process merges, or starts over.
+                size += os.stat(f"{place}/{name}").st_size
+    return size

@@ -1,0 +1,239 @@
+"""Reading the index as it is now."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any
+
+from commonplace.index.embedded.facts import CURRENT, TableFacts
+from commonplace.index.embedded.tables import select_in
+from commonplace.index.ports import Card, Count
+from commonplace.records import KINDS, Rate, Record, decode
+from commonplace.rules import NO_FEEDBACK, Edge, Standing, Tally
+from commonplace.rules.statements import STATEMENT_KINDS
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from commonplace.embed.embedder import Vector
+    from commonplace.index.bm25 import Statistics
+    from commonplace.index.embedded.facts import Moment
+    from commonplace.index.embedded.text import TextSnapshot
+    from commonplace.index.embedded.vectors import VectorSnapshot
+    from commonplace.index.ports import Filter
+
+_STANDINGS = tuple(Standing)
+CARD_COLUMNS = (
+    "line.key, line.id, line.log, repo, line.kind, timestamp, line.micros, agent, type, tags, archived,"
+    " standing, stated_worked, stated_tried, worked, failed, wrong, stale"
+)
+
+
+class Reader(TableFacts):
+    """One question's view of the index: `ports.Reader` over one connection."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        text: TextSnapshot,
+        vectors: Callable[[], VectorSnapshot],
+        log_sizes: Mapping[tuple[str, bool], int],
+        moment: Moment = CURRENT,
+    ) -> None:
+        super().__init__(connection, moment)
+        self._text = text
+        self._log_sizes = log_sizes
+        self._load_vectors = vectors
+        self._vectors: VectorSnapshot | None = None
+
+    # --- Records ----------------------------------------------------------------------------------
+
+    def cards(self, keys: Collection[int]) -> dict[int, Card]:
+        rows = select_in(
+            self.connection,
+            f"SELECT {CARD_COLUMNS} FROM line WHERE key IN ({{}}) AND {self.moment.condition}",
+            keys,
+            self.moment.arguments,
+        )
+        return {row[0]: card_of(row) for row in rows}
+
+    def keys(self, ids: Collection[str]) -> dict[str, int]:
+        return {ident: key for ident, (_stamp, key) in self.current(ids).items()}
+
+    def records(self, keys: Collection[int]) -> dict[int, Record]:
+        rows = select_in(self.connection, "SELECT key, raw FROM body WHERE key IN ({})", keys)
+        return {key: record_of(raw) for key, raw in rows}
+
+    def select(self, filter_: Filter, *, newest: int | None = None) -> list[Card]:
+        where, arguments = self._shown(filter_)
+        order, limit = "log, position", ""
+        if newest is not None:
+            order, limit = "micros DESC, position DESC", " LIMIT ?"
+            arguments = (*arguments, newest)
+        rows = self.connection.execute(
+            f"SELECT {CARD_COLUMNS} FROM line WHERE {where} ORDER BY {order}{limit}",
+            arguments,
+        )
+        return [card_of(row) for row in rows]
+
+    def counts(self, filter_: Filter) -> list[Count]:
+        where, arguments = self._shown(filter_)
+        marks = ",".join("?" * len(STATEMENT_KINDS))
+        rows = self.connection.execute(
+            "SELECT repo, kind, type, archived, count(*) FROM line"
+            f" WHERE {where} AND kind NOT IN ({marks}) GROUP BY 1, 2, 3, 4",
+            (*arguments, *sorted(STATEMENT_KINDS)),
+        )
+        return [Count(repo, kind, type_, bool(old), n) for repo, kind, type_, old, n in rows]
+
+    def _shown(self, filter_: Filter) -> tuple[str, tuple[object, ...]]:
+        """The condition for what *filter_* lets through and shows."""
+        where, arguments = condition(filter_)
+        standings = [s for s in _STANDINGS if filter_.shows(s)]
+        shown = ",".join(str(int(standing)) for standing in standings)
+        return f"standing IN ({shown}) AND kind != 'forget' AND {where}", arguments
+
+    def edges(self, ids: Collection[str], rel: str | None = None) -> list[Edge]:
+        found: dict[Edge, None] = {}
+        for end in ("of", "to"):
+            rows = select_in(
+                self.connection,
+                'SELECT edge.of, rel, edge."to", w, by FROM edge JOIN line USING (key)'
+                f' WHERE edge."{end}" IN ({{}}) AND {self.moment.condition}',
+                ids,
+                self.moment.arguments,
+            )
+            found |= dict.fromkeys(Edge(*row) for row in rows)
+        return [edge for edge in found if rel is None or edge.rel == rel]
+
+    def has_statements(self) -> bool:
+        row = self.connection.execute(
+            "SELECT EXISTS (SELECT 1 FROM line WHERE of IS NOT NULL) OR EXISTS (SELECT 1 FROM edge)"
+        ).fetchone()
+        return bool(row[0])
+
+    def newest_micros(self) -> int | None:
+        (newest,) = self.connection.execute("SELECT max(micros) FROM line").fetchone()
+        return None if newest is None else int(newest)
+
+    def log_bytes(self, repos: Collection[str] | None, *, archived: bool) -> int:
+        return sum(
+            size
+            for (repo, is_archive), size in self._log_sizes.items()
+            if (repos is None or repo in repos) and (archived or not is_archive)
+        )
+
+    # --- Words ------------------------------------------------------------------------------------
+
+    def statistics(self, terms: Collection[str]) -> Statistics:
+        return self._text.statistics(terms)
+
+    def match(
+        self, terms: Mapping[str, float], statistics: Statistics, filter_: Filter, limit: int
+    ) -> list[tuple[int, float]]:
+        return self._text.match(terms, statistics, filter_, limit)
+
+    def term_sets(self, keys: Collection[int]) -> dict[int, frozenset[int]]:
+        waiting = self._text.overlay.documents
+        found = {key: waiting[key].hashes for key in keys if key in waiting}
+        rows = select_in(
+            self.connection,
+            "SELECT key, hashes FROM said WHERE key IN ({})",
+            [key for key in keys if key not in found],
+        )
+        found |= {key: frozenset(array("I", hashes)) for key, hashes in rows}
+        return found
+
+    # --- Meaning ----------------------------------------------------------------------------------
+
+    @property
+    def vectors(self) -> VectorSnapshot:
+        if self._vectors is None:
+            self._vectors = self._load_vectors()
+        return self._vectors
+
+    def has_vectors(self) -> bool:
+        row = self.connection.execute("SELECT EXISTS (SELECT 1 FROM vector)").fetchone()
+        return bool(row[0])
+
+    def nearest(self, vector: Vector, limit: int) -> dict[int, float]:
+        return self.vectors.nearest(vector, limit)
+
+    def similarity(self, vector: Vector, keys: Collection[int]) -> dict[int, float]:
+        return self.vectors.similarity(vector, keys)
+
+    def first_vectors(self, keys: Collection[int]) -> dict[int, Vector]:
+        return self.vectors.first(keys)
+
+
+def card_of(
+    row: Sequence[Any], standing: Standing | None = None, feedback: Tally | None = None
+) -> Card:
+    """The card in a row of `CARD_COLUMNS`; with the *standing* and *feedback* of another time."""
+    (
+        key, ident, log, repo, kind, timestamp, micros, agent, event_type, tags, archived, stands,
+        stated_worked, stated_tried, *counts,
+    ) = row  # fmt: skip
+    said = feedback
+    if said is None:
+        said = Tally(*counts) if any(counts) else NO_FEEDBACK
+    tried = (stated_tried or 0) + said.worked + said.failed
+    rate = None
+    if tried or stated_tried is not None:
+        rate = Rate((stated_worked or 0) + said.worked, tried)
+    return Card(
+        key,
+        ident,
+        log,
+        repo,
+        kind,
+        timestamp,
+        micros,
+        agent,
+        event_type,
+        tuple(tags.split("\n")) if tags else (),
+        bool(archived),
+        _STANDINGS[stands] if standing is None else standing,
+        rate,
+        said,
+    )
+
+
+def record_of(raw: bytes) -> Record:
+    """The record in a line that was checked when it was taken in."""
+    fields = decode(raw)
+    return KINDS.get(fields["kind"], Record)(fields)
+
+
+def condition(filter_: Filter) -> tuple[str, tuple[object, ...]]:
+    """What *filter_* lets through, as SQL over `line`: the same as `Filter.admits`."""
+    parts: list[str] = [] if filter_.archived else ["archived = 0"]
+    arguments: list[object] = []
+
+    def among(column: str, values: Collection[str], *, negated: bool = False) -> None:
+        marks = ",".join("?" * len(values))
+        parts.append(f"{column} {'NOT ' if negated else ''}IN ({marks})")
+        arguments.extend(sorted(values))
+
+    if filter_.repos is not None:
+        among("repo", {*filter_.repos, ""})
+    if filter_.kinds is not None:
+        among("kind", filter_.kinds)
+    if filter_.types is not None:
+        among("type", filter_.types)
+    if filter_.agent is not None:
+        among("agent", [filter_.agent])
+    if filter_.since_micros is not None:
+        parts.append("micros >= ?")
+        arguments.append(filter_.since_micros)
+    if filter_.tags:
+        # A tag holds no line break, so one between two stands for itself.
+        ways = " OR ".join(["instr(char(10) || tags || char(10), ?)"] * len(filter_.tags))
+        parts.append(f"({ways})")
+        arguments.extend(f"\n{tag}\n" for tag in sorted(filter_.tags))
+    if filter_.without:
+        among("id", filter_.without, negated=True)
+    parts.append("(kind != 'note' OR agent = ?)")
+    arguments.append(filter_.agent or filter_.reader)
+    return " AND ".join(parts), tuple(arguments)

@@ -1,0 +1,253 @@
+"""Settling: after lines came or went, which line of each id is current, and how it stands.
+
+The decisions are those of `rules`; this module only keeps their results in the tables, for the ids
+that may have changed and for what rests on them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from commonplace.index.document import document
+from commonplace.index.embedded.facts import CURRENT, TableFacts
+from commonplace.index.embedded.tables import FOREVER, select_in
+from commonplace.index.terms import term_hash, terms
+from commonplace.records import from_line
+from commonplace.rules import (
+    Stamp,
+    Standing,
+    is_gone,
+    is_statement,
+    newest,
+    standings,
+    tally,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Iterable
+
+    from commonplace.rules import Edge
+
+# What belongs to a line, under its key.
+_TABLES = ("line", "body", "edge", "said", "unembedded", "old_term", "old_vector")
+
+
+class Settling:
+    """What has to be decided again at the end of one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self.begin()
+
+    def begin(self) -> None:
+        """Start a transaction's worth of changes."""
+        # Ids whose current line may have become another.
+        self._touched: set[str] = set()
+        # Ids that touched or removed lines speak about.
+        self._spoken_of: set[str] = set()
+        # How the line stood that was current before, of those that had one.
+        self._stood: dict[str, Standing] = {}
+        (self._newest_before,) = self._connection.execute(
+            "SELECT coalesce(max(key), 0) FROM line"
+        ).fetchone()
+
+    def touch(
+        self, ident: str, subjects: Iterable[str | None] = (), edges: Iterable[Edge] = ()
+    ) -> None:
+        """Note that a line of *ident* came or moved, and what it speaks about."""
+        self._touched.add(ident)
+        self._spoken_of.update(subject for subject in subjects if subject is not None)
+        for edge in edges:
+            self._spoken_of.update((edge.of, edge.to))
+
+    def remove(self, keys: Iterable[int]) -> None:
+        """Take lines out of the tables: they are gone from their file."""
+        execute = self._connection.execute
+        for key in keys:
+            ident, kind, of, to = execute(
+                'SELECT id, kind, of, "to" FROM line WHERE key = ?', (key,)
+            ).fetchone()
+            ends = execute('SELECT of, "to" FROM edge WHERE key = ?', (key,)).fetchall()
+            self.touch(ident, (of, to, *(end for pair in ends for end in pair)))
+            if not is_statement(kind):
+                self._drop_from_text(key)
+            for table in (*_TABLES, "vector"):
+                execute(f"DELETE FROM {table} WHERE key = ?", (key,))
+
+    def finish(self) -> None:
+        """Decide."""
+        for ident in self._touched:
+            self._choose_current(ident)
+        if self._has_statements():
+            self._count_feedback()
+            self._stand()
+        self._touched, self._spoken_of = set(), set()
+
+    def _has_statements(self) -> bool:
+        row = self._connection.execute(
+            "SELECT EXISTS (SELECT 1 FROM line WHERE of IS NOT NULL) OR EXISTS (SELECT 1 FROM edge)"
+        ).fetchone()
+        # What was removed may have been the last one.
+        return bool(row[0]) or bool(self._spoken_of)
+
+    # --- Which line is current --------------------------------------------------------------------
+
+    def _choose_current(self, ident: str) -> None:
+        rows = self._connection.execute(
+            "SELECT key, micros, log, position, standing, until FROM line WHERE id = ?"
+            " ORDER BY log, position",
+            (ident,),
+        ).fetchall()
+        before = next((row[0] for row in rows if row[4] != Standing.REPLACED), None)
+        if before is not None:
+            self._stood[ident] = next(Standing(row[4]) for row in rows if row[0] == before)
+        if len(rows) > 1:
+            self._set_until(rows)
+        last = {row[2]: row for row in rows}.values()
+        stamps = {Stamp(row[1], row[2], row[3]): row[0] for row in last}
+        current = stamps[newest(stamps)] if stamps else None
+        for row in rows:
+            # A line that was replaced in the same moment was never current, and is kept as well.
+            if row[0] > self._newest_before and row[0] not in (before, current):
+                self._keep_old(row[0])
+        if before == current:
+            return
+        if before is not None:
+            self._retire(before)
+        if current is not None:
+            self._promote(current)
+
+    def _set_until(self, rows: list[tuple[int, int, str, int, int, int]]) -> None:
+        """Note until when each line was the last of its log, in the time that lines carry."""
+        until, log = FOREVER, ""
+        for key, micros, its_log, _position, _standing, known in reversed(rows):
+            if its_log != log:
+                until, log = FOREVER, its_log
+            if known != until:
+                self._connection.execute("UPDATE line SET until = ? WHERE key = ?", (until, key))
+            until = min(until, micros)
+
+    def _promote(self, key: int) -> None:
+        # The text index has passed an older line by, or thrown it away: there it must be new.
+        if key <= self._newest_before:
+            key = self._renew(key)
+        self._connection.execute(
+            "UPDATE line SET standing = ? WHERE key = ?", (Standing.CURRENT, key)
+        )
+
+    def _renew(self, key: int) -> int:
+        """Give a line a new key; returns it."""
+        execute = self._connection.execute
+        execute("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'line'")
+        (new,) = execute("SELECT seq FROM sqlite_sequence WHERE name = 'line'").fetchone()
+        # As new rows, since rows are what shows other processes that there are new vectors.
+        execute(
+            "INSERT INTO vector (key, v) SELECT ?, v FROM old_vector WHERE key = ? ORDER BY row",
+            (new, key),
+        )
+        execute("DELETE FROM old_vector WHERE key = ?", (key,))
+        execute("DELETE FROM old_term WHERE key = ?", (key,))
+        execute("DELETE FROM said WHERE key = ?", (key,))
+        for table in ("line", "body", "edge", "unembedded"):
+            execute(f"UPDATE {table} SET key = ? WHERE key = ?", (new, key))
+        return int(new)
+
+    def _retire(self, key: int) -> None:
+        """Note that a line is no longer current."""
+        execute = self._connection.execute
+        row = execute('SELECT kind, of, "to" FROM line WHERE key = ?', (key,)).fetchone()
+        if row is None:
+            return  # It was removed.
+        kind, *subjects = row
+        execute(
+            "UPDATE line SET standing = ?, worked = 0, failed = 0, wrong = 0, stale = 0"
+            " WHERE key = ?",
+            (Standing.REPLACED, key),
+        )
+        # What it spoke about has to be decided again without it.
+        ends = execute('SELECT of, "to" FROM edge WHERE key = ?', (key,)).fetchall()
+        self._spoken_of.update(one for pair in ends for one in pair)
+        self._spoken_of.update(subject for subject in subjects if subject is not None)
+        if not is_statement(kind):
+            self._drop_from_text(key)
+            self._keep_old(key)
+
+    def _keep_old(self, key: int) -> None:
+        """Keep of a line what questions about the past need, apart from the current ones."""
+        execute = self._connection.execute
+        kind, raw = execute(
+            "SELECT kind, raw FROM line JOIN body USING (key) WHERE key = ?", (key,)
+        ).fetchone()
+        if is_statement(kind):
+            return
+        said = terms(document(from_line(raw)).text)
+        counts = Counter(map(term_hash, said))
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO old_term VALUES (?, ?, ?)",
+            [(hash_, key, count) for hash_, count in counts.items()],
+        )
+        execute("INSERT OR REPLACE INTO said VALUES (?, ?, ?)", (key, len(said), b""))
+        execute(
+            "INSERT INTO old_vector (key, v) SELECT key, v FROM vector WHERE key = ? ORDER BY row",
+            (key,),
+        )
+        execute("DELETE FROM vector WHERE key = ?", (key,))
+
+    def _drop_from_text(self, key: int) -> None:
+        """Have the text index lose a document; what never came there has no number of terms."""
+        row = self._connection.execute("SELECT terms FROM said WHERE key = ?", (key,)).fetchone()
+        self._connection.execute(
+            "INSERT OR IGNORE INTO dropped VALUES (?, ?)", (key, row[0] if row else None)
+        )
+
+    # --- How it stands ----------------------------------------------------------------------------
+
+    def _count_feedback(self) -> None:
+        """Count the feedback of the records that came, or that feedback came or went about."""
+        ids = self._touched | self._spoken_of
+        facts = TableFacts(self._connection, CURRENT)
+        counted = facts.feedback(ids)
+        rows = select_in(
+            self._connection,
+            "SELECT key, id, worked, failed, wrong, stale FROM line"
+            f" WHERE id IN ({{}}) AND {CURRENT.condition}",
+            ids,
+        )
+        for key, ident, *known in rows:
+            now = tally(counted.get(ident, {}).values())
+            if tuple(known) != now:
+                self._connection.execute(
+                    "UPDATE line SET worked = ?, failed = ?, wrong = ?, stale = ? WHERE key = ?",
+                    (*now, key),
+                )
+
+    def _stand(self) -> None:
+        """Decide how the touched records stand, and what rests on those that came or went."""
+        facts = TableFacts(self._connection, CURRENT)
+        turned = self._update_standings(self._touched | self._spoken_of, facts)
+        if turned:
+            dependents = facts.dependents(turned)
+            superseded = facts.superseded_by({*turned, *dependents})
+            self._update_standings(dependents | superseded, facts)
+
+    def _update_standings(self, ids: Collection[str], facts: TableFacts) -> set[str]:
+        """Store the standing of *ids*; returns those that are now gone and were not, or back."""
+        rows = select_in(
+            self._connection,
+            f"SELECT id, key, standing FROM line WHERE id IN ({{}}) AND {CURRENT.condition}",
+            ids,
+        )
+        now = standings({ident for ident, _key, _standing in rows}, facts)
+        # What never had a line before, or has none any more, may have turned as well.
+        turned = {ident for ident in ids if ident not in now or ident not in self._stood}
+        for ident, key, stored in rows:
+            standing, before = now[ident], self._stood.get(ident, Standing(stored))
+            if standing != stored:
+                self._connection.execute(
+                    "UPDATE line SET standing = ? WHERE key = ?", (standing, key)
+                )
+            if is_gone(standing) != is_gone(before):
+                turned.add(ident)
+        return turned

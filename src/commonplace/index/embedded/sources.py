@@ -1,0 +1,174 @@
+"""The files an index is made from, and how to see cheaply that one has changed."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from commonplace.files.plain import READ_BUFFER_BYTES
+from commonplace.where.home import LOG_SUFFIX, repo_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import BinaryIO
+
+    from commonplace.where.home import Home
+
+    # What changes when a file does: inode, size, time of change.
+    Stat = tuple[int, int, int]
+
+TAIL_BYTES = 64
+NOTE_SUFFIX = ".md"
+SKILL_FILE = "SKILL.md"
+# The time of a folder's last change is rounded. Within this time after one, it proves nothing.
+_SETTLED_NS = 2_000_000_000
+
+
+class Progress(NamedTuple):
+    """How far a file was read: its stat, where the next line starts, and the bytes before that."""
+
+    inode: int
+    size: int
+    mtime: int
+    end: int
+    tail: bytes
+
+
+class Text(NamedTuple):
+    """A note or a skill: a file that is one document."""
+
+    path: str
+    ident: str
+    kind: str
+
+
+class Sources:
+    """The files of one home. It remembers the names in folders that have not changed."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._names: dict[Path, tuple[int, list[str]]] = {}
+
+    def logs(self) -> dict[str, Stat]:
+        """The stat of every log and archive, by its path."""
+        found: dict[str, Stat] = {}
+        for folder in (self._home.log_folder, self._home.archive_folder):
+            for path in self._log_paths(folder):
+                with suppress(FileNotFoundError):
+                    found[path] = stat_of(os.stat(path))
+        return found
+
+    def _log_paths(self, folder: Path) -> list[str]:
+        try:
+            changed = os.stat(folder).st_mtime_ns
+            known = self._names.get(folder)
+            if known is not None and known[0] == changed:
+                return known[1]
+            with os.scandir(folder) as entries:
+                paths = [
+                    entry.path
+                    for entry in entries
+                    if entry.name.endswith(LOG_SUFFIX)
+                    and not entry.name.startswith(".")
+                    and entry.is_file()
+                ]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        if time.time_ns() - changed > _SETTLED_NS:
+            self._names[folder] = (changed, paths)
+        return paths
+
+    def texts(self) -> dict[Text, Stat]:
+        """The stat of every note and skill."""
+        found: dict[Text, Stat] = {}
+        notes, skills = str(self._home.notes_folder), str(self._home.skills_folder)
+        for path, stat in _files_below(notes):
+            name = path[len(notes) + 1 :].replace(os.sep, "/")
+            if name.endswith(NOTE_SUFFIX) and "/" in name:
+                found[Text(path, f"note:{name}", "note")] = stat
+        for path, stat in _files_below(skills):
+            folder, _slash, name = path[len(skills) + 1 :].replace(os.sep, "/").partition("/")
+            if name == SKILL_FILE:
+                found[Text(path, f"skill:{folder}", "skill")] = stat
+        return found
+
+
+def _files_below(folder: str) -> Iterator[tuple[str, Stat]]:
+    """The plain files at any depth below *folder*, in order, without following a link."""
+    try:
+        with os.scandir(folder) as entries:
+            there = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in there:
+        with suppress(OSError):
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files_below(entry.path)
+            elif entry.is_file(follow_symlinks=False):
+                yield entry.path, stat_of(entry.stat(follow_symlinks=False))
+
+
+def stat_of(found: os.stat_result) -> Stat:
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def differing(stats: dict[str, Stat], seen: dict[str, Progress]) -> set[str]:
+    """The files that changed, came or went; one that may not be read counts as unchanged."""
+    changed = {path for path, stat in stats.items() if path not in seen or seen[path][:3] != stat}
+    if not changed and len(stats) == len(seen):
+        return changed
+    return {path for path in changed if os.access(path, os.R_OK)} | (seen.keys() - stats.keys())
+
+
+def is_unchanged(seen: dict[str, Progress], path: str | Path) -> bool:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return str(path) not in seen
+    known = seen.get(str(path))
+    return known is not None and known[:3] == stat_of(found)
+
+
+def only_grew(stream: BinaryIO, known: Progress | None) -> bool:
+    """Whether the file is what it was with more lines at its end, so that reading on is enough."""
+    if known is None:
+        return True
+    found = os.fstat(stream.fileno())
+    if found.st_ino != known.inode or found.st_size < known.size:
+        return False
+    if found.st_size == known.size:
+        return found.st_mtime_ns == known.mtime
+    stream.seek(max(0, known.end - TAIL_BYTES))
+    same = stream.read(min(TAIL_BYTES, known.end)) == known.tail
+    # A last line that was taken without a newline must have got one; else it is another line.
+    return same and (known.tail[-1:] in (b"", b"\n") or stream.read(1) == b"\n")
+
+
+def progress_of(stream: BinaryIO, end: int) -> Progress:
+    """How far a file was read: to *end*, or to where the stream stands if its end is torn."""
+    size = stream.tell()
+    found = os.fstat(stream.fileno())
+    stream.seek(max(0, end - TAIL_BYTES))
+    tail = stream.read(min(TAIL_BYTES, end))
+    return Progress(found.st_ino, size, found.st_mtime_ns, end, tail)
+
+
+def open_log(path: Path) -> BinaryIO | None:
+    try:
+        return path.open("rb", buffering=READ_BUFFER_BYTES)
+    except FileNotFoundError:
+        return None
+
+
+def pairs(home: Home, paths: Iterable[str]) -> Iterator[tuple[str, Path, Path]]:
+    """(repository, archive, log) of every log among *paths*."""
+    for repo in sorted({repo_of(Path(path)) for path in paths if path.endswith(LOG_SUFFIX)}):
+        yield repo, home.archive(repo), home.log(repo)
+
+
+def log_of(name: str) -> str:
+    """The name under which a file's lines are kept: a log's repository, a text's own path."""
+    return repo_of(Path(name)) if name.endswith(LOG_SUFFIX) else name

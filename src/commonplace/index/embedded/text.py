@@ -1,0 +1,366 @@
+"""The text index: Tantivy for what was committed, the overlay for what came since.
+
+Both score with the same formula and the same statistics, so that nobody can tell which is which.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from array import array
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import tantivy
+
+from commonplace.index import bm25
+from commonplace.index.bm25 import Statistics
+from commonplace.index.document import document
+from commonplace.index.embedded.overlay import Overlay
+from commonplace.index.embedded.tables import state
+from commonplace.index.terms import term_hash, terms
+from commonplace.records import from_line
+from commonplace.rules.statements import STATEMENT_KINDS
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Iterator, Mapping
+    from pathlib import Path
+
+    from commonplace.index.embedded.tables import Tables
+    from commonplace.index.ports import Filter
+
+# How many documents wait in the overlay before they are committed.
+FRESH_MAX = 256
+HEAP_BYTES = 64 << 20
+# The repository of what belongs to none, such as a skill: it passes every filter.
+ANYWHERE = "*"
+# How many documents that are no longer current, but not deleted yet, a search looks past.
+GHOSTS_MAX = 1_000
+
+
+class TextBroken(Exception):
+    """What lies in the folder is not the text of these tables, or cannot be read."""
+
+
+class TextSnapshot(NamedTuple):
+    """The searchable text at one moment. Any number of threads may use it."""
+
+    schema: tantivy.Schema
+    searcher: tantivy.Searcher
+    overlay: Overlay
+    newest: int  # Keys after this one are not part of it.
+    dropped: Mapping[int, int]  # What is in Tantivy and no longer current: key → terms.
+    gone: frozenset[int]  # What is in the overlay and no longer current.
+    committed_terms: int
+
+    def statistics(self, wanted: Collection[str]) -> Statistics:
+        """Over both halves, for the terms *wanted*."""
+        try:
+            frequencies = {term: self.searcher.doc_freq("body", term) for term in wanted}
+        except ValueError as error:
+            raise TextBroken(str(error)) from error
+        for term in wanted:
+            frequencies[term] += sum(1 for _key, _count in self._postings(term))
+        fresh = self.fresh()
+        documents = self.searcher.num_docs - len(self.dropped) + len(fresh)
+        length = self.committed_terms - sum(self.dropped.values())
+        length += sum(self.overlay.documents[key].length for key in fresh)
+        # Tantivy counts what was deleted until it merges; no term is in more documents than exist.
+        frequencies = {term: min(count, documents) for term, count in frequencies.items()}
+        return Statistics(max(documents, 1), max(length / max(documents, 1), 1.0), frequencies)
+
+    def match(
+        self, wanted: Mapping[str, float], statistics: Statistics, filter_: Filter, limit: int
+    ) -> list[tuple[int, float]]:
+        """The best *limit* documents that hold any of the terms, as (key, score), best first."""
+        telling = bm25.telling_terms(wanted, statistics)
+        ghosts = min(len(self.dropped), GHOSTS_MAX)
+        found = {
+            key: score
+            for key, score in self.committed_matches(telling, filter_, limit + ghosts)
+            if key not in self.dropped
+        }
+        found |= self._fresh_matches(telling, statistics, filter_)
+        return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
+
+    def committed_matches(
+        self,
+        wanted: Mapping[str, float],
+        filter_: Filter,
+        limit: int,
+        until_micros: int | None = None,
+    ) -> list[tuple[int, float]]:
+        """The best documents of the committed half; with *until_micros*, none later than that."""
+        if not wanted:
+            return []
+        clauses = []
+        for term, weight in wanted.items():
+            query = self._term_query(term)
+            weighted = query if weight == 1 else tantivy.Query.boost_query(query, weight)
+            clauses.append((tantivy.Occur.Should, weighted))
+        whole = self._filtered(tantivy.Query.boolean_query(clauses), filter_, until_micros)
+        try:
+            hits = self.searcher.search(whole, limit, count=False).hits
+            keys = self.searcher.fast_field_values("key", [address for _score, address in hits])
+        except ValueError as error:
+            raise TextBroken(str(error)) from error
+        return [(int(key or 0), score) for key, (score, _address) in zip(keys, hits, strict=True)]
+
+    def count_until(self, term: str, until_micros: int) -> int:
+        """How many committed documents hold *term* and are not later than *until_micros*."""
+        filtered = self._filtered(self._term_query(term), None, until_micros)
+        try:
+            found: Any = self.searcher.search(filtered, 1, count=True)
+        except ValueError as error:
+            raise TextBroken(str(error)) from error
+        return int(found.count or 0)  # Its type does not say that it has a count.
+
+    def fresh(self) -> list[int]:
+        """The keys of the overlay that are part of this snapshot."""
+        return [
+            key
+            for key in list(self.overlay.documents)
+            if key <= self.newest and key not in self.gone
+        ]
+
+    def _term_query(self, term: str) -> tantivy.Query:
+        return tantivy.Query.term_query(self.schema, "body", term, index_option="freq")
+
+    def _filtered(
+        self, query: tantivy.Query, filter_: Filter | None, until_micros: int | None
+    ) -> tantivy.Query:
+        """*query*, for the repositories and kinds of *filter_* and up to a time; scores stay."""
+        conditions: list[tantivy.Query] = []
+        if filter_ is not None and filter_.repos is not None:
+            conditions.append(self._any_of("repo", {*filter_.repos, ANYWHERE}))
+        if filter_ is not None and filter_.kinds is not None:
+            conditions.append(self._any_of("kind", filter_.kinds))
+        if until_micros is not None:
+            conditions.append(
+                tantivy.Query.range_query(
+                    self.schema, "micros", tantivy.FieldType.Integer, None, until_micros
+                )
+            )
+        if not conditions:
+            return query
+        neutral = (tantivy.Query.const_score_query(one, 0.0) for one in conditions)
+        return tantivy.Query.boolean_query([(tantivy.Occur.Must, one) for one in (query, *neutral)])
+
+    def _any_of(self, name: str, values: Collection[str]) -> tantivy.Query:
+        return tantivy.Query.term_set_query(self.schema, name, sorted(values))
+
+    def _postings(self, term: str) -> Iterator[tuple[int, int]]:
+        for key, count in self.overlay.postings.get(term, ()):
+            if key > self.newest:
+                return  # They are in the order of their keys, and may grow meanwhile.
+            if key not in self.gone:
+                yield key, count
+
+    def _fresh_matches(
+        self, wanted: Mapping[str, float], statistics: Statistics, filter_: Filter
+    ) -> dict[int, float]:
+        counts: dict[int, dict[str, int]] = {}
+        for term in wanted:
+            for key, count in self._postings(term):
+                counts.setdefault(key, {})[term] = count
+        if not counts:
+            return {}
+        weighted = bm25.by_rarity(wanted, statistics)
+        found: dict[int, float] = {}
+        for key, held in counts.items():
+            fresh = self.overlay.documents[key]
+            if fresh.repo and filter_.repos is not None and fresh.repo not in filter_.repos:
+                continue
+            if filter_.kinds is not None and fresh.kind not in filter_.kinds:
+                continue
+            found[key] = bm25.score(held, fresh.length, weighted, statistics.average_terms)
+        return found
+
+
+class Text:
+    """The text index of one home, kept in *folder*, or in memory."""
+
+    def __init__(self, folder: Path | None, tables: Tables) -> None:
+        self._tables = tables
+        self._folder = folder
+        self._committing = threading.Lock()
+        # Counted before it is opened: a commit of another process meanwhile only makes it more.
+        documents = int(tables.state("documents")) - len(self._dropped(tables.connection))
+        if folder is not None:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._index = tantivy.Index(_schema(), path=str(folder))
+        else:
+            self._index = tantivy.Index(_schema())
+        self._searcher = self._index.searcher()
+        if self._searcher.num_docs < documents:
+            raise TextBroken(f"{self._searcher.num_docs} documents, not {documents}")
+        self._commits = -1
+        self._overlay = Overlay()
+        self._read = 0
+        self._sizes: dict[str, int] = {}
+        self.snapshot: TextSnapshot = self._make_snapshot()
+
+    def refresh(self) -> None:
+        """See what was committed, by any process, and what the tables took in since."""
+        connection = self._tables.connection
+        commits = int(self._tables.state("commits"))
+        if commits != self._commits:
+            self._index.reload()
+            self._searcher = self._index.searcher()
+            self._commits = commits
+            # What is committed leaves the overlay; the rest is read again.
+            self._overlay, self._read = Overlay(), int(self._tables.state("committed"))
+            self._sizes = self._file_sizes()
+        for key, repo, kind, micros, raw in _searchable(connection, self._read):
+            said = terms(document(from_line(raw)).text)
+            self._overlay.add(key, repo, kind, micros, said)
+            self._read = key
+        self.snapshot = self._make_snapshot()
+
+    def _make_snapshot(self) -> TextSnapshot:
+        connection = self._tables.connection
+        gone: frozenset[int] = frozenset()
+        if self._overlay.documents:
+            rows = connection.execute("SELECT key FROM dropped WHERE terms IS NULL")
+            gone = frozenset(key for (key,) in rows)
+        return TextSnapshot(
+            schema=self._index.schema,
+            searcher=self._searcher,
+            overlay=self._overlay,
+            newest=self._read,
+            dropped=self._dropped(connection),
+            gone=gone,
+            committed_terms=int(self._tables.state("terms")),
+        )
+
+    @staticmethod
+    def _dropped(connection: sqlite3.Connection) -> dict[int, int]:
+        """What is in Tantivy and no longer current, each with its number of terms."""
+        query = "SELECT key, terms FROM dropped WHERE terms IS NOT NULL"
+        return dict(connection.execute(query).fetchall())
+
+    def is_whole(self) -> bool:
+        """Whether the files Tantivy has mapped are as long as they were; a shorter one is fatal."""
+        found = self._file_sizes()
+        if "meta.json" in self._sizes and "meta.json" not in found:
+            return False
+        # A file that is gone was merged into another; what is mapped of it stays.
+        return all(
+            found.get(name, size) >= size
+            for name, size in self._sizes.items()
+            if name != "meta.json"
+        )
+
+    def is_commit_due(self, *, at_once: bool = False) -> bool:
+        """Whether enough documents wait in the overlay, or wait to be deleted."""
+        waiting, dropped = self._tables.connection.execute(
+            "SELECT (SELECT count(*) FROM line WHERE key > ?), (SELECT count(*) FROM dropped)",
+            (self._tables.state("committed"),),
+        ).fetchone()
+        return bool(max(waiting, dropped) > (0 if at_once else FRESH_MAX))
+
+    def commit(self, lock: threading.RLock) -> None:
+        """Move the overlay into Tantivy, unless another thread or process is doing so.
+
+        *lock* guards the tables' connection. It is held only to write down what was done, so that
+        questions are answered meanwhile.
+        """
+        if not self._committing.acquire(blocking=False):
+            return
+        try:
+            if self._folder is not None and not self._folder.is_dir():
+                raise TextBroken(f"`{self._folder}` is gone")
+            try:
+                writer = self._index.writer(HEAP_BYTES, 1)
+            except ValueError:
+                return  # Another process holds the writer.
+            self._commit(writer, lock)
+            writer.wait_merging_threads()
+        finally:
+            self._committing.release()
+
+    def _commit(self, writer: tantivy.IndexWriter, lock: threading.RLock) -> None:
+        lengths: list[tuple[int, int, bytes]] = []
+        with self._tables.reading() as connection:
+            committed = int(state(connection, "committed"))
+            (newest,) = connection.execute(
+                "SELECT seq FROM sqlite_sequence WHERE name = 'line'"
+            ).fetchone()
+            dropped = connection.execute(
+                "SELECT key, terms FROM dropped WHERE key <= ?", (newest,)
+            ).fetchall()
+            self._index.reload()
+            if self._index.searcher().num_docs:
+                # The newer ones are from a commit that was killed before it was written down.
+                gone = [*(key for key, _terms in dropped), *range(committed + 1, newest + 1)]
+                keys = tantivy.Query.term_set_query(self._index.schema, "key", gone)
+                writer.delete_documents_by_query(keys)
+            for key, repo, kind, micros, raw in _searchable(connection, committed, newest):
+                said = terms(document(from_line(raw)).text)
+                hashes = array("I", sorted(set(map(term_hash, said)))).tobytes()
+                lengths.append((key, len(said), hashes))
+                writer.add_document(_document(key, repo, kind, micros, said))
+        writer.commit()
+        # Written down before the writer is given up, so that nobody commits the same again.
+        tables = self._tables
+        with lock, tables.writing():
+            tables.connection.executemany(
+                # Some may have been replaced or removed meanwhile: they are in Tantivy all the same.
+                "UPDATE dropped SET terms = ? WHERE key = ?",
+                [(row[1], row[0]) for row in lengths],
+            )
+            tables.connection.executemany(
+                "INSERT OR REPLACE INTO said SELECT key, ?, ? FROM line WHERE key = ?",
+                [(count, hashes, key) for key, count, hashes in lengths],
+            )
+            removed = [(key, count) for key, count in dropped if count is not None]
+            tables.connection.executemany(
+                "DELETE FROM dropped WHERE key = ?", [(key,) for key, _terms in dropped]
+            )
+            documents = int(tables.state("documents")) + len(lengths) - len(removed)
+            total = int(tables.state("terms")) + sum(row[1] for row in lengths)
+            tables.set_state("documents", documents)
+            tables.set_state("terms", total - sum(count for _key, count in removed))
+            tables.set_state("committed", newest)
+            tables.set_state("commits", int(tables.state("commits")) + 1)
+
+    def _file_sizes(self) -> dict[str, int]:
+        if self._folder is None:
+            return {}
+        try:
+            with os.scandir(self._folder) as entries:
+                return {e.name: e.stat().st_size for e in entries if not e.name.startswith(".")}
+        except OSError:
+            return {}
+
+
+def _searchable(
+    connection: sqlite3.Connection, after: int, until: int = 1 << 62
+) -> Iterator[tuple[int, str, str, int, bytes]]:
+    """Current searchable lines with a key in that range: (key, repo, kind, micros, raw)."""
+    marks = ",".join("?" * len(STATEMENT_KINDS))
+    return connection.execute(
+        "SELECT key, repo, kind, micros, raw FROM line JOIN body USING (key)"
+        f" WHERE key > ? AND key <= ? AND standing > 0 AND kind NOT IN ({marks}) ORDER BY key",
+        (after, until, *sorted(STATEMENT_KINDS)),
+    )
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("body", stored=False, tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field("repo", stored=False, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("kind", stored=False, tokenizer_name="raw", index_option="basic")
+    builder.add_unsigned_field("key", stored=False, indexed=True, fast=True)
+    builder.add_integer_field("micros", stored=False, indexed=False, fast=True)
+    return builder.build()
+
+
+def _document(key: int, repo: str, kind: str, micros: int, said: list[str]) -> tantivy.Document:
+    made = tantivy.Document()
+    made.add_text("body", " ".join(said))
+    made.add_text("repo", repo or ANYWHERE)
+    made.add_text("kind", kind)
+    made.add_unsigned("key", key)
+    made.add_integer("micros", micros)
+    return made

@@ -1,0 +1,353 @@
+"""Vectors of passages: bytes in the tables, searched exactly while few, by their signs when many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from commonplace.errors import EmbedderUnavailable
+from commonplace.index.document import document
+from commonplace.index.embedded import backlog
+from commonplace.index.embedded.tables import select_in
+from commonplace.index.passages import to_embed
+from commonplace.records import from_line
+from commonplace.rules import Standing
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Iterable
+    from threading import RLock
+
+    from numpy.typing import NDArray
+
+    from commonplace.embed.embedder import Embedder, Vector, Vectors
+    from commonplace.index.embedded.tables import Tables
+
+    Ints = NDArray[np.int64]
+    Bytes = NDArray[np.int8]
+    Words = NDArray[np.uint64]
+
+# Up to here every vector is compared; beyond, the sign bits choose which are (bench/latency.py).
+EXACT_MAX = 3_000
+SHORTLIST = 800
+# Dimensions in which the question is less than this share of its mean say little.
+TELLING_MIN = 0.5
+SCALE = 127.0
+SCAN_ROWS = 32_768
+# A byte can count the bits of this many words of 64 without overflow.
+WORDS_A_BYTE = 3
+# How many rows, or one in how many, are looked through before their keys are sorted in.
+UNSORTED_MAX = 4096
+UNSORTED_SHARE = 64
+SAMPLE = 20_000
+GONE_SHARE_MAX = 0.1
+COUNTED_FROM = 1000
+
+
+class VectorSnapshot(NamedTuple):
+    """The vectors at one moment. Any number of threads may use it: the arrays are never changed.
+
+    They have room at their end, in which later vectors are written; *size* says how far this
+    snapshot goes.
+    """
+
+    size: int
+    keys: Ints
+    rows: Bytes
+    signs: Words | None
+    # The keys in order, each with its row; later vectors are not among them.
+    sorted_keys: Ints
+    sorted_rows: Ints
+
+    def nearest(self, query: Vector, limit: int) -> dict[int, float]:
+        """The documents with the most similar passages: key → cosine."""
+        if not self.size:
+            return {}
+        # A question that asks for many has a filter that lets few through.
+        chosen = max(SHORTLIST, 4 * limit)
+        if self.signs is None or chosen >= self.size:
+            rows = np.arange(self.size)
+        else:
+            rows = self._shortlist(query, chosen)
+        scores = cosines(self.rows[rows], query)
+        best = _top(scores, 4 * limit)  # A document may have several passages.
+        return best_by_key(self.keys[rows[best]], scores[best], limit)
+
+    def similarity(self, query: Vector, keys: Collection[int]) -> dict[int, float]:
+        """The cosine of the best passage of each of *keys* that has a vector."""
+        rows = self._rows_of(keys)
+        if not len(rows):
+            return {}
+        return best_by_key(self.keys[rows], cosines(self.rows[rows], query), len(keys))
+
+    def first(self, keys: Collection[int]) -> dict[int, Vector]:
+        """The vector of each document's first passage."""
+        found: dict[int, Vector] = {}
+        rows = self._rows_of(keys)
+        for key, row in zip(self.keys[rows].tolist(), rows, strict=True):
+            if key not in found:
+                found[key] = to_floats(self.rows[row])
+        return found
+
+    def _rows_of(self, keys: Collection[int]) -> Ints:
+        """The rows of the vectors of *keys*, in order."""
+        if not self.size or not keys:
+            return np.zeros(0, np.int64)
+        wanted = np.fromiter(keys, np.int64, len(keys))
+        start = np.searchsorted(self.sorted_keys, wanted)
+        count = np.searchsorted(self.sorted_keys, wanted, "right") - start
+        # One key after the other: as many places as it has vectors, from where it starts.
+        places = np.repeat(start - np.cumsum(count) + count, count) + np.arange(count.sum())
+        found = self.sorted_rows[places]
+        known = len(self.sorted_keys)
+        if self.size > known:
+            later = np.flatnonzero(np.isin(self.keys[known : self.size], wanted))
+            found = np.concatenate([found, known + later])
+        ordered: Ints = np.sort(found)
+        return ordered
+
+    def _shortlist(self, query: Vector, chosen: int) -> Ints:
+        """About *chosen* rows whose signs differ least from the query's, where those are sure.
+
+        It scans 48 bytes of each vector.
+        """
+        assert self.signs is not None, "the caller has looked"
+        sizes = np.abs(query)
+        sure = np.where(sizes >= TELLING_MIN * sizes.mean(), np.float32(1), np.float32(0))
+        wanted, telling = (signs_of(row.reshape(1, -1))[:, 0] for row in (query, sure))
+        columns = list(zip(wanted, telling, self.signs.T, strict=True))
+        count = self.size
+        distance = np.empty(count, np.uint16)
+        differing = np.empty(SCAN_ROWS, np.uint64)
+        bits, sums = np.empty((2, SCAN_ROWS), np.uint8)
+        for start in range(0, count, SCAN_ROWS):  # That many rows stay in the processor's cache.
+            part = distance[start : start + SCAN_ROWS]
+            part[:] = 0
+            rows = len(part)
+            xor, ones, summed = differing[:rows], bits[:rows], sums[:rows]
+            # Bytes are added several times as fast as anything wider.
+            for at in range(0, len(columns), WORDS_A_BYTE):
+                summed[:] = 0
+                for word, mask, column in columns[at : at + WORDS_A_BYTE]:
+                    np.bitwise_xor(column[start : start + rows], word, out=xor)
+                    np.bitwise_and(xor, mask, out=xor)
+                    np.bitwise_count(xor, out=ones)
+                    np.add(summed, ones, out=summed)
+                np.add(part, summed, out=part)
+        # The distance that is near enough is read off a sample: the exact number does not matter.
+        step = max(1, count // SAMPLE)
+        sample = distance[::step]
+        place = min(chosen // step, len(sample) - 1)
+        nearest = np.searchsorted(np.cumsum(np.bincount(sample)), place, "right")
+        rows_found: Ints = np.flatnonzero(distance <= nearest)[: 4 * chosen]
+        return rows_found
+
+
+EMPTY = VectorSnapshot(
+    0,
+    np.zeros(0, np.int64),
+    np.zeros((0, 0), np.int8),
+    None,
+    np.zeros(0, np.int64),
+    np.zeros(0, np.int64),
+)
+
+
+class VectorStore:
+    """The vectors of one home: made, stored, and loaded into memory when somebody asks."""
+
+    def __init__(self, tables: Tables, lock: RLock) -> None:
+        self._tables = tables
+        self._lock = lock  # It guards the tables' connection.
+        self._model = ""
+        self._loaded_at: tuple[int, int] | None = None
+        self._last_row = 0
+        self._counted = 0
+        self._snapshot = EMPTY
+
+    # --- Making them ------------------------------------------------------------------------------
+
+    def embed(self, embedder: Embedder, documents_max: int) -> int:
+        """Give up to *documents_max* documents their vectors; returns how many got them.
+
+        The current ones go first, and of these the newest. The model works outside the lock.
+        """
+        backlog.use_model(self._tables, self._lock, embedder.name)
+        with self._tables.reading() as connection:
+            waiting = connection.execute(
+                "SELECT key, raw FROM unembedded JOIN line USING (key) JOIN body USING (key)"
+                " ORDER BY standing > 0 DESC, key DESC LIMIT ?",
+                (documents_max,),
+            ).fetchall()
+        if not waiting:
+            return 0
+        owners: list[int] = []
+        texts: list[str] = []
+        for key, raw in waiting:
+            found = document(from_line(raw))
+            for text in to_embed(found.title, found.text):
+                owners.append(key)
+                texts.append(text)
+        rows = to_bytes(embedder.encode(texts))
+        with self._lock, self._tables.writing():
+            return self._store(embedder.name, [key for key, _raw in waiting], owners, rows)
+
+    def _store(
+        self, model: str, keys: Collection[int], owners: list[int], rows: list[bytes]
+    ) -> int:
+        connection = self._tables.connection
+        if self._tables.state("model", "") != model:
+            return 0  # Another process wants another model: these would be thrown away.
+        if rows:
+            self.check_length(len(rows[0]))
+        # Another process may have embedded, replaced or removed some of them meanwhile.
+        query = "SELECT key, standing FROM unembedded JOIN line USING (key) WHERE key IN ({})"
+        standing = dict(select_in(connection, query, keys))
+        for table, is_old in (("vector", False), ("old_vector", True)):
+            made = [
+                (key, row)
+                for key, row in zip(owners, rows, strict=True)
+                if key in standing and (standing[key] == Standing.REPLACED) is is_old
+            ]
+            connection.executemany(f"INSERT INTO {table} (key, v) VALUES (?, ?)", made)
+        connection.executemany("DELETE FROM unembedded WHERE key = ?", [(key,) for key in standing])
+        return len(keys)
+
+    def check_length(self, length: int) -> None:
+        """Raise `EmbedderUnavailable` if the vectors here do not have *length* numbers."""
+        query = "SELECT length(v) FROM vector LIMIT 1"
+        row = self._tables.connection.execute(query).fetchone()
+        if row and row[0] != length:
+            raise EmbedderUnavailable(
+                f"the embedder gives vectors of {length} numbers, and the index has some of"
+                f" {row[0]}; `commonplace index rebuild` makes them again",
+                "if it is another model, give `embedder.model` its name",
+            )
+
+    # --- Loading them -----------------------------------------------------------------------------
+
+    def snapshot(self) -> VectorSnapshot:
+        """Everything that was embedded so far, here or by another process."""
+        with self._lock:
+            now = self._tables.changes()
+            if now != self._loaded_at:
+                self._load()
+                self._loaded_at = now
+            return self._snapshot
+
+    def _load(self) -> None:
+        connection = self._tables.connection
+        model = str(self._tables.state("model", ""))
+        if model != self._model:
+            self._clear()
+            self._model = model
+        rows = _rows_after(connection, self._last_row)
+        size = self._snapshot.size
+        # Vectors that are gone do no harm but take room, so a few may stay; counting takes time.
+        if size + len(rows) > self._counted * (1 + GONE_SHARE_MAX) or size < COUNTED_FROM:
+            (count,) = connection.execute("SELECT count(*) FROM vector").fetchone()
+            if len(rows) + size - count > count * GONE_SHARE_MAX:
+                self._clear()
+                rows = _rows_after(connection, 0)
+            self._counted = count
+        if rows:
+            self._last_row = rows[-1][0]
+            self._snapshot = _with_rows(self._snapshot, rows)
+
+    def _clear(self) -> None:
+        self._last_row = self._counted = 0
+        self._snapshot = EMPTY
+
+
+def _rows_after(connection: sqlite3.Connection, row: int) -> list[tuple[int, int, bytes]]:
+    query = "SELECT row, key, v FROM vector WHERE row > ? ORDER BY row"
+    return connection.execute(query, (row,)).fetchall()
+
+
+def _with_rows(old: VectorSnapshot, rows: list[tuple[int, int, bytes]]) -> VectorSnapshot:
+    """*old* with more rows at its end; its arrays are used as long as they have room."""
+    keys = np.array([key for _row, key, _v in rows], np.int64)
+    joined = b"".join(v for _row, _key, v in rows)
+    vectors = np.frombuffer(joined, np.int8).reshape(len(rows), -1)
+    size = old.size
+    all_keys = _grow(old.keys if size else None, size, keys)
+    all_rows = _grow(old.rows if size else None, size, vectors)
+    signs, total = old.signs, size + len(rows)
+    if total > EXACT_MAX:
+        fresh = vectors if signs is not None else all_rows[:total]
+        signs = _grow(signs, size if signs is not None else 0, signs_of(fresh).T)
+    sorted_keys, sorted_rows = old.sorted_keys, old.sorted_rows
+    known = len(sorted_keys)
+    if not known or total - known > max(UNSORTED_MAX, known // UNSORTED_SHARE):
+        sorted_rows = np.argsort(all_keys[:total], kind="stable")
+        sorted_keys = all_keys[sorted_rows]
+    return VectorSnapshot(total, all_keys, all_rows, signs, sorted_keys, sorted_rows)
+
+
+def _grow(held: Any, size: int, more: Any) -> Any:  # noqa: ANN401 (arrays of any type)
+    """*held*, of which *size* rows are used, with the rows of *more* after them."""
+    if held is None or size + len(more) > len(held):
+        room = (int(1.3 * (size + len(more))) + 1024, *more.shape[1:])
+        # The signs are scanned column by column.
+        roomy = np.empty(room, more.dtype, order="F" if more.dtype == np.uint64 else "C")
+        if held is not None:
+            roomy[:size] = held[:size]
+        held = roomy
+    held[size : size + len(more)] = more
+    return held
+
+
+def cosines(rows: Bytes, query: Vector) -> Vector:
+    """The cosine of each row, stored as bytes, and *query*.
+
+    Not by `@`: the library behind it starts a thread for it, which then keeps a core busy waiting.
+    """
+    found: Vector = np.einsum("ij,j->i", rows.astype(np.float32), query) / np.float32(SCALE)
+    return found
+
+
+def to_bytes(vectors: Vectors) -> list[bytes]:
+    rounded = np.clip(np.rint(vectors * SCALE), -127, 127).astype(np.int8)
+    return [row.tobytes() for row in rounded]
+
+
+def from_bytes(rows: Collection[bytes]) -> Bytes:
+    found: Bytes = np.frombuffer(b"".join(rows), np.int8).reshape(len(rows), -1)
+    return found
+
+
+def to_floats(rows: Bytes) -> Vectors:
+    found: Vectors = rows.astype(np.float32) / np.float32(SCALE)
+    return found
+
+
+def as_keys(keys: Iterable[int]) -> Ints:
+    return np.array(list(keys), np.int64)
+
+
+def signs_of(vectors: Any) -> Words:  # noqa: ANN401 (floats or bytes)
+    """The signs of each vector as 64-bit words, word by word, so that a scan reads in order."""
+    packed = np.packbits(vectors > 0, axis=1)
+    padded = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))
+    words: Words = np.ascontiguousarray(padded.view(np.uint64).T)
+    return words
+
+
+def _top(scores: Vector, count: int) -> Ints:
+    if count >= len(scores):
+        return np.arange(len(scores))
+    best: Ints = np.argpartition(-scores, count - 1)[:count]
+    return best
+
+
+def best_by_key(keys: Ints, scores: Vector, limit: int) -> dict[int, float]:
+    """The best score of each key, the best *limit* of them, best first."""
+    best: dict[int, float] = {}
+    order = np.lexsort((keys, -scores))  # By score, and by key where scores are equal.
+    for key, score in zip(keys[order].tolist(), scores[order].tolist(), strict=True):
+        if key not in best:
+            best[key] = score
+            if len(best) >= limit:
+                break
+    return best

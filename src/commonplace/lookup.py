@@ -1,0 +1,158 @@
+"""Looking records up in the logs themselves, without an index: what `show` and `export` need."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from commonplace.errors import IdAmbiguous, RecordNotFound, UsageError
+from commonplace.log.fold import Stored, fold, history
+from commonplace.log.logs import repos_of
+from commonplace.records import Record
+from commonplace.rules import Fold, SeveralHomes, Standing, is_gone, standings, tally
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from commonplace.log.read import Damage
+    from commonplace.records import Rate
+    from commonplace.rules import Tally
+    from commonplace.where.home import Home
+
+
+class FoundRecord(NamedTuple):
+    """A record, where it lies, and how it stands with all homes counted."""
+
+    record: Record
+    home_number: int
+    repo: str
+    standing: Standing
+    rate: Rate | None
+    feedback: Tally
+
+
+class Lookup:
+    """Looks up records in the logs of *homes*, the nearest first."""
+
+    def __init__(self, homes: Sequence[Home]) -> None:
+        self._homes = homes
+        self._damages: set[Damage] = set()
+
+    @property
+    def damages(self) -> list[Damage]:
+        """The damaged lines met so far."""
+        return sorted(self._damages)
+
+    def fold(
+        self, home: Home, repos: Iterable[str] | None = None, needle: bytes = b""
+    ) -> Fold[Stored]:
+        folded, damages = fold(home, repos, needle)
+        self._damages.update(damages)
+        return folded
+
+    def resolve(self, prefix: str) -> tuple[int, str]:
+        """The number of a home and the whole id that *prefix* stands for, the nearest home first."""
+        if not prefix.strip():
+            raise UsageError("an id is needed", "`commonplace export` lists every id")
+        needle = prefix.encode("utf-8", "surrogatepass")
+        matches: dict[str, int] = {}
+        for number, home in enumerate(self._homes):
+            for ident in self.fold(home, needle=needle).ids():
+                if ident.startswith(prefix):
+                    matches.setdefault(ident, number)
+        if prefix in matches:
+            return matches[prefix], prefix
+        if not matches:
+            raise RecordNotFound(prefix)
+        if len(matches) > 1:
+            raise IdAmbiguous(prefix, sorted(matches))
+        ((ident, number),) = matches.items()
+        return number, ident
+
+    def find(self, prefix: str) -> FoundRecord:
+        """The current version of a record. What was forgotten is not found, and the error says so."""
+        number, ident = self.resolve(prefix)
+        found = self._stand(number, ident)
+        if is_gone(found.standing):
+            raise self._forgotten(ident)
+        return found
+
+    def _stand(self, number: int, ident: str) -> FoundRecord:
+        folds = [self.fold(home, needle=ident.encode()) for home in self._homes]
+        if any(_rests(folded, ident) for folded in folds):
+            # What it rests on decides whether it is hidden, and those lines need not name it.
+            folds = [self.fold(home) for home in self._homes]
+        kept = folds[number].current(ident)
+        facts = SeveralHomes(folds)
+        outcomes: dict[str, str] = {}
+        for folded in reversed(folds):  # Of one feedback id in two homes, the nearest counts.
+            outcomes |= folded.feedback(ident)
+        feedback = tally(outcomes.values())
+        return FoundRecord(
+            kept.value.record,
+            number,
+            kept.value.repo,
+            standings([ident], facts)[ident],
+            kept.rate(feedback),
+            feedback,
+        )
+
+    def _forgotten(self, ident: str) -> RecordNotFound:
+        said = [
+            record
+            for home in self._homes
+            for record in history(home, ident)
+            if record.kind == "forget" and record.fields.get("of") == ident
+        ]
+        when = ""
+        if said:
+            last = max(said, key=lambda record: record.timestamp)
+            reason = f" ({last.fields['reason']})" if last.fields.get("reason") else ""
+            when = f" on {last.timestamp[:10]}{reason}"
+        return RecordNotFound(
+            ident,
+            f"`{ident}` was forgotten{when}",
+            f"`commonplace history {ident}` still shows it; log it again to bring it back",
+        )
+
+    def history(self, prefix: str) -> list[Record]:
+        """Every version of a record and the statements about it, oldest first."""
+        number, ident = self.resolve(prefix)
+        return history(self._homes[number], ident)
+
+    def records(
+        self, repo: str | None = None, kind: str | None = None, *, superseded: bool = False
+    ) -> Iterator[Record]:
+        """The current records of the nearest home, archive included, and what is said about them."""
+        folded = self.fold(self._homes[0])
+        for ident in folded.shown(superseded=superseded, statements=True):
+            kept = folded.current(ident)
+            if kind is not None and kept.kind != kind:
+                continue
+            record = kept.value.record
+            if repo is None or repo in (record.repo or kept.value.repo, kept.value.repo):
+                yield record
+
+    def repos(self) -> list[dict[str, Any]]:
+        """Each repository of the nearest home with its counts."""
+        home = self._homes[0]
+        folded = self.fold(home)
+        rows: dict[str, dict[str, Any]] = {}
+        for repo in repos_of(home):
+            paths = (home.log(repo), home.archive(repo))
+            size = sum(path.stat().st_size for path in paths if path.exists())
+            rows[repo] = {"repo": repo, "records": 0, "archived": 0, "newest": "", "bytes": size}
+        for ident in folded.shown():
+            stored = folded.current(ident).value
+            record = stored.record
+            repo = record.repo or stored.repo
+            empty = {"repo": repo, "records": 0, "archived": 0, "newest": "", "bytes": 0}
+            row = rows.setdefault(repo, empty)
+            row["archived" if stored.archived else "records"] += 1
+            row["newest"] = max(row["newest"], record.timestamp)
+        return list(rows.values())
+
+
+def _rests(folded: Fold[Stored], ident: str) -> bool:
+    return any(True for _one in folded.supports([ident]))

@@ -1,0 +1,75 @@
+"""The runner: takes the steps of maintenance in their order, under one lock for each home."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from commonplace.errors import CommonplaceError, UsageError
+from commonplace.files.lock import try_hold
+from commonplace.maintenance.steps import STEPS, Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from commonplace.maintenance.steps import Step
+    from commonplace.memory import Memory
+
+# How long one step may take; what is left is done next time.
+STEP_S_MAX = 60.0
+
+
+@dataclass
+class Report:
+    """What a run of maintenance did, by step."""
+
+    home: str
+    dry_run: bool = False
+    # Another process was doing the same, so nothing was done.
+    busy: bool = False
+    steps: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as `commonplace maintain --json` prints it."""
+        return {
+            "home": self.home,
+            "dry_run": self.dry_run,
+            "busy": self.busy,
+            "steps": self.steps,
+        }
+
+
+def run(
+    memory: Memory,
+    steps: Sequence[str] | None = None,
+    *,
+    dry_run: bool = False,
+    step_s_max: float = STEP_S_MAX,
+) -> Report:
+    """Run the named *steps*, or all, on the nearest home of *memory*.
+
+    A step that fails is reported, and the next one runs all the same.
+    """
+    unknown = [name for name in steps or () if name not in STEPS]
+    if unknown:
+        raise UsageError(f"there is no step `{unknown[0]}`", f"choose among {', '.join(STEPS)}")
+    report = Report(str(memory.home.path), dry_run)
+    if not memory.home.path.is_dir():
+        return report  # There is no home yet, and nothing to do.
+    with try_hold(memory.home.maintenance_lock) as mine:
+        if not mine:
+            report.busy = True
+            return report
+        for name, step in STEPS.items():
+            if steps is None or name in steps:
+                report.steps[name] = _run_step(step, memory, step_s_max, dry_run=dry_run)
+    return report
+
+
+def _run_step(step: Step, memory: Memory, seconds: float, *, dry_run: bool) -> dict[str, Any]:
+    deadline = time.monotonic() + seconds
+    try:
+        return step.run(memory, Turn(dry_run, lambda: time.monotonic() > deadline))
+    except CommonplaceError as error:
+        return {"error": str(error)}

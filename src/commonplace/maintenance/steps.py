@@ -1,0 +1,121 @@
+"""The steps of maintenance. Each is bounded, can be killed at any moment, and goes on next time.
+
+A step is a function of the memory and its turn. It returns what it did, or with `turn.dry_run` what
+it would do, as values that JSON can hold.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.errors import EmbedderUnavailable
+from commonplace.files import atomic
+from commonplace.log.logs import files, repos_of
+from commonplace.log.rotate import rotate
+from commonplace.sessions import ingest, spool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from commonplace.memory import Memory
+
+USAGE_TRIMMED_MAX = 10_000
+
+
+class Turn(NamedTuple):
+    """One run of a step: whether only to say what it would do, and when its time is over."""
+
+    dry_run: bool
+    is_over: Callable[[], bool]
+
+
+class Step(NamedTuple):
+    """A named piece of maintenance."""
+
+    name: str
+    about: str
+    run: Callable[[Memory, Turn], dict[str, Any]]
+
+
+def take_in_spool(memory: Memory, turn: Turn) -> dict[str, Any]:
+    """Take in the events that hooks have left."""
+    if turn.dry_run:
+        return {"waiting": len(spool.waiting(memory.home.spool_folder))}
+    return {"events": ingest.drain(memory, deadline=turn.is_over)}
+
+
+def close_sessions(memory: Memory, turn: Turn) -> dict[str, Any]:
+    """Write down the episodes of sessions that ended without saying so, and drop old drafts."""
+    if turn.dry_run:
+        return {"sessions": len(ingest.idle_sessions(memory))}
+    return {"sessions": ingest.tidy(memory)}
+
+
+def rotate_logs(memory: Memory, turn: Turn) -> dict[str, Any]:
+    """Move the oldest records of long logs to their archives."""
+    home, settings = memory.home, memory.settings
+    rotated = []
+    for repo in repos_of(home):
+        if turn.is_over():
+            break
+        done = rotate(
+            home,
+            repo,
+            lines_max=settings["rotation.lines_max"],
+            move=settings["rotation.move"],
+            dry_run=turn.dry_run,
+        )
+        if done is not None and done.lines_moved:
+            rotated.append(done._asdict())
+    return {"rotated": rotated}
+
+
+def merge_index(memory: Memory, turn: Turn) -> dict[str, Any]:
+    """Bring the index up to date and merge what it keeps apart for quick writes."""
+    engine = memory.engine()
+    engine.catch_up()
+    waiting = sum(status.waiting for status in engine.status())
+    if not turn.dry_run:
+        engine.merge()
+    return {"waiting": waiting}
+
+
+def embed_backlog(memory: Memory, turn: Turn) -> dict[str, Any]:
+    """Give memories their vectors that have none yet."""
+    engine = memory.engine()
+    engine.catch_up()
+    missing = engine.missing_vectors()
+    if turn.dry_run or engine.embedding.is_off or not missing:
+        return {"missing": 0 if engine.embedding.is_off else missing}
+    try:
+        done = engine.embed_alone(turn.is_over)
+    except EmbedderUnavailable as error:
+        return {"missing": missing, "reason": str(error)}
+    return {"embedded": done or 0, "missing": engine.missing_vectors()}
+
+
+def trim_usage(memory: Memory, turn: Turn) -> dict[str, Any]:
+    """Drop the usage counts of records that no longer exist."""
+    return {"dropped": memory.engine().trim_usage(0 if turn.dry_run else USAGE_TRIMMED_MAX)}
+
+
+def remove_leftovers(memory: Memory, turn: Turn) -> dict[str, Any]:
+    """Remove temporary files of processes that were killed while they wrote."""
+    found = [path for path in files(memory.home) if atomic.is_leftover(path)]
+    for path in () if turn.dry_run else found:
+        path.unlink(missing_ok=True)
+    return {"files": len(found)}
+
+
+STEPS: dict[str, Step] = {
+    step.name: step
+    for step in (
+        Step("spool", "take in the events that hooks have left", take_in_spool),
+        Step("sessions", "write down sessions that ended without saying so", close_sessions),
+        Step("rotation", "move the oldest records of long logs to the archive", rotate_logs),
+        Step("index", "bring the index up to date", merge_index),
+        Step("embedding", "give memories their vectors", embed_backlog),
+        Step("usage", "drop usage counts of records that no longer exist", trim_usage),
+        Step("leftovers", "remove temporary files of killed processes", remove_leftovers),
+    )
+}

@@ -1,0 +1,134 @@
+"""A question: what is asked, what narrows it, and what the answer may cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from commonplace.errors import UsageError
+from commonplace.index.ports import Filter
+from commonplace.recall.dates import parse_moment
+from commonplace.records import EVENT_TYPES, KINDS, micros
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from datetime import datetime
+    from pathlib import Path
+    from typing import Self
+
+LIMIT_MAX = 1000
+# What the index holds beside records: files, which are kinds of their own.
+TEXT_KINDS = ("note", "skill")
+
+
+class Narrowing(TypedDict, total=False):
+    """The options of a question, as callers of the library and of the server give them."""
+
+    repo: str | Iterable[str] | None
+    kinds: str | Iterable[str] | None
+    types: str | Iterable[str] | None
+    tags: str | Iterable[str] | None
+    agent: str | None
+    files: str | Iterable[str] | None
+    since: str | None
+    as_of: str | None
+    archived: bool
+    superseded: bool
+    limit: int
+    tokens_max: int
+    cutoff: bool
+    relevance_min: float
+    without: Iterable[str]
+    automatic: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query(Filter):
+    """What an agent asks. `build` makes one from what a caller gives."""
+
+    text: str = ""
+    limit: int = 5
+    tokens_max: int = 500
+    # Without the cut-off the plain ranking comes back, up to *limit*: for measuring.
+    cutoff: bool = True
+    as_of_micros: int | None = None
+    # Files the agent works on: records that name them are preferred.
+    files: tuple[str, ...] = ()
+    # Raises the relevance that the settings ask for.
+    relevance_min: float = 0.0
+    # Asked by a hook, not by an agent: it is not counted among the savings.
+    automatic: bool = False
+    # The repository the question comes from, which is preferred, and its folder.
+    here: str = ""
+    root: Path | None = None
+
+    @classmethod
+    def build(
+        cls,
+        text: str,
+        *,
+        now: datetime,
+        here: str = "",
+        reader: str = "",
+        root: Path | None = None,
+        repo: str | Iterable[str] | None = None,
+        kinds: str | Iterable[str] | None = None,
+        types: str | Iterable[str] | None = None,
+        tags: str | Iterable[str] | None = None,
+        agent: str | None = None,
+        files: str | Iterable[str] | None = (),
+        since: str | None = None,
+        as_of: str | None = None,
+        **options: Any,  # noqa: ANN401 (the fields of this class)
+    ) -> Self:
+        """The question *text*, narrowed. Raises `UsageError` for what cannot be meant.
+
+        Names may be given alone or as several; dates as dates or ages.
+        """
+        return cls(
+            text=text,
+            repos=_set_of(repo),
+            kinds=_known(_set_of(kinds), (*KINDS, *TEXT_KINDS), "kind"),
+            types=_known(_set_of(types), EVENT_TYPES, "type"),
+            tags=frozenset(tag.lower() for tag in _set_of(tags) or ()),
+            agent=agent,
+            files=tuple(sorted(_set_of(files) or ())),
+            since_micros=micros(parse_moment(since, now)) if since else None,
+            as_of_micros=micros(parse_moment(as_of, now, end_of_day=True)) if as_of else None,
+            without=frozenset(options.pop("without", ())),
+            reader=reader,
+            here=here,
+            root=root,
+            **options,
+        )
+
+    def check(self) -> None:
+        """Raise `UsageError` if this asks for nothing, or for more than there can be."""
+        if not self.text.strip():
+            raise UsageError(
+                "there is nothing to look for", "give a few words about the task or the error"
+            )
+        if not 1 <= self.limit <= LIMIT_MAX:
+            raise UsageError(f"the limit is {self.limit}, not between 1 and {LIMIT_MAX}")
+        if self.tokens_max < 0:
+            raise UsageError(f"the token bound is {self.tokens_max}, under 0")
+
+    def with_(self, **changes: Any) -> Self:  # noqa: ANN401 (the fields of this class)
+        """The same question with *changes*."""
+        return replace(self, **changes)
+
+
+def _set_of(values: str | Iterable[str] | None) -> frozenset[str] | None:
+    """One name or several, as a set; a text is one name, not its letters."""
+    if values is None:
+        return None
+    return frozenset([values] if isinstance(values, str) else values)
+
+
+def _known(
+    names: frozenset[str] | None, known: Collection[str], what: str
+) -> frozenset[str] | None:
+    unknown = sorted((names or frozenset()) - set(known))
+    if unknown:
+        raise UsageError(f"there is no {what} `{unknown[0]}`", f"choose among {', '.join(known)}")
+    return names

@@ -1,0 +1,53 @@
+"""The rules: one meaning of "current", "hidden", "success rate" and "how many".
+
+Pure functions over lines. The log's fold, the index, session start, import, export and the counts
+all ask here, so that they cannot disagree:
+
+- A later line with the same id replaces the earlier one. Within one log the later line is the one
+  further down; between two logs, which have no common order, it is the one with the later time.
+- A record is hidden when it was forgotten and not written again since, when it rests on something
+  forgotten (it was derived from it, or is feedback or a link about it), when another record
+  supersedes it, or when it is another agent's note.
+- The success rate is what the record states plus its feedback; each feedback id counts once.
+- Feedback, links and forgetting are statements about records. They are not counted as records.
+"""
+
+from commonplace.rules.feedback import NO_FEEDBACK, Tally, is_doubted, rate, tally
+from commonplace.rules.fold import Fold, Kept
+from commonplace.rules.order import Stamp, is_after, newest
+from commonplace.rules.several import SeveralHomes
+from commonplace.rules.standing import (
+    Facts,
+    Standing,
+    Support,
+    is_forgotten,
+    is_gone,
+    is_private,
+    standings,
+)
+from commonplace.rules.statements import Edge, edges, is_statement, subjects
+
+__all__ = [
+    "NO_FEEDBACK",
+    "Edge",
+    "Facts",
+    "Fold",
+    "Kept",
+    "SeveralHomes",
+    "Stamp",
+    "Standing",
+    "Support",
+    "Tally",
+    "edges",
+    "is_after",
+    "is_doubted",
+    "is_forgotten",
+    "is_gone",
+    "is_private",
+    "is_statement",
+    "newest",
+    "rate",
+    "standings",
+    "subjects",
+    "tally",
+]

@@ -1,0 +1,44 @@
+"""Feedback: how often using a record ended in each outcome, and the success rate that follows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from commonplace.records import Rate, parse_rate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Tally(NamedTuple):
+    """How many times a record worked, failed, was wrong, was stale."""
+
+    worked: int = 0
+    failed: int = 0
+    wrong: int = 0
+    stale: int = 0
+
+
+NO_FEEDBACK = Tally()
+
+
+def tally(outcomes: Iterable[str]) -> Tally:
+    """Count *outcomes*, one for each feedback id; words of a newer version are not counted."""
+    counts = dict.fromkeys(Tally._fields, 0)
+    for outcome in outcomes:
+        if outcome in counts:
+            counts[outcome] += 1
+    return Tally(**counts)
+
+
+def rate(stated: str, feedback: Tally) -> Rate | None:
+    """The rate a record states, `"X/Y"` or nothing, with its feedback; `None` if nobody tried it."""
+    base = parse_rate(stated) if stated else Rate(0, 0)
+    tried = base.tried + feedback.worked + feedback.failed
+    return Rate(base.worked + feedback.worked, tried) if stated or tried else None
+
+
+def is_doubted(feedback: Tally) -> bool:
+    """Whether a record was called wrong or stale more often than it worked."""
+    return feedback.wrong + feedback.stale > feedback.worked

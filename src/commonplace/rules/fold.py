@@ -1,0 +1,184 @@
+"""The fold: lines of some logs, one after the other, into what they say at their end."""
+
+from __future__ import annotations
+
+from typing import Generic, NamedTuple, TypeVar
+
+from commonplace.rules.feedback import Tally, rate, tally
+from commonplace.rules.order import newest
+from commonplace.rules.standing import Standing, Support, is_gone, standings
+from commonplace.rules.statements import Edge, edges, is_statement, subjects
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from commonplace.records import Rate, Record
+    from commonplace.rules.order import Stamp
+
+T = TypeVar("T")
+
+
+class Kept(NamedTuple, Generic[T]):
+    """What the fold keeps of a line: what the rules need, and a value of the caller's choosing."""
+
+    stamp: Stamp
+    kind: str
+    value: T
+    stated_rate: str
+    outcome: str
+    subjects: tuple[str, ...]
+    edges: tuple[Edge, ...]
+
+    def rate(self, feedback: Tally) -> Rate | None:
+        """The success rate with *feedback* counted in; `None` if nobody ever tried it."""
+        return rate(self.stated_rate, feedback)
+
+
+class Fold(Generic[T]):
+    """What some logs say. Add the lines of each log in their order; logs in any order.
+
+    *T* is what is kept of each line: its bytes, or only a digest where a large home must fit.
+    """
+
+    def __init__(self) -> None:
+        # Of each id the last line in every log that has one, ids in the order they first appeared.
+        self._last: dict[str, list[Kept[T]]] = {}
+        self._forgets: dict[str, list[Stamp]] = {}
+        self._graph: _Graph | None = None
+
+    def add(self, stamp: Stamp, record: Record, value: T) -> None:
+        """Take the next line of a log; it replaces an earlier one of that log with its id."""
+        kind = record.kind
+        stated = record.fields.get("success_rate") if kind == "lesson" else ""
+        outcome = record.fields.get("outcome") if kind == "feedback" else ""
+        about = subjects(record)
+        kept = Kept(
+            stamp,
+            kind,
+            value,
+            stated if isinstance(stated, str) else "",
+            outcome if isinstance(outcome, str) else "",
+            about,
+            tuple(edges(record)) if record.links or record.sources or kind == "link" else (),
+        )
+        if kind == "forget" and about:
+            self._forgets.setdefault(about[0], []).append(stamp)
+        lines = self._last.setdefault(record.id, [])
+        lines[:] = [line for line in lines if line.stamp.log != stamp.log]
+        lines.append(kept)
+        self._graph = None
+
+    # --- What there is ----------------------------------------------------------------------------
+
+    def __contains__(self, ident: str) -> bool:
+        return ident in self._last
+
+    def ids(self) -> Iterable[str]:
+        """Every id there is, hidden ones included, in the order of their first appearance."""
+        return self._last.keys()
+
+    def current(self, ident: str) -> Kept[T]:
+        """The current line of *ident*, which must be there."""
+        lines = self._last[ident]
+        if len(lines) == 1:
+            return lines[0]
+        stamp = newest(line.stamp for line in lines)
+        return next(line for line in lines if line.stamp == stamp)
+
+    def standings(self, ids: Collection[str] | None = None) -> dict[str, Standing]:
+        return standings(self._last.keys() if ids is None else ids, self)
+
+    def shown(self, *, superseded: bool = False, statements: bool = False) -> Iterator[str]:
+        """The ids that are not hidden; feedback and links among them only with *statements*.
+
+        A line that forgets something is never among them: what it says is carried out.
+        """
+        for ident, standing in self.standings().items():
+            kind = self.current(ident).kind
+            if kind == "forget" or is_gone(standing) or (is_statement(kind) and not statements):
+                continue
+            if standing is Standing.SUPERSEDED and not superseded:
+                continue
+            yield ident
+
+    def feedback(self, ident: str) -> dict[str, str]:
+        """The feedback about a record that was not forgotten: feedback id → outcome."""
+        ids = self._graph_now().feedback.get(ident, ())
+        known = self.standings(ids) if ids and self._forgets else {}
+        said = (one for one in ids if known.get(one) is not Standing.FORGOTTEN)
+        return {one: self.current(one).outcome for one in said}
+
+    def tally(self, ident: str) -> Tally:
+        """How often a use of the record ended in each outcome."""
+        return tally(self.feedback(ident).values())
+
+    def rate(self, ident: str) -> Rate | None:
+        """The success rate with the feedback counted in; `None` if nobody ever tried it."""
+        return self.current(ident).rate(self.tally(ident))
+
+    def dependents(self, ids: Collection[str]) -> set[str]:
+        """Everything that rests on *ids*, directly or through others, statements included."""
+        resting: dict[str, list[str]] = {}
+        for supports in self._graph_now().supports.values():
+            for one in supports:
+                resting.setdefault(one.on, []).append(one.of)
+        found: set[str] = set()
+        waiting = list(ids)
+        while waiting:
+            for ident in resting.get(waiting.pop(), ()):
+                if ident not in found:
+                    found.add(ident)
+                    waiting.append(ident)
+        return found - set(ids)
+
+    # --- Facts for the rules ----------------------------------------------------------------------
+
+    def stamps(self, ids: Collection[str]) -> dict[str, Stamp]:
+        return {ident: self.current(ident).stamp for ident in ids if ident in self._last}
+
+    def forgets(self, ids: Collection[str]) -> dict[str, list[Stamp]]:
+        if not self._forgets:
+            return {}
+        return {ident: self._forgets[ident] for ident in ids if ident in self._forgets}
+
+    def supports(self, ids: Collection[str]) -> Iterator[Support]:
+        graph = self._graph_now()
+        for ident in ids:
+            yield from graph.supports.get(ident, ())
+
+    def superseders(self, ids: Collection[str]) -> Iterator[Support]:
+        graph = self._graph_now()
+        for ident in ids:
+            yield from graph.superseders.get(ident, ())
+
+    def edges(self) -> list[Edge]:
+        """Every edge that a current line states."""
+        return [edge for ident in self._last for edge in self.current(ident).edges]
+
+    def _graph_now(self) -> _Graph:
+        if self._graph is None:
+            self._graph = _Graph(self)
+        return self._graph
+
+
+class _Graph:
+    """What the current lines say about one another, by the id that is asked for."""
+
+    def __init__(self, fold: Fold[T]) -> None:
+        self.supports: dict[str, list[Support]] = {}
+        self.superseders: dict[str, list[Support]] = {}
+        self.feedback: dict[str, list[str]] = {}
+        for ident in fold.ids():
+            kept = fold.current(ident)
+            for subject in kept.subjects if kept.kind != "forget" else ():
+                self.supports.setdefault(ident, []).append(Support(ident, subject, ident))
+            if kept.kind == "feedback" and kept.subjects:
+                self.feedback.setdefault(kept.subjects[0], []).append(ident)
+            for edge in kept.edges:
+                if edge.rel == "derived_from":
+                    support = Support(edge.of, edge.to, edge.by)
+                    self.supports.setdefault(edge.of, []).append(support)
+                elif edge.rel == "supersedes":
+                    support = Support(edge.to, edge.of, edge.by)
+                    self.superseders.setdefault(edge.to, []).append(support)

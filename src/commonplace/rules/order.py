@@ -1,0 +1,40 @@
+"""The order of lines: which of two came later."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Stamp(NamedTuple):
+    """Where a line stands: the time it carries, its log, and its position there.
+
+    The archive of a log comes before the log itself, and positions count through both. The fields
+    are in the order in which the last lines of several logs are compared.
+    """
+
+    micros: int
+    log: str
+    position: int
+
+
+def is_after(one: Stamp, other: Stamp) -> bool:
+    """Whether the line at *one* came after the line at *other*.
+
+    Within a log the position decides: clocks go backwards, and events are logged after the fact.
+    Two logs have no common order, so between them the time decides.
+    """
+    if one.log == other.log:
+        return one.position > other.position
+    return one.micros > other.micros
+
+
+def newest(last_lines: Iterable[Stamp]) -> Stamp:
+    """Of the last line that each of several logs has of one id, the current one.
+
+    Where the times are equal, the name of the log decides, so that every reader chooses the same.
+    """
+    return max(last_lines)

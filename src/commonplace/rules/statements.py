@@ -1,0 +1,66 @@
+"""Statements: what a line says about other records, as opposed to what it says itself."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from commonplace.records import Record
+
+STATEMENT_KINDS = frozenset(["feedback", "link", "forget"])
+# The other name of each relation. An edge is kept under one of the two, in that direction.
+INVERSES = {
+    "source_of": "derived_from",
+    "superseded_by": "supersedes",
+    "elaborated_by": "elaborates",
+    "has_example": "example_of",
+    "has_instance": "is_a",
+    "used_by": "uses",
+}
+
+
+class Edge(NamedTuple):
+    """A typed, weighted edge from *of* to *to*, and the id of the record that states it."""
+
+    of: str
+    rel: str
+    to: str
+    w: float
+    by: str
+
+
+def is_statement(kind: str) -> bool:
+    """Whether records of this kind only speak about other records. Those are not counted."""
+    return kind in STATEMENT_KINDS
+
+
+def edges(record: Record) -> list[Edge]:
+    """Every edge that *record* states, each under its one name, once."""
+    ident = record.id
+    found = [_edge(ident, link.rel, link.to, link.w, ident) for link in record.edges]
+    found += [Edge(ident, "derived_from", source, 1.0, ident) for source in record.sources]
+    if record.kind == "link":
+        of, to = record.fields.get("of"), record.fields.get("to")
+        if isinstance(of, str) and isinstance(to, str):
+            weight = record.fields.get("w")
+            w = 1.0 if weight is None else float(min(max(weight, 0.0), 1.0))
+            found.append(_edge(of, str(record.fields.get("rel")), to, w, ident))
+    unique: dict[tuple[str, str, str], Edge] = {}
+    for edge in found:
+        unique.setdefault(edge[:3], edge)
+    return list(unique.values())
+
+
+def _edge(of: str, rel: str, to: str, w: float, by: str) -> Edge:
+    if rel in INVERSES:
+        return Edge(to, INVERSES[rel], of, w, by)
+    return Edge(of, rel, to, w, by)
+
+
+def subjects(record: Record) -> tuple[str, ...]:
+    """The ids of the records that a statement is about; of other records, none."""
+    if record.kind not in STATEMENT_KINDS:
+        return ()
+    named = (record.fields.get("of"), record.fields.get("to") if record.kind == "link" else None)
+    return tuple(ident for ident in named if isinstance(ident, str))

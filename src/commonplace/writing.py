@@ -1,0 +1,209 @@
+"""Writing: the part of the memory that `commonplace log` opens. It loads nothing that only reads."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from commonplace import settings as settings_module
+from commonplace.errors import DiskFull, HomeUnusable, RecordInvalid
+from commonplace.files.lock import LOCK_S_MAX
+from commonplace.log.logs import Logs
+from commonplace.log.prepare import Entry, prepare
+from commonplace.records import Record, decode
+from commonplace.where import homes, repository
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from types import TracebackType
+    from typing import Self
+
+    from commonplace.settings import Settings
+    from commonplace.where.home import Home
+    from commonplace.where.repository import Repository
+
+BULK_LINES = 4000
+
+
+class Refusal(NamedTuple):
+    """A line of a bulk write that was refused, and why."""
+
+    line: int
+    reason: str
+
+
+class Bulk(NamedTuple):
+    """The result of a bulk write."""
+
+    taken: int
+    refused: list[Refusal]
+    redacted: int
+
+
+def now_utc() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+class Writer:
+    """The homes that apply in a folder, open for writing; the nearest one is written to."""
+
+    def __init__(
+        self,
+        homes_found: list[Home],
+        here: Repository,
+        *,
+        agent_id: str = "default",
+        clock: Callable[[], datetime] = now_utc,
+        wait_s_max: float = LOCK_S_MAX,
+        settings: Mapping[str, Any] | None = None,
+        background: bool = True,
+    ) -> None:
+        self.homes = homes_found
+        self.repository = here
+        self.agent_id = agent_id
+        # Whether threads and processes may be started for work that no answer waits for.
+        self.background = background
+        for home in homes_found:
+            homes.check_usable(home.path)
+        self.settings: Settings = settings_module.load(reversed(homes_found))
+        self.settings.override(settings or {})
+        self._clock = clock
+        fsync = self.settings["fsync"]
+        self._logs = [Logs(home, fsync=fsync, wait_s_max=wait_s_max) for home in homes_found]
+        self._seen: set[Path] = set()
+        self.check_homes()
+
+    @classmethod
+    def open(
+        cls,
+        home: str | os.PathLike[str] | None = None,
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        environment: Mapping[str, str] = os.environ,
+        agent_id: str | None = None,
+        clock: Callable[[], datetime] = now_utc,
+        wait_s_max: float = LOCK_S_MAX,
+        settings: Mapping[str, Any] | None = None,
+        background: bool = True,
+    ) -> Self:
+        """The memory of *home* alone, or the one that applies in *cwd*.
+
+        Nothing is made until something is written. A write waits *wait_s_max* for a log that
+        another process holds, then raises `LogBusy`. *settings* override those of the homes.
+        Without *background*, no thread or process is started for work that is left.
+        """
+        folder = Path(cwd).resolve() if cwd is not None else homes.current_folder()
+        here = repository.find(folder)
+        found = homes.find(Path(home) if home is not None else None, folder, here, environment)
+        return cls(
+            found,
+            here,
+            agent_id=agent_id or environment.get("COMMONPLACE_AGENT") or "default",
+            clock=clock,
+            wait_s_max=wait_s_max,
+            settings=settings,
+            background=background,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def home(self) -> Home:
+        """The nearest home: the one that is written to."""
+        return self.homes[0]
+
+    def check_homes(self) -> None:
+        """Raise `HomeUnusable` if a home that was there is gone.
+
+        A home is made by the first write, so one that is missing knows nothing yet. One that has
+        gone missing under a server (a disk was taken out, a folder moved) must not pass for that,
+        nor be made again without the user's knowledge.
+        """
+        for home in self.homes:
+            if home.path.is_dir():
+                self._seen.add(home.path)
+            elif home.path in self._seen:
+                hint = "put it back, then try again; `commonplace init` would make a new one"
+                raise HomeUnusable(home.path, "it was here and is gone", hint)
+
+    def log(self, **fields: Any) -> Record:  # noqa: ANN401 (any JSON)
+        """Write one record, a lesson unless `kind` says otherwise, and return it as stored.
+
+        `record.redactions` says what was taken out. The same content twice is the same id.
+        """
+        return self.append([fields])[0]
+
+    def append(self, records: Iterable[Mapping[str, Any] | Record]) -> list[Record]:
+        """Write *records*: all are checked before the first is written."""
+        entries = [
+            self.prepare(given.fields if isinstance(given, Record) else given) for given in records
+        ]
+        self.store(entries)
+        return [entry.record for entry in entries]
+
+    def append_lines(self, lines: Iterable[bytes]) -> Bulk:
+        """Write the JSON objects in *lines*, one a line, in batches; bad lines are reported."""
+        taken, redacted, refused = 0, 0, list[Refusal]()
+        batch: list[Entry] = []
+        now = self._clock()
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                entry = self.prepare(decode(line), now)
+            except (RecordInvalid, ValueError) as error:
+                refused.append(Refusal(number, str(error)))
+                continue
+            batch.append(entry)
+            redacted += bool(entry.record.redactions)
+            if len(batch) >= BULK_LINES:
+                taken = self._store_batch(batch, taken)
+                batch, now = [], self._clock()
+        return Bulk(self._store_batch(batch, taken), refused, redacted)
+
+    def prepare(self, given: Mapping[str, Any], now: datetime | None = None) -> Entry:
+        """The line that *given* makes, checked and redacted, for `store`."""
+        return prepare(
+            given,
+            now=now or self._clock(),
+            repo=self.repository.name,
+            agent_id=self.agent_id,
+            line_bytes_max=self.settings["line_bytes_max"],
+        )
+
+    def store(self, entries: list[Entry], home_number: int = 0) -> None:
+        """Append prepared entries to the logs of a home, the nearest unless told otherwise."""
+        if not entries:
+            return
+        home = self.homes[home_number]
+        if not home.log_folder.is_dir():
+            homes.make(home)
+        self._logs[home_number].append(entries)
+
+    def _store_batch(self, batch: list[Entry], taken: int) -> int:
+        try:
+            self.store(batch)
+        except DiskFull as error:
+            raise DiskFull(error.path, taken + error.stored) from error
+        return taken + len(batch)
+
+    def flush(self) -> None:
+        """Write everything to the disk itself, unless the `fsync` setting is `never`."""
+        for logs in self._logs:
+            logs.flush()
+
+    def close(self) -> None:
+        for logs in self._logs:
+            logs.close()

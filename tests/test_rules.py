@@ -1,0 +1,641 @@
+"""The rules: one meaning of current, hidden, rate and count, for any lines in any order."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from commonplace import rules
+from commonplace.index.embedded.index import EmbeddedIndex
+from commonplace.index.ports import Filter
+from commonplace.log.fold import fold
+from commonplace.log.rotate import rotate
+from commonplace.memory import Memory
+from commonplace.records import Rate, encode, from_line, micros
+from commonplace.rules import Fold, SeveralHomes, Stamp, Standing, Tally
+from commonplace.where.home import Home
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+START = "2026-01-01T00:00:00Z"
+
+
+def lesson(ident: str, said: str = "x", **more: Any) -> dict[str, Any]:
+    return {"id": ident, "kind": "lesson", "event_type": "error", "lesson": said, **more}
+
+
+def forget(of: str, **more: Any) -> dict[str, Any]:
+    return {"id": f"forget-{of}", "kind": "forget", "of": of, **more}
+
+
+def feedback(ident: str, of: str, outcome: str = "worked", **more: Any) -> dict[str, Any]:
+    return {"id": ident, "kind": "feedback", "of": of, "outcome": outcome, **more}
+
+
+def link(of: str, rel: str, to: str, **more: Any) -> dict[str, Any]:
+    ident = f"link-{of}-{rel}-{to}"
+    return {"id": ident, "kind": "link", "of": of, "rel": rel, "to": to, **more}
+
+
+def pattern(ident: str, **more: Any) -> dict[str, Any]:
+    return {"id": ident, "kind": "pattern", "pattern": f"pattern {ident}", **more}
+
+
+def folded(*logs: list[dict[str, Any]]) -> Fold[bytes]:
+    """The fold of some logs, each a list of rows; `at` is a second of one minute."""
+    found: Fold[bytes] = Fold()
+    for number, rows in enumerate(logs):
+        for position, row in enumerate(rows):
+            second = row.get("at", 0)
+            fields = {name: value for name, value in row.items() if name != "at"}
+            raw = encode({"timestamp": f"2026-01-01T00:00:{second:02}Z", **fields}).encode()
+            record = from_line(raw)
+            found.add(Stamp(micros(record.timestamp), f"log{number}", position), record, raw)
+    return found
+
+
+def current_text(found: Fold[bytes], ident: str) -> str:
+    return str(json.loads(found.current(ident).value)["lesson"])
+
+
+# --- Which version is current -----------------------------------------------------------------------
+
+
+def test_in_one_log_the_later_line_is_current_whatever_its_time() -> None:
+    found = folded([lesson("a", "first", at=9), lesson("a", "second", at=1)])
+
+    assert current_text(found, "a") == "second"
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_between_logs_the_later_time_is_current(reverse: bool) -> None:
+    logs = [
+        [lesson("a", "late", at=9), lesson("a", "last of one", at=5)],
+        [lesson("a", "x", at=7), lesson("a", "last of two", at=3)],
+    ]
+
+    assert current_text(folded(*(logs[::-1] if reverse else logs)), "a") == "last of one"
+
+
+def test_between_logs_of_equal_times_the_name_of_the_log_decides() -> None:
+    assert (
+        current_text(folded([lesson("a", "in log0")], [lesson("a", "in log1")]), "a") == "in log1"
+    )
+
+
+def test_times_are_compared_as_times_and_not_as_texts() -> None:
+    half = lesson("a", "later by half a second", timestamp="2026-01-01T00:00:00.5Z")
+    whole = lesson("a", "earlier", timestamp="2026-01-01T00:00:00Z")
+    zone = lesson("a", "earlier too", timestamp="2026-01-01T01:00:00+02:00")
+
+    assert current_text(folded([half], [whole], [zone]), "a") == "later by half a second"
+
+
+# --- What is hidden ---------------------------------------------------------------------------------
+
+FORGOTTEN, DERIVED = Standing.FORGOTTEN, Standing.DERIVED
+CURRENT, SUPERSEDED = Standing.CURRENT, Standing.SUPERSEDED
+DERIVES: dict[str, Any] = {"links": [{"to": "a", "rel": "derived_from"}]}
+CASES: dict[str, tuple[list[list[dict[str, Any]]], dict[str, Standing]]] = {
+    "a plain record is current": ([[lesson("a")]], {"a": CURRENT}),
+    "forgetting hides": ([[lesson("a"), forget("a")]], {"a": FORGOTTEN}),
+    "a line that forgets before the record was written hides nothing": (
+        [[forget("a"), lesson("a")]],
+        {"a": CURRENT},
+    ),
+    "what is written again after it was forgotten is back": (
+        [[lesson("a"), forget("a"), lesson("a", "again")]],
+        {"a": CURRENT},
+    ),
+    "what is forgotten again is hidden again": (
+        [[lesson("a"), forget("a"), lesson("a", "again"), forget("a")]],
+        {"a": FORGOTTEN},
+    ),
+    "in one log the position decides, not the time": (
+        [[lesson("a", at=9), forget("a", at=1)]],
+        {"a": FORGOTTEN},
+    ),
+    "in another log a later forgetting hides": (
+        [[lesson("a", at=4)], [forget("a", at=5)]],
+        {"a": FORGOTTEN},
+    ),
+    "in another log an earlier forgetting does not": (
+        [[lesson("a", at=6)], [forget("a", at=5)]],
+        {"a": CURRENT},
+    ),
+    "in another log one of the same time does not": (
+        [[lesson("a", at=5)], [forget("a", at=5)]],
+        {"a": CURRENT},
+    ),
+    "what another log says later brings it back": (
+        [[lesson("a", at=1), forget("a", at=5)], [lesson("a", "again", at=7)]],
+        {"a": CURRENT},
+    ),
+    "the forgetting of the current line's own log counts by position": (
+        [[lesson("a", at=9), forget("a", at=5)], [lesson("a", "other", at=7)]],
+        {"a": FORGOTTEN},
+    ),
+    "what derives from something forgotten is hidden, at any depth": (
+        [
+            [
+                lesson("a"),
+                pattern("p", source_episodes=["a"]),
+                lesson("q", links=[{"to": "p", "rel": "derived_from"}]),
+                {"id": "anti", "kind": "anti_pattern", "what_fails": "x", "source": "q"},
+                forget("a"),
+            ]
+        ],
+        {"a": FORGOTTEN, "p": DERIVED, "q": DERIVED, "anti": DERIVED},
+    ),
+    "a cycle of derivations is hidden as a whole": (
+        [
+            [
+                lesson("a"),
+                lesson("b", links=[{"to": "c", "rel": "derived_from"}]),
+                lesson("c", links=[{"to": "b", "rel": "derived_from"}, *DERIVES["links"]]),
+                forget("a"),
+            ]
+        ],
+        {"b": DERIVED, "c": DERIVED},
+    ),
+    "what derives from something nobody has is current": (
+        [[lesson("b", **DERIVES)]],
+        {"b": CURRENT},
+    ),
+    "what derives from something forgotten that nobody has is hidden": (
+        [[lesson("b", **DERIVES), forget("a")]],
+        {"b": DERIVED},
+    ),
+    "a link may state the derivation": (
+        [[lesson("a"), lesson("b"), link("b", "derived_from", "a"), forget("a")]],
+        {"b": DERIVED},
+    ),
+    "and so may its inverse": (
+        [[lesson("a"), lesson("b"), link("a", "source_of", "b"), forget("a")]],
+        {"b": DERIVED},
+    ),
+    "other relations hide nothing": (
+        [
+            [
+                lesson("a"),
+                *(
+                    lesson(f"b-{rel}", links=[{"to": "a", "rel": rel}])
+                    for rel in ("related_to", "elaborates")
+                ),
+                lesson("b-uses", links=[{"to": "a", "rel": "uses"}]),
+                forget("a"),
+            ]
+        ],
+        {"b-related_to": CURRENT, "b-elaborates": CURRENT, "b-uses": CURRENT},
+    ),
+    "only the current version's links count": (
+        [[lesson("a"), lesson("b", **DERIVES), lesson("b", "on its own"), forget("a")]],
+        {"b": CURRENT},
+    ),
+    "statements about something forgotten are hidden with it": (
+        [[lesson("a"), lesson("b"), feedback("f", "a"), link("b", "uses", "a"), forget("a")]],
+        {"f": DERIVED, "link-b-uses-a": DERIVED, "b": CURRENT},
+    ),
+    "superseding hides": (
+        [[lesson("a"), lesson("b", links=[{"to": "a", "rel": "supersedes"}])]],
+        {"a": SUPERSEDED, "b": CURRENT},
+    ),
+    "being superseded may be stated by the older one": (
+        [[lesson("a", links=[{"to": "b", "rel": "superseded_by"}]), lesson("b")]],
+        {"a": SUPERSEDED, "b": CURRENT},
+    ),
+    "or by a link": (
+        [[lesson("a"), lesson("b"), link("b", "supersedes", "a")]],
+        {"a": SUPERSEDED, "b": CURRENT},
+    ),
+    "or by a link of the other name": (
+        [[lesson("a"), lesson("b"), link("a", "superseded_by", "b")]],
+        {"a": SUPERSEDED, "b": CURRENT},
+    ),
+    "a forgotten link no longer supersedes": (
+        [
+            [
+                lesson("a"),
+                lesson("b"),
+                link("b", "supersedes", "a"),
+                forget("link-b-supersedes-a"),
+            ]
+        ],
+        {"a": CURRENT},
+    ),
+    "a forgotten superseder hides nothing": (
+        [[lesson("a"), lesson("b", links=[{"to": "a", "rel": "supersedes"}]), forget("b")]],
+        {"a": CURRENT, "b": FORGOTTEN},
+    ),
+    "nor does one that rests on something forgotten": (
+        [
+            [
+                lesson("a"),
+                lesson("c"),
+                lesson(
+                    "b",
+                    links=[{"to": "a", "rel": "supersedes"}, {"to": "c", "rel": "derived_from"}],
+                ),
+                forget("c"),
+            ]
+        ],
+        {"a": CURRENT, "b": DERIVED},
+    ),
+    "a superseded superseder still hides": (
+        [
+            [
+                lesson("a"),
+                lesson("b", links=[{"to": "a", "rel": "supersedes"}]),
+                lesson("c", links=[{"to": "b", "rel": "supersedes"}]),
+            ]
+        ],
+        {"a": SUPERSEDED, "b": SUPERSEDED, "c": CURRENT},
+    ),
+    "a record does not supersede itself": (
+        [[lesson("a", links=[{"to": "a", "rel": "supersedes"}])]],
+        {"a": CURRENT},
+    ),
+    "what is forgotten and superseded is forgotten": (
+        [[lesson("a"), lesson("b", links=[{"to": "a", "rel": "supersedes"}]), forget("a")]],
+        {"a": FORGOTTEN},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_how_records_stand(case: str, own_home: Path) -> None:
+    logs, expected = CASES[case]
+    assert {ident: folded(*logs).standings()[ident] for ident in expected} == expected
+
+    written = Written(own_home)
+    for number, rows in enumerate(logs):
+        for row in rows:
+            written.append(f"log{number}", row)
+    assert {ident: written.index_standings()[ident] for ident in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "owner", "reader", "private"),
+    [
+        ("note", "ana", "ben", True),
+        ("note", "ana", "ana", False),
+        ("note", "", "ben", True),
+        ("lesson", "ana", "ben", False),
+        ("skill", "ana", "ben", False),
+    ],
+)
+def test_a_note_is_its_agents_alone(kind: str, owner: str, reader: str, private: bool) -> None:
+    assert rules.is_private(kind, owner, reader) is private
+
+
+# --- Rates ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stated", "outcomes", "rate"),
+    [
+        ("", [], None),
+        ("0/0", [], Rate(0, 0)),
+        ("9/10", [], Rate(9, 10)),
+        ("9/10", ["worked"], Rate(10, 11)),
+        ("9/10", ["failed"], Rate(9, 11)),
+        ("", ["worked", "failed"], Rate(1, 2)),
+        ("", ["wrong", "stale"], None),
+        ("1/1", ["wrong", "stale", "new word"], Rate(1, 1)),
+    ],
+)
+def test_the_rate_is_what_is_stated_plus_feedback(
+    stated: str, outcomes: list[str], rate: Rate | None
+) -> None:
+    assert rules.rate(stated, rules.tally(outcomes)) == rate
+
+
+def test_each_feedback_id_counts_once_with_its_current_outcome() -> None:
+    rows = [
+        lesson("a"),
+        feedback("f1", "a", "worked"),
+        feedback("f1", "a", "worked"),
+        feedback("f2", "a", "worked"),
+        feedback("f2", "a", "failed"),
+        feedback("f3", "a", "stale"),
+        forget("f3"),
+        feedback("f4", "a", "wrong"),
+        feedback("f4", "b", "wrong"),
+    ]
+
+    found = folded(rows)
+
+    assert found.tally("a") == Tally(worked=1, failed=1)
+    assert found.rate("a") == Rate(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("feedback_given", "doubted"),
+    [
+        (Tally(), False),
+        (Tally(wrong=1), True),
+        (Tally(stale=1), True),
+        (Tally(worked=1, wrong=1), False),
+        (Tally(worked=1, stale=1), False),
+        (Tally(worked=1, wrong=1, stale=1), True),
+        (Tally(failed=5), False),
+    ],
+)
+def test_a_record_is_doubted_when_it_was_called_wrong_more_often_than_it_worked(
+    feedback_given: Tally, doubted: bool
+) -> None:
+    assert rules.is_doubted(feedback_given) is doubted
+
+
+# --- Edges ------------------------------------------------------------------------------------------
+
+
+def test_an_edge_is_kept_once_under_one_of_its_two_names() -> None:
+    record = from_line(
+        encode(
+            {
+                "timestamp": START,
+                **lesson(
+                    "a",
+                    links=[
+                        {"to": "b", "rel": "supersedes", "w": 0.5},
+                        {"to": "b", "rel": "supersedes"},
+                        {"to": "c", "rel": "superseded_by"},
+                        {"to": "d"},
+                        {"to": "e", "relation": "used_by", "w": 7},
+                        {"to": "f", "rel": "said_by_nobody", "w": 0},
+                    ],
+                ),
+            }
+        ).encode()
+    )
+
+    assert [tuple(edge) for edge in rules.edges(record)] == [
+        ("a", "supersedes", "b", 0.5, "a"),
+        ("c", "supersedes", "a", 1.0, "a"),
+        ("a", "related_to", "d", 1.0, "a"),
+        ("e", "uses", "a", 1.0, "a"),
+        ("a", "said_by_nobody", "f", 0.0, "a"),
+    ]
+
+
+# --- Several homes ----------------------------------------------------------------------------------
+
+
+def test_of_an_id_in_two_homes_the_nearest_one_is_current() -> None:
+    near, far = folded([lesson("a", "near", at=1)]), folded([lesson("a", "far", at=9)])
+    facts = SeveralHomes([near, far])
+
+    assert facts.stamps(["a"]) == {"a": Stamp(micros("2026-01-01T00:00:01Z"), "0/log0", 0)}
+
+
+@pytest.mark.parametrize(
+    ("near", "far", "standing"),
+    [
+        ([lesson("a", at=4)], [forget("a", at=5)], FORGOTTEN),
+        ([lesson("a", at=6)], [forget("a", at=5)], CURRENT),
+        ([forget("a", at=5)], [lesson("a", at=4)], FORGOTTEN),
+        ([lesson("b", links=[{"to": "a", "rel": "supersedes"}])], [lesson("a")], SUPERSEDED),
+        # The nearest home's version of the superseder no longer says so.
+        (
+            [lesson("b")],
+            [lesson("a"), lesson("b", links=[{"to": "a", "rel": "supersedes"}])],
+            CURRENT,
+        ),
+        (
+            [lesson("a", links=[{"to": "b", "rel": "derived_from"}])],
+            [lesson("b"), forget("b")],
+            DERIVED,
+        ),
+    ],
+)
+def test_homes_hide_one_anothers_records(
+    near: list[dict[str, Any]], far: list[dict[str, Any]], standing: Standing
+) -> None:
+    facts = SeveralHomes([folded(near), folded(far)])
+
+    assert rules.standings(["a"], facts) == {"a": standing}
+
+
+# --- The law: the fold over the log and the index say the same --------------------------------------
+
+
+class Written:
+    """A home that is written line by line, with what the fold and the index say of it."""
+
+    def __init__(self, path: Path) -> None:
+        self.home = Home(path)
+        self.home.log_folder.mkdir(parents=True, exist_ok=True)
+        self.index = EmbeddedIndex(self.home)
+
+    def append(self, log: str, row: dict[str, Any]) -> None:
+        second = row.get("at", 0)
+        fields = {name: value for name, value in row.items() if name != "at"}
+        whole = {"timestamp": f"2026-01-01T00:00:{second:02}Z", "agent_id": "", **fields}
+        with self.home.log(log).open("ab") as stream:
+            stream.write(encode(whole).encode() + b"\n")
+
+    def index_standings(self) -> dict[str, Standing]:
+        self.index.catch_up()
+        with self.index.reading() as reader:
+            rows = reader.connection.execute("SELECT id, standing FROM line WHERE standing > 0")
+            return {ident: Standing(standing) for ident, standing in rows}
+
+    def by_fold(self) -> dict[str, Any]:
+        found, _damages = fold(self.home)
+        standing = found.standings()
+        return {
+            ident: (
+                found.current(ident).value.raw,
+                standing[ident],
+                found.rate(ident),
+                found.tally(ident),
+                found.current(ident).value.archived,
+            )
+            for ident in found.ids()
+        }
+
+    def by_index(self) -> dict[str, Any]:
+        self.index.catch_up()
+        with self.index.reading() as reader:
+            rows = reader.connection.execute("SELECT key FROM line WHERE standing > 0")
+            cards = reader.cards([key for (key,) in rows])
+            raws = dict(reader.connection.execute("SELECT key, raw FROM body").fetchall())
+            return {
+                card.id: (raws[key], card.standing, card.rate, card.feedback, card.archived)
+                for key, card in cards.items()
+            }
+
+    def counted_by_fold(self) -> Counter[tuple[str, str, bool]]:
+        found, _damages = fold(self.home)
+        kept = [found.current(ident) for ident in found.shown()]
+        return Counter((one.value.repo, one.kind, one.value.archived) for one in kept)
+
+    def counted_by_index(self) -> Counter[tuple[str, str, bool]]:
+        with self.index.reading() as reader:
+            counts = reader.counts(Filter(archived=True))
+        found = Counter[tuple[str, str, bool]]()
+        for count in counts:
+            found[count.repo, count.kind, count.archived] += count.records
+        return found
+
+
+IDS = ("a", "b", "c", "d")
+RELATIONS = ("derived_from", "supersedes", "superseded_by", "source_of", "related_to")
+rows = st.one_of(
+    st.builds(
+        lambda ident, said, links, at: lesson(ident, said, links=links, at=at),
+        st.sampled_from(IDS),
+        st.sampled_from(["x", "y"]),
+        st.lists(
+            st.builds(
+                lambda to, rel: {"to": to, "rel": rel},
+                st.sampled_from(IDS),
+                st.sampled_from(RELATIONS),
+            ),
+            max_size=2,
+        ),
+        st.integers(0, 9),
+    ),
+    st.builds(
+        lambda ident, at, rate: lesson(ident, at=at, success_rate=rate),
+        st.sampled_from(IDS),
+        st.integers(0, 9),
+        st.sampled_from(["1/2", "0/0"]),
+    ),
+    st.builds(
+        lambda of, at: forget(of, at=at),
+        st.sampled_from((*IDS, "f1", "link-a-supersedes-b")),
+        st.integers(0, 9),
+    ),
+    st.builds(
+        lambda ident, of, outcome, at: feedback(ident, of, outcome, at=at),
+        st.sampled_from(["f1", "f2", "a"]),
+        st.sampled_from(IDS),
+        st.sampled_from(["worked", "failed", "wrong"]),
+        st.integers(0, 9),
+    ),
+    st.builds(
+        lambda of, rel, to, at: link(of, rel, to, at=at),
+        st.sampled_from(IDS),
+        st.sampled_from(RELATIONS),
+        st.sampled_from(IDS),
+        st.integers(0, 9),
+    ),
+)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from(["one", "two"]), rows),
+        st.tuples(st.just("rotate"), st.sampled_from(["one", "two"])),
+        st.tuples(st.just("look"), st.none()),
+    ),
+    max_size=16,
+)
+
+
+@given(steps)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_fold_and_the_index_agree_for_any_lines_in_any_order(
+    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, Any]]
+) -> None:
+    written = Written(tmp_path_factory.mktemp("law") / "home")
+    for step, value in history:
+        if step == "look":
+            written.index.catch_up()  # So that lines come in several transactions.
+        elif step == "rotate":
+            rotate(written.home, value, lines_max=3, move=2)
+        else:
+            written.append(step, value)
+
+    assert written.by_index() == written.by_fold()
+    assert written.counted_by_index() == written.counted_by_fold()
+    written.index.close()
+
+
+@given(st.lists(rows, max_size=12), st.randoms(use_true_random=False))
+def test_any_interleaving_of_two_logs_gives_the_same(
+    given_rows: list[dict[str, Any]], order: random.Random
+) -> None:
+    logs = ([], []) if not given_rows else (given_rows[::2], given_rows[1::2])
+    straight = folded(*logs)
+    shuffled: Fold[bytes] = Fold()
+    places = [(number, position) for number, log in enumerate(logs) for position in range(len(log))]
+    queues = [[place for place in places if place[0] == number] for number in range(len(logs))]
+    while any(queues):
+        number, position = order.choice([queue for queue in queues if queue]).pop(0)
+        row = logs[number][position]
+        fields = {name: value for name, value in row.items() if name != "at"}
+        raw = encode({"timestamp": f"2026-01-01T00:00:{row['at']:02}Z", **fields}).encode()
+        record = from_line(raw)
+        shuffled.add(Stamp(micros(record.timestamp), f"log{number}", position), record, raw)
+
+    assert shuffled.standings() == straight.standings()
+    assert [shuffled.rate(one) for one in straight.ids()] == [
+        straight.rate(one) for one in straight.ids()
+    ]
+
+
+# --- Every surface uses them ------------------------------------------------------------------------
+
+
+def test_every_count_agrees(own_home: Path) -> None:
+    with Memory.open(own_home, settings={"embedder.kind": "none"}, background=False) as memory:
+        kept = memory.log(repo="app", event_type="error", lesson="use npm ci in CI").id
+        other = memory.log(repo="app", event_type="error", lesson="use a lock file").id
+        memory.log(
+            repo="app",
+            event_type="error",
+            lesson="derived",
+            links=[{"to": other, "rel": "derived_from"}],
+        )
+        memory.feedback(kept, "worked")
+        memory.log(kind="link", of=kept, to=kept, rel="related_to", repo="app")
+        memory.forget(other)
+
+        (row,) = memory.repos()
+        exported = [json.loads(line) for line in memory.export_lines()]
+
+        assert row["records"] == 1
+        assert memory.stats()["records"] == 1
+        assert memory.stats()["kinds"] == {"lesson": 1}
+        assert [record.id for record in memory.select()] == [kept]
+        assert [record["id"] for record in exported if not rules.is_statement(record["kind"])] == [
+            kept
+        ]
+        assert len(exported) == 3, "feedback and links go along, so that an import keeps the rate"
+
+
+def test_a_feedback_id_written_twice_counts_once_everywhere(own_home: Path) -> None:
+    with Memory.open(own_home, settings={"embedder.kind": "none"}, background=False) as memory:
+        ident = memory.log(repo="app", event_type="error", lesson="use npm ci in CI").id
+        for day in (1, 2):
+            memory.log(
+                kind="feedback",
+                id="fb-once",
+                of=ident,
+                outcome="worked",
+                repo="app",
+                timestamp=f"2026-01-0{day}T00:00:00Z",
+            )
+
+        assert memory.describe(ident)["success_rate"] == "1/1"
+        (hit,) = memory.recall("npm ci").hits
+        assert str(hit.rate) == "1/1"
+
+
+def test_another_agents_note_is_selected_by_nobody_else(own_home: Path) -> None:
+    options: dict[str, Any] = {"settings": {"embedder.kind": "none"}, "background": False}
+    with Memory.open(own_home, agent_id="ana", **options) as memory:
+        memory.notes().write("CONTEXT.md", "the secret plan")
+        assert [record.id for record in memory.select()] == ["note:ana/CONTEXT.md"]
+    with Memory.open(own_home, agent_id="ben", **options) as memory:
+        assert memory.select() == []
+        assert memory.select(["note:ana/CONTEXT.md"]) == []
+        assert memory.select(kinds="note") == []
