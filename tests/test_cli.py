@@ -385,6 +385,20 @@ def test_an_answer_that_cannot_be_written_is_told(commonplace: Run, command: str
     assert "could not be written" in done.stderr
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes the streams")
+@pytest.mark.parametrize("command", ["where", "export", "repos --json", "show nothing"])
+def test_a_closed_stream_is_no_traceback(commonplace: Run, tmp_path: Path, command: str) -> None:
+    import sys
+
+    commonplace(*SEED)
+
+    for closing in (">&- 2>err", ">out 2>&-", ">&- 2>&-"):
+        code = f"{sys.executable} -m commonplace {command} {closing}"
+        done = subprocess.run(["sh", "-c", code], cwd=tmp_path, check=False)
+        assert done.returncode == (4 if command == "show nothing" else 0)
+    assert "Traceback" not in (tmp_path / "err").read_text()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps the folder one is in")
 def test_a_folder_that_is_gone_is_one_sentence(tmp_path: Path) -> None:
     import sys
