@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING
 from unicodedata import combining, east_asian_width
 
@@ -17,12 +18,13 @@ COLUMN_WIDTH_MIN = 16
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     """Print names in a first column and their values in a second."""
-    names_width = max(_width(name) for name, _value in pairs)
+    width = max(_width(name) for name, _value in pairs)
+    lines: list[str] = []
     for name, value in pairs:
-        lines = _wrap(value, names_width + 2)
-        print(f"{style(name, 'bold')}{' ' * (names_width - _width(name))}  {lines[0]}".rstrip())
-        for line in lines[1:]:
-            print(f"{' ' * names_width}  {line}".rstrip())
+        first, *others = _wrap(value, width + 2)
+        lines.append(f"{style(name, 'bold')}{' ' * (width - _width(name))}  {first}")
+        lines += [f"{' ' * width}  {other}" for other in others]
+    _print(lines)
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:
@@ -35,16 +37,21 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Seq
     columns = terminal_columns()
     if columns is not None and columns - others_width >= COLUMN_WIDTH_MIN:
         widths[0] = min(widths[0], columns - others_width)
-
+    lines: list[str] = []
     for row in (header, *rows):
-        first_lines = _wrap(row[0], others_width)
-        for number, first in enumerate(first_lines):
+        for number, first in enumerate(_wrap(row[0], others_width)):
             cells = [first, *(row[1:] if number == 0 else [""] * len(row[1:]))]
             line = "  ".join(
                 _pad(cell, width, to_right=name in right)
                 for cell, width, name in zip(cells, widths, header, strict=True)
             )
-            print(f" {style(line, 'bold') if row is header else line}".rstrip())
+            lines.append(f" {style(line, 'bold') if row is header else line}")
+    _print(lines)
+
+
+def _print(lines: Sequence[str]) -> None:
+    # In one write: a reader of the first lines only (`| head`) then does not break the pipe.
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines))
 
 
 def _pad(text: str, width: int, *, to_right: bool) -> str:
