@@ -1,6 +1,6 @@
 """Run every benchmark and write docs/BENCHMARKS.md: what was measured, when, on what, by which definition.
 
-    python bench/report.py [--only write,quality,changes,latency,server,hooks]      (the other sections stay as they are)
+    python bench/report.py [--only write,cli,quality,changes,latency,server,hooks]      (the other sections stay as they are)
 
 The figures in the document come from here and nowhere else.
 """
@@ -20,6 +20,7 @@ FOLDER = Path(__file__).resolve().parent
 REPORT = FOLDER.parent / "docs" / "BENCHMARKS.md"
 SCRIPTS = {
     "write": "Writing",
+    "cli": "Starting the command line",
     "quality": "Finding and delivering",
     "changes": "Rules that changed",
     "latency": "Speed of recall as the store grows",

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from commonplace import cli
-from commonplace.cli.app import app
 from commonplace.errors import CommonplaceError
 from conftest import ROOT, git
 
@@ -34,17 +32,6 @@ def answer(run: Run, *arguments: str, **more: Any) -> Any:
     done = run(*arguments, "--json", **more)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
-
-
-def test_the_quick_reader_knows_exactly_the_flags_of_the_log_command() -> None:
-    import typer.main
-
-    command = typer.main.get_command(app).commands["log"]  # type: ignore[attr-defined]
-    flags = {
-        name for parameter in command.params for name in parameter.opts if name.startswith("--")
-    }
-
-    assert flags - {"--help"} == {*cli.LOG_FLAGS, *cli.LOG_SWITCHES}
 
 
 def test_the_seeds_helper_call_writes_the_seeds_event(commonplace: Run, own_home: Path) -> None:
@@ -118,15 +105,6 @@ def test_only_type_and_lesson_are_needed(commonplace: Run, own_home: Path, tmp_p
         "--starts with dashes",
         [],
     )
-
-
-def test_typer_and_the_quick_reader_write_the_same(commonplace: Run, own_home: Path) -> None:
-    quick = commonplace(*SEED).stdout
-    slow = commonplace("log", "--", *[]).returncode
-    through_typer = commonplace(*SEED, "--json", "--home", str(own_home))
-
-    assert slow == 2
-    assert json.loads(through_typer.stdout)["id"] == quick.strip()
 
 
 @pytest.mark.parametrize(
@@ -278,7 +256,7 @@ def test_the_transcript_of_a_day_is_as_it_was(
         ["log", "--type", "error", "--lesson", "", "--repo", "app"],
         ["doctor"],
         ["scan"],
-        ["maintain"],
+        ["maintain", "--step", "rotation"],
         ["forget", IDENT, "--reason", "no longer true"],
         ["show", IDENT],
         ["forget", IDENT, "--erase"],
@@ -287,7 +265,7 @@ def test_the_transcript_of_a_day_is_as_it_was(
     ]
     said: list[str] = []
     for step in steps:
-        done = commonplace(*step, COLUMNS="100", TERMINAL_WIDTH="100")
+        done = commonplace(*step)
         shown = " ".join(f"'{word}'" if " " in word or not word else word for word in step)
         said.append(f"$ commonplace {shown}\n{done.stdout}{done.stderr}[exit {done.returncode}]\n")
     text = (
@@ -373,7 +351,7 @@ def test_a_line_another_program_spoilt_stops_no_command(
         ["export"],
         ["repos"],
         ["scan"],
-        ["maintain"],
+        ["maintain", "--step", "rotation"],
         ["history", IDENT],
         ["forget", IDENT, "--erase"],
     ):
@@ -391,7 +369,10 @@ def test_answers_are_utf_8_whatever_the_terminal_says(commonplace: Run) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
-@pytest.mark.parametrize("command", ["log --type error --lesson x", "repos", "export"])
+@pytest.mark.parametrize(
+    "command",
+    ["log --type error --lesson x", "repos", "export", "--help", "show --help", "--version"],
+)
 def test_an_answer_that_cannot_be_written_is_told(commonplace: Run, command: str) -> None:
     import sys
 
@@ -402,6 +383,20 @@ def test_an_answer_that_cannot_be_written_is_told(commonplace: Run, command: str
 
     assert (done.returncode, "Traceback" in done.stderr) == (13, False)
     assert "could not be written" in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes the streams")
+@pytest.mark.parametrize("command", ["where", "export", "repos --json", "show nothing"])
+def test_a_closed_stream_is_no_traceback(commonplace: Run, tmp_path: Path, command: str) -> None:
+    import sys
+
+    commonplace(*SEED)
+
+    for closing in (">&- 2>err", ">out 2>&-", ">&- 2>&-"):
+        code = f"{sys.executable} -m commonplace {command} {closing}"
+        done = subprocess.run(["sh", "-c", code], cwd=tmp_path, check=False)
+        assert done.returncode == (4 if command == "show nothing" else 0)
+    assert "Traceback" not in (tmp_path / "err").read_text()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps the folder one is in")

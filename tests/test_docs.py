@@ -7,36 +7,49 @@ import re
 import tomllib
 
 import pytest
-import typer.main
 
 import commonplace
-from commonplace.cli.app import app
+from commonplace.cli.program import program_parser
 from commonplace.records import EVENT_TYPES, KINDS, OUTCOMES, RELATIONS
 from commonplace.settings import SETTINGS
 from conftest import ROOT
 from test_cli import all_errors
+from test_parser import GROUPS, LEAVES, PARSERS
 
 CLI = (ROOT / "docs" / "CLI.md").read_text("utf-8")
 FORMAT = (ROOT / "docs" / "FORMAT.md").read_text("utf-8")
 DOCS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-COMMANDS = {
-    f"{name} {inner}".strip(): found
-    for name, group in typer.main.get_command(app).commands.items()  # type: ignore[attr-defined]
-    for inner, found in getattr(group, "commands", {"": group}).items()
-}
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_and_its_flags_are_documented(name: str) -> None:
-    flags = {
-        flag
-        for parameter in COMMANDS[name].params
-        for flag in parameter.opts
-        if flag.startswith("--")
-    }
+def section(heading: str) -> str:
+    """What docs/CLI.md says below *heading*, up to the next one."""
+    found = re.search(rf"^#+ `{re.escape(heading)}`$(.*?)(?=^#|\Z)", CLI, re.MULTILINE | re.DOTALL)
+    assert found, f"docs/CLI.md has no heading `{heading}`"
+    return found[1]
 
-    assert f"`commonplace {name}" in CLI
-    assert [flag for flag in flags if flag not in CLI] == []
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_every_command_is_documented_with_its_flags_and_defaults(name: str) -> None:
+    text = section(f"commonplace {name}")
+
+    assert f"    commonplace {name}" in text
+    for action in PARSERS[name]._actions:
+        for flag in action.option_strings or [str(action.metavar)]:
+            assert flag in ("-h", "--help", "--home", "--json") or flag in text, flag
+        if action.default not in (None, False, True, "", "==SUPPRESS=="):
+            assert re.search(rf"default: {action.default}\b", text), action.option_strings
+
+
+def test_every_group_and_what_all_commands_share_is_documented() -> None:
+    for name in GROUPS:
+        section(f"commonplace {name}")
+    shared = CLI[: CLI.index("\n## ")]
+    for action in (*PARSERS["where"]._actions, *program_parser()._actions):
+        assert [flag for flag in action.option_strings if flag not in shared] == []
+
+
+def test_the_page_of_commands_fits_a_terminal() -> None:
+    assert max(len(line) for line in CLI.splitlines()) <= 100
 
 
 def test_every_setting_is_documented_with_its_default() -> None:
@@ -91,7 +104,7 @@ def test_what_the_registry_starts_is_the_server() -> None:
 
     assert package["identifier"] in scripts  # `uvx NAME` runs the script of that name.
     assert arguments == ["mcp"]
-    assert "mcp" in COMMANDS
+    assert "mcp" in LEAVES
     assert all(
         f"`{variable['name']}`" in environment for variable in package["environmentVariables"]
     )

@@ -706,7 +706,7 @@ def test_what_is_laid_out_and_brought_back_is_what_it_was(
     with Memory.open(tmp_path / "first") as first, Memory.open(tmp_path / "second") as second:
         first.append(given_records)
         before = log_bytes(first.home.path)
-        lay_out(first, layout, tmp_path / "out")
+        lay_out(first, layout, tmp_path / "out", superseded=True)
         if given_records:
             report = bring(second, tmp_path / "out")
 

@@ -578,20 +578,6 @@ def test_an_empty_question_gets_a_sentence(words: Memory) -> None:
 # --- The command --------------------------------------------------------------------------------------------------
 
 
-def test_the_quick_reader_knows_exactly_the_flags_of_the_recall_command() -> None:
-    import typer.main
-
-    from commonplace import cli
-    from commonplace.cli.app import app
-
-    command = typer.main.get_command(app).commands["recall"]  # type: ignore[attr-defined]
-    flags = {
-        name for parameter in command.params for name in parameter.opts if name.startswith("--")
-    }
-
-    assert flags - {"--help"} == {*cli.RECALL_FLAGS, *cli.RECALL_SWITCHES}
-
-
 def test_the_command_asks_this_repository_unless_told_otherwise(
     commonplace: Any, tmp_path: Path
 ) -> None:

@@ -374,12 +374,12 @@ def test_the_command_sets_up_says_so_and_undoes(
     assert told["agents"] == {"claude-code": "`.claude` is in this project"}
     assert told["done"] is True
     assert [file["action"] for file in told["files"]] == ["make"] * 3
-    assert "Everything is in place already" in again.stdout
+    assert "Everything is set up already" in again.stdout
     assert undone.returncode == 0
     assert "Removed" in undone.stdout
     assert tree(project) == before
     assert (
-        "Nothing of ours is there"
+        "Nothing to undo"
         in commonplace("setup", "--project", "--undo", cwd=project, PATH="").stdout
     )
 
@@ -471,6 +471,6 @@ def test_doctor_says_who_is_wired_and_when_a_hook_last_ran(
     assert rows["claude-code"]["hook_last_ran"] == "2025-11-15T12:00:00Z"
     assert rows["vscode"]["scope"] == "project"
     assert (
-        "wired for the project: hooks, MCP server, instructions; its hook last ran 2025-11-15T12:00:00Z"
+        "set up for the project: hooks, MCP server, instructions; its hook last ran 2025-11-15T12:00:00Z"
         in said
     )

@@ -38,6 +38,7 @@ class Lookup:
     def __init__(self, homes: Sequence[Home]) -> None:
         self._homes = homes
         self._damages: set[Damage] = set()
+        self.superseded_left_out = 0
 
     @property
     def damages(self) -> list[Damage]:
@@ -124,15 +125,24 @@ class Lookup:
     def records(
         self, repo: str | None = None, kind: str | None = None, *, superseded: bool = False
     ) -> Iterator[Record]:
-        """The current records of the nearest home, archive included, and what is said about them."""
+        """The current records of the nearest home, archive included, and what is said about them.
+
+        Superseded ones are counted in `superseded_left_out` unless they are wanted.
+        """
+        self.superseded_left_out = 0
         folded = self.fold(self._homes[0])
-        for ident in folded.shown(superseded=superseded, statements=True):
+        current = set(folded.shown(statements=True))
+        for ident in folded.shown(superseded=True, statements=True):
             kept = folded.current(ident)
             if kind is not None and kept.kind != kind:
                 continue
             record = kept.value.record
-            if repo is None or repo in (record.repo or kept.value.repo, kept.value.repo):
+            if repo is not None and repo not in (record.repo or kept.value.repo, kept.value.repo):
+                continue
+            if superseded or ident in current:
                 yield record
+            else:
+                self.superseded_left_out += 1
 
     def repos(self) -> list[dict[str, Any]]:
         """Each repository of the nearest home with its counts."""

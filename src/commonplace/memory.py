@@ -203,6 +203,11 @@ class Memory(Writer):
             _check_repo(repo)
         return self._lookup.records(repo, kind, superseded=superseded)
 
+    @property
+    def superseded_left_out(self) -> int:
+        """How many superseded records the last complete `records` or `export_lines` left out."""
+        return self._lookup.superseded_left_out
+
     def export_lines(
         self, repo: str | None = None, kind: str | None = None, *, superseded: bool = False
     ) -> Iterator[str]:

@@ -39,9 +39,13 @@ SETTINGS: dict[str, Setting] = {
         minimum=1024,
         maximum=16 << 20,  # A quarter of what every reader takes.
     ),
+    "maintenance.background": Setting(
+        True,
+        "whether an idle server and the end of a session do what `commonplace maintain` does",
+    ),
     "rotation.lines_max": Setting(
         10_000,
-        "`commonplace maintain` rotates a log that has more lines than this; 0 = never",
+        "maintenance rotates a log that has more lines than this; 0 = never",
         minimum=0,
     ),
     "embedder.kind": Setting(

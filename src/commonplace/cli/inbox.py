@@ -1,4 +1,4 @@
-"""`commonplace inbox`: what failed and got solved, waiting for somebody's word."""
+"""`commonplace inbox`: errors that were solved, which a person or an agent may make lessons."""
 
 from __future__ import annotations
 
@@ -7,121 +7,135 @@ import shlex
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from commonplace.cli import plain, render
-from commonplace.cli.open_memory import opened
+from commonplace.cli.arguments import add_home, add_id, add_json
+from commonplace.cli.commands import Command
+from commonplace.cli.open_memory import open_memory
+from commonplace.cli.output import note, plain, print_json
 from commonplace.errors import UsageError
 from commonplace.sessions import inbox
 
-app = typer.Typer(
-    help="Candidates for lessons: failures that got solved.", invoke_without_command=True
-)
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
 
-Home = Annotated[
-    Path | None,
-    typer.Option("--home", help="The home to use, instead of the one that counts here."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Id = Annotated[
-    str, typer.Argument(metavar="ID", help="The candidate's id, or any unique prefix of it.")
-]
-Lesson = Annotated[str | None, typer.Option("--lesson", help="What was learned, in your words.")]
+DEFAULT = "list"
 
 
-@app.callback()
-def _default(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        listed()
+def add_list(parser: ArgumentParser) -> None:
+    add_home(parser)
+    add_json(parser)
 
 
-@app.command("list")
-def listed(*, home: Home = None, as_json: Json = False) -> None:
-    """List what waits, the most promising first."""
-    with opened(home) as memory:
+def list_candidates(args: Namespace) -> int:
+    with open_memory(args.home) as memory:
         found = inbox.candidates(memory.home)
-    if as_json:
-        render.as_json_line([_fields(one) for one in found])
-        return
+    if args.json:
+        print_json([_fields(one) for one in found])
+        return 0
     for one in found:
         print(plain(f"{one.id}  {one.attempts} attempts, seen {one.seen} times  {one.context}"))
         print(plain(f"    worked: {one.worked}"))
     if not found:
-        render.note("The inbox is empty")
+        note("The inbox is empty")
+    return 0
 
 
-@app.command()
-def show(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
-    """Show a candidate: the error, what was tried, what worked."""
-    with opened(home) as memory:
-        one = inbox.get(memory.home, ident)
-    if as_json:
-        render.as_json_line(_fields(one))
-        return
-    tried = [f"tried     {command}" for command in one.tried]
+def add_show(parser: ArgumentParser) -> None:
+    add_id(parser, "candidate")
+    add_home(parser)
+    add_json(parser)
+
+
+def show(args: Namespace) -> int:
+    with open_memory(args.home) as memory:
+        one = inbox.get(memory.home, args.id)
+    if args.json:
+        print_json(_fields(one))
+        return 0
     lines = [
         one.id,
         f"error     {one.error}",
-        *tried,
+        *(f"tried     {command}" for command in one.tried),
         f"worked    {one.worked}",
         f"lesson    {one.text}",
+        f"attempts  {one.attempts}, seen in {one.seen} sessions, {one.agent} in {one.repo}",
     ]
-    lines += [f"attempts  {one.attempts}, seen in {one.seen} sessions, {one.agent} in {one.repo}"]
     print(plain("\n".join(lines)))
+    return 0
 
 
-@app.command()
-def accept(ident: Id, *, lesson: Lesson = None, home: Home = None, as_json: Json = False) -> None:
-    """Make a candidate a lesson and print its id."""
-    with opened(home) as memory:
-        if lesson is not None:
-            inbox.edit(memory.home, ident, lesson=lesson)
-        record = inbox.accept(memory, ident)
-    if as_json:
-        render.as_json_line(record.fields)
+def add_accept(parser: ArgumentParser) -> None:
+    add_id(parser, "candidate")
+    _add_lesson(parser)
+    add_home(parser)
+    add_json(parser)
+
+
+def accept(args: Namespace) -> int:
+    with open_memory(args.home) as memory:
+        if args.lesson is not None:
+            inbox.edit(memory.home, args.id, lesson=args.lesson)
+        record = inbox.accept(memory, args.id)
+    if args.json:
+        print_json(record.fields)
     else:
         print(record.id)
+    return 0
 
 
-@app.command()
-def edit(
-    ident: Id,
-    *,
-    lesson: Lesson = None,
-    error: Annotated[str | None, typer.Option("--error", help="What went wrong.")] = None,
-    worked: Annotated[str | None, typer.Option("--worked", help="The command that worked.")] = None,
-    home: Home = None,
-    as_json: Json = False,
-) -> None:
-    """Put a candidate into other words; without a flag, the lesson opens in $EDITOR."""
-    with opened(home) as memory:
-        if lesson is None and error is None and worked is None:
-            lesson = _edited(inbox.get(memory.home, ident).text)
-        one = inbox.edit(memory.home, ident, lesson=lesson, error=error, worked=worked)
-    if as_json:
-        render.as_json_line(_fields(one))
+def add_edit(parser: ArgumentParser) -> None:
+    add_id(parser, "candidate")
+    _add_lesson(parser)
+    parser.add_argument("--error", metavar="TEXT", help="What went wrong (default: as it is)")
+    parser.add_argument(
+        "--worked", metavar="COMMAND", help="The command that worked (default: as it is)"
+    )
+    add_home(parser)
+    add_json(parser)
+
+
+def edit(args: Namespace) -> int:
+    with open_memory(args.home) as memory:
+        lesson = args.lesson
+        if lesson is None and args.error is None and args.worked is None:
+            lesson = _open_editor(inbox.get(memory.home, args.id).text)
+        one = inbox.edit(memory.home, args.id, lesson=lesson, error=args.error, worked=args.worked)
+    if args.json:
+        print_json(_fields(one))
     else:
         print(plain(f"{one.id}  {one.text}"))
+    return 0
 
 
-@app.command()
-def drop(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
-    """Take a candidate out of the inbox."""
-    with opened(home) as memory:
-        one = inbox.drop(memory.home, ident)
-    if as_json:
-        render.as_json_line({"id": one.id, "dropped": True})
+def add_drop(parser: ArgumentParser) -> None:
+    add_id(parser, "candidate")
+    add_home(parser)
+    add_json(parser)
+
+
+def drop(args: Namespace) -> int:
+    with open_memory(args.home) as memory:
+        one = inbox.drop(memory.home, args.id)
+    if args.json:
+        print_json({"id": one.id, "dropped": True})
     else:
         print(f"Dropped: {one.id}")
+    return 0
+
+
+def _add_lesson(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--lesson", metavar="TEXT", help="What was learned, in your words (default: as it is)"
+    )
 
 
 def _fields(one: inbox.Candidate) -> dict[str, Any]:
     return {**one._asdict(), "lesson": one.text, "context": one.context, "rank": one.rank}
 
 
-def _edited(text: str) -> str:
+def _open_editor(text: str) -> str:
+    """Let the user edit *text*, and return what the user saved."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         raise UsageError(
@@ -132,7 +146,8 @@ def _edited(text: str) -> str:
         path = Path(folder) / "lesson.txt"
         path.write_text(text + "\n", encoding="utf-8")
         try:
-            done = subprocess.run([*shlex.split(editor), str(path)], check=False)  # noqa: S603 (the user's own editor)
+            command = [*shlex.split(editor), str(path)]
+            done = subprocess.run(command, check=False)  # noqa: S603 (the user's own editor)
         except OSError as error:
             raise UsageError(
                 f"the editor `{editor}` cannot be started ({error.strerror})"
@@ -142,3 +157,40 @@ def _edited(text: str) -> str:
                 f"the editor `{editor}` ended with {done.returncode}; nothing was changed"
             )
         return path.read_text("utf-8", "replace").strip() or text
+
+
+COMMANDS = {
+    "list": Command(
+        "List the candidates, the most promising first",
+        add_list,
+        list_candidates,
+        ("commonplace inbox", "commonplace inbox list --json"),
+    ),
+    "show": Command(
+        "Show a candidate: the error, what was tried, what worked",
+        add_show,
+        show,
+        ("commonplace inbox show npm-install",),
+    ),
+    "accept": Command(
+        "Make a candidate a lesson and print the id of the lesson",
+        add_accept,
+        accept,
+        ("commonplace inbox accept npm-install --lesson 'own the folder before npm ci'",),
+    ),
+    "edit": Command(
+        "Change the words of a candidate; without a flag, the lesson opens in $EDITOR",
+        add_edit,
+        edit,
+        (
+            "commonplace inbox edit npm-install",
+            "commonplace inbox edit npm-install --worked npm-ci",
+        ),
+    ),
+    "drop": Command(
+        "Remove a candidate from the inbox",
+        add_drop,
+        drop,
+        ("commonplace inbox drop npm-install",),
+    ),
+}

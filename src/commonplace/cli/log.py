@@ -1,104 +1,150 @@
-"""`commonplace log`: seed 000's write helper, one lesson by flags or any number of records on stdin."""
+"""`commonplace log`: write one lesson by flags, or any number of records from stdin."""
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
-from commonplace.cli import plain
-from commonplace.cli.open_memory import opened
+from commonplace.cli.arguments import add_home, add_json, suggest
+from commonplace.cli.output import note, print_json
 from commonplace.errors import LinesRefused, RecordInvalid, UsageError
 from commonplace.log.prepare import controls_in
+from commonplace.records import EVENT_TYPES
+from commonplace.writing import Writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from argparse import ArgumentParser, Namespace
 
-    from commonplace.memory import Memory
     from commonplace.records import Record
 
 REFUSALS_SHOWN_MAX = 20
+EXAMPLES = (
+    "commonplace log --type error --lesson 'verify ownership before npm ci'",
+    "commonplace log --type success --lesson 'use uv sync' --tags uv,ci",
+    "commonplace log --stdin < records.jsonl",
+)
+_FIELDS = (
+    "event_type",
+    "lesson",
+    "context",
+    "command",
+    "success_rate",
+    "tags",
+    "repo",
+    "agent_id",
+    "timestamp",
+    "id",
+)
+_REQUIRED = {
+    "event_type": ("--type", f"--type {EVENT_TYPES[0]}"),
+    "lesson": ("--lesson", "--lesson 'verify ownership before npm ci'"),
+}
 
 
-def log(options: Mapping[str, str | bool]) -> int:
-    """Write what *options* say and print its id (or, for stdin, how many were stored)."""
-    fields: dict[str, Any] = {
-        name: value for name, value in options.items() if name not in ("home", "stdin", "json")
-    }
-    home = options.get("home")
-    with opened(str(home) if home else None) as memory:
-        if options.get("stdin"):
-            if fields:
-                raise UsageError(
-                    "`--stdin` takes whole records",
-                    "put the fields into the JSON lines instead of flags",
-                )
-            return _log_stdin(memory, as_json=bool(options.get("json")))
-        for name in controls_in(fields):
-            raise RecordInvalid(
-                name, "holds control characters", "leave terminal colours and binary data out"
-            )
-        record = memory.log(**_lesson(fields))
-        if options.get("json"):
-            print(json.dumps(_receipt(memory, record), ensure_ascii=False))
-        else:
-            print(record.id)
-    _tell_redactions(record)
+def add_arguments(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    event_type = add(
+        "--type", dest="event_type", metavar="TYPE", help=f"One of {', '.join(EVENT_TYPES)}"
+    )
+    suggest(event_type, EVENT_TYPES)
+    add("--lesson", metavar="TEXT", help="What was learned")
+    add("--context", metavar="TEXT", help="What was attempted")
+    add("--command", metavar="TEXT", help="The exact command, if there is one")
+    add("--success-rate", metavar="X/Y", help="How often it worked: X times out of Y")
+    add("--tags", metavar="A,B", help="Keywords, separated by commas")
+    add("--repo", metavar="NAME", help="Log to write to (default: this repository's)")
+    add(
+        "--agent",
+        dest="agent_id",
+        metavar="NAME",
+        help="Who learned it (default: $COMMONPLACE_AGENT, else `default`)",
+    )
+    add("--timestamp", metavar="TIME", help="When it was learned, as RFC 3339 (default: now)")
+    add("--id", help="Id of the record (default: made from its content)")
+    add(
+        "--stdin",
+        action="store_true",
+        help="Read records from stdin instead, one JSON object a line",
+    )
+    add_home(parser)
+    add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    fields = {name: getattr(args, name) for name in _FIELDS if getattr(args, name) is not None}
+    if args.stdin and fields:
+        raise UsageError(
+            "`--stdin` takes whole records", "put the fields into the JSON lines instead of flags"
+        )
+    if not args.stdin:
+        for name, (flag, example) in _REQUIRED.items():
+            if name not in fields:
+                raise UsageError(f"`{flag}` is required", f"e.g. `{example}`")
+    with Writer.open(args.home or None) as writer:
+        if args.stdin:
+            return log_lines(writer, as_json=args.json)
+        return log_lesson(writer, fields, as_json=args.json)
+
+
+def log_lesson(writer: Writer, fields: dict[str, str], *, as_json: bool) -> int:
+    """Write the lesson in *fields* and print its id."""
+    for name in controls_in(fields):
+        raise RecordInvalid(
+            name, "holds control characters", "leave terminal colours and binary data out"
+        )
+    record = writer.log(**_lesson(fields))
+    if as_json:
+        print_json(_receipt(writer, record))
+    else:
+        print(record.id)
+    for redaction in record.redactions:
+        note(f"redacted: {redaction.kind} in `{redaction.field}`")
     return 0
 
 
-def _lesson(fields: dict[str, Any]) -> dict[str, Any]:
-    """Seed 000's event with all its fields; only a rate nobody stated stays away."""
-    tags = [tag.strip() for tag in str(fields.get("tags") or "").split(",")]
+def _lesson(fields: dict[str, str]) -> dict[str, Any]:
+    """The record that *fields* describe. All fields are written, but for a rate nobody gave."""
+    tags = [tag.strip() for tag in fields.get("tags", "").split(",")]
     return {
         "kind": "lesson",
         "timestamp": fields.get("timestamp"),
         "agent_id": fields.get("agent_id") or None,
         "repo": fields.get("repo"),
-        "event_type": fields.get("event_type"),
-        "context": fields.get("context") or "",
-        "command": fields.get("command") or "",
-        "lesson": fields.get("lesson"),
+        "event_type": fields["event_type"],
+        "context": fields.get("context", ""),
+        "command": fields.get("command", ""),
+        "lesson": fields["lesson"],
         "success_rate": fields.get("success_rate"),
         "tags": list(dict.fromkeys(tag for tag in tags if tag)),
         "id": fields.get("id"),
     }
 
 
-def _receipt(memory: Memory, record: Record) -> dict[str, Any]:
+def _receipt(writer: Writer, record: Record) -> dict[str, Any]:
     return {
         "id": record.id,
         "repo": record.repo,
-        "home": str(memory.home.path),
+        "home": str(writer.home.path),
         "redactions": [redaction._asdict() for redaction in record.redactions],
     }
 
 
-def _tell_redactions(record: Record) -> None:
-    for redaction in record.redactions:
-        print(f"redacted: {redaction.kind} in `{plain(redaction.field)}`", file=sys.stderr)
+def log_lines(writer: Writer, *, as_json: bool) -> int:
+    """Write the records on stdin and print how many were stored."""
+    from commonplace.log.read import lines_of  # noqa: PLC0415 (only this form of the command reads)
 
-
-def _log_stdin(memory: Memory, *, as_json: bool) -> int:
-    from commonplace.log.read import lines_of  # noqa: PLC0415 (only this form of the command reads lines)
-
-    bulk = memory.append_lines(line.raw for line in lines_of(sys.stdin.buffer))
-    memory.flush()
+    bulk = writer.append_lines(line.raw for line in lines_of(sys.stdin.buffer))
+    writer.flush()
     if as_json:
         refused = [refusal._asdict() for refusal in bulk.refused]
-        print(
-            json.dumps(
-                {"taken": bulk.taken, "redacted": bulk.redacted, "refused": refused},
-                ensure_ascii=False,
-            )
-        )
+        print_json({"taken": bulk.taken, "redacted": bulk.redacted, "refused": refused})
     else:
         print(f"{bulk.taken:,} records stored")
     if bulk.redacted:
-        print(f"redacted: secrets in {bulk.redacted:,} records", file=sys.stderr)
+        note(f"redacted: secrets in {bulk.redacted:,} records")
     for refusal in bulk.refused[:REFUSALS_SHOWN_MAX]:
-        print(f"line {refusal.line}: {plain(refusal.reason)}", file=sys.stderr)
+        note(f"line {refusal.line}: {refusal.reason}")
     if bulk.refused:
         raise LinesRefused(len(bulk.refused), bulk.taken)
     return 0

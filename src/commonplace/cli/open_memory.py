@@ -1,28 +1,28 @@
-"""Opening the memory for a command: with everything in it that hooks have captured so far."""
+"""Opening the memory for a command, with everything in it that hooks have captured so far."""
 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from commonplace.memory import Memory
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def opened(home: Path | str | None) -> Memory:
-    """The memory of *home*, or the one that counts here; what waits in a spool is taken in first."""
-    memory = Memory.open(home)
-    if any(_waits(str(each.state_folder)) for each in memory.homes):
-        from commonplace.sessions import drain_waiting  # noqa: PLC0415 (most commands find nothing waiting)
+def open_memory(home: str | None) -> Memory:
+    """The memory of *home*, else the one in use here. Events in the spool are ingested first."""
+    memory = Memory.open(home or None)
+    if any(_has_events(each.spool_folder) for each in memory.homes):
+        from commonplace.sessions import drain_waiting  # noqa: PLC0415 (the spool is mostly empty)
 
         drain_waiting(memory)
     return memory
 
 
-def _waits(state: str) -> bool:
+def _has_events(spool_folder: Path) -> bool:
     try:
-        return any(name.endswith(".json") for name in os.listdir(f"{state}/spool"))
+        return any(name.endswith(".json") for name in os.listdir(spool_folder))
     except OSError:
         return False

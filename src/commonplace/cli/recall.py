@@ -1,172 +1,165 @@
-"""`commonplace recall`: ask, list the latest, count; the answer as text or JSON. No typer, no rich: agents call it."""
+"""`commonplace recall`: ask a question, list the latest memories, or count them.
+
+What is printed is made from the JSON form of an answer, whoever produced that.
+"""
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import TYPE_CHECKING, Any
 
-from commonplace.cli import plain
-from commonplace.cli.open_memory import opened
+from commonplace.cli.arguments import (
+    add_home,
+    add_json,
+    comma_list,
+    suggest,
+    whole_number,
+)
+from commonplace.cli.open_memory import open_memory
+from commonplace.cli.output import note, plain, print_json
+from commonplace.cli.search_scope import logs_to_search
 from commonplace.errors import UsageError
+from commonplace.records import EVENT_TYPES, KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from argparse import ArgumentParser, Namespace
 
-    from commonplace.engine import Answer
     from commonplace.memory import Memory
-    from commonplace.recall.hits import Hit
+    from commonplace.recall.query import Narrowing
+    from commonplace.where.repository import Repository
+
+EXAMPLES = (
+    'commonplace recall "npm install fails with EACCES"',
+    'commonplace recall "how do we deploy" --all-repos --limit 3 --since 30d',
+    "commonplace recall --recent 10",
+)
 
 
-NUMBER_DIGITS_MAX = 9
+def add_arguments(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("query", metavar="QUERY", nargs="?", help="What you want to know, in your own words")
+    add("--repo", metavar="NAME", help="Search only this log (default: this repository's)")
+    add("--all-repos", action="store_true", help="Search every log, and prefer this repository's")
+    for flag, metavar, values, text in (
+        ("--type", "TYPE", EVENT_TYPES, f"Only lessons of this type: {', '.join(EVENT_TYPES)}"),
+        ("--kind", "KIND", (*KINDS, "note", "skill"), "Only records of this kind"),
+        ("--tag", "TAG", (), "Only records with this tag"),
+        ("--files", "PATH", None, "Files you work on: prefer memories that name them"),
+    ):
+        action = add(
+            flag,
+            metavar=metavar,
+            action="extend",
+            type=comma_list,
+            help=f"{text}; repeat it or use commas for several",
+        )
+        if values is not None:
+            suggest(action, values)
+    add("--agent", metavar="NAME", help="Only what this agent wrote")
+    add(
+        "--limit",
+        metavar="N",
+        type=whole_number(),
+        default=5,
+        help="Maximum number of memories (default: %(default)s)",
+    )
+    add(
+        "--tokens",
+        metavar="N",
+        type=whole_number(),
+        default=500,
+        help="Maximum number of tokens in the answer (default: %(default)s)",
+    )
+    add("--since", metavar="WHEN", help="Nothing older: a date, or an age such as 30d or 12h")
+    add("--as-of", metavar="DATE", help="Answer as the memory was at the end of this day")
+    add("--recent", metavar="N", type=whole_number(), help="List the latest N memories instead")
+    add("--stats", action="store_true", help="Count the memories instead")
+    add("--all", action="store_true", help="Search the archive too")
+    add("--superseded", action="store_true", help="Show what newer memories supersede, too")
+    add("--explain", action="store_true", help="Show every factor of every score on stderr")
+    add("--no-cutoff", action="store_true", help="Keep weak matches too, up to the limit")
+    add_home(parser)
+    add_json(parser)
 
 
-def recall(options: Mapping[str, str | bool]) -> int:
-    """Answer what *options* ask, and print it."""
-    home = options.get("home")
-    with opened(str(home) if home else None) as memory:
+def run(args: Namespace) -> int:
+    with open_memory(args.home) as memory:
         memory.engine(for_one_query=True)
-        if options.get("stats"):
-            print_stats(
-                memory.stats(repos_asked(memory, options)), as_json=bool(options.get("json"))
-            )
-        elif options.get("recent"):
-            _print_recent(memory, options)
+        if args.stats:
+            from commonplace.cli.stats import print_counts  # noqa: PLC0415 (another command's)
+
+            logs = logs_to_search(memory.repository, args.repo, all_repos=args.all_repos)
+            print_counts(memory.stats(logs), as_json=args.json)
+        elif args.recent is not None:
+            list_recent(memory, args)
         else:
-            _print_answer(memory, options)
+            answer(memory, args)
     return 0
 
 
-def _print_answer(memory: Memory, options: Mapping[str, str | bool]) -> None:
-    if "query" not in options:
+def narrowing_of(args: Namespace, here: Repository) -> Narrowing:
+    """What the flags narrow the question by, asked in the repository *here*."""
+    return {
+        "repo": logs_to_search(here, args.repo, all_repos=args.all_repos),
+        "kinds": args.kind,
+        "types": args.type,
+        "tags": args.tag,
+        "agent": args.agent,
+        "files": args.files,
+        "since": args.since,
+        "as_of": args.as_of,
+        "archived": args.all,
+        "superseded": args.superseded,
+        "limit": args.limit,
+        "tokens_max": args.tokens,
+        "cutoff": not args.no_cutoff,
+    }
+
+
+def answer(memory: Memory, args: Namespace) -> None:
+    """Answer the question and print the answer."""
+    if args.query is None:
         raise UsageError(
             "a question is needed", 'e.g. `commonplace recall "npm install fails with EACCES"`'
         )
-    found = memory.recall(
-        str(options["query"]),
-        **_narrowing(memory, options),
-        files=_list(options, "files") or (),
-        limit=_number(options, "limit", 5),
-        tokens_max=_number(options, "tokens", 500),
-        as_of=str(options["as_of"]) if "as_of" in options else None,
-        cutoff=not options.get("no_cutoff"),
-    )
-    if options.get("json"):
-        print(json.dumps(as_json(found), ensure_ascii=False))
+    fields = memory.recall(args.query, **narrowing_of(args, memory.repository)).as_dict()
+    if args.json:
+        print_json(fields)
     else:
-        print(plain(found.text))
-        if options.get("explain"):
-            _explain(found)
-        if not found.hits:
-            _hint(memory, options)
-    for note in found.notes:
-        print(f"note: {note}", file=sys.stderr)
+        print_answer(fields, explain=args.explain)
+        if not fields["hits"]:
+            _suggest_all_repos(args, memory.repository)
+    for text in fields["notes"]:
+        note(f"note: {text}")
 
 
-def as_json(found: Answer) -> dict[str, Any]:
-    """The answer as JSON: hits with their reasons, the text, its cost."""
-    return {
-        "hits": [hit_as_json(hit) for hit in found.hits],
-        "text": found.text,
-        "tokens": found.tokens,
-        "considered": found.considered,
-        "notes": found.notes,
-    }
+def print_answer(fields: dict[str, Any], *, explain: bool) -> None:
+    """Print an answer in its JSON form as text; with *explain*, its reasons on stderr."""
+    print(plain(fields["text"]))
+    if not explain:
+        return
+    for hit in fields["hits"]:
+        reasons = "  ".join(f"{name} {value:g}" for name, value in hit["why"].items())
+        note(f"{hit['score']:.4f}  {hit['id']}\n        {reasons}")
+    note(f"{fields['considered']} candidates, {fields['tokens']} tokens")
 
 
-def hit_as_json(hit: Hit) -> dict[str, Any]:
-    return {
-        "id": hit.id,
-        "kind": hit.kind,
-        "repo": hit.repo,
-        "timestamp": hit.timestamp,
-        "score": hit.score,
-        "text": hit.text,
-        "success_rate": str(hit.rate) if hit.rate else None,
-        "marks": list(hit.marks),
-        "record": {**hit.record.fields, "usage_count": hit.uses},
-        "why": hit.why.as_dict() if hit.why else {},
-    }
-
-
-def _explain(found: Answer) -> None:
-    for hit in found.hits:
-        reasons = "  ".join(
-            f"{name} {value:g}" for name, value in (hit.why.as_dict() if hit.why else {}).items()
-        )
-        print(f"{hit.score:.4f}  {hit.id}\n        {reasons}", file=sys.stderr)
-    print(f"{found.considered} candidates, {found.tokens} tokens", file=sys.stderr)
-
-
-def _hint(memory: Memory, options: Mapping[str, str | bool]) -> None:
-    if not options.get("all_repos") and "repo" not in options:
-        print(
-            f"hint: only `{memory.repository.name}` was searched; `--all-repos` searches every log",
-            file=sys.stderr,
-        )
-
-
-def _print_recent(memory: Memory, options: Mapping[str, str | bool]) -> None:
-    if "query" in options:
+def list_recent(memory: Memory, args: Namespace) -> None:
+    """Print the latest memories, one a line."""
+    if args.query is not None:
         raise UsageError("`--recent` takes no question", "leave one of them out")
-    hits = memory.recent(_number(options, "recent", 5), **_narrowing(memory, options))
-    if options.get("json"):
-        print(json.dumps([hit_as_json(hit) for hit in hits], ensure_ascii=False))
+    hits = memory.recent(args.recent, **narrowing_of(args, memory.repository))
+    rows = [hit.as_dict() for hit in hits]
+    if args.json:
+        print_json(rows)
         return
-    for hit in hits:
-        print(
-            plain(
-                f"[{hit.timestamp[:10]}] {hit.text}  ({hit.record.agent_id or hit.kind}) {hit.id}"
-            )
-        )
-    if not hits:
+    for row in rows:
+        writer = row["record"].get("agent_id") or row["kind"]
+        print(plain(f"[{row['timestamp'][:10]}] {row['text']}  ({writer}) {row['id']}"))
+    if not rows:
         print("No memories match.")
-        _hint(memory, options)
+        _suggest_all_repos(args, memory.repository)
 
 
-def print_stats(stats: dict[str, Any], *, as_json: bool) -> None:
-    """Counts, as text or JSON."""
-    if as_json:
-        print(json.dumps(stats, ensure_ascii=False))
-        return
-    print(f"{stats['records']} records, {stats['archived']} more in the archive")
-    for name in ("repos", "kinds", "types"):
-        for value, count in stats[name].items():
-            print(f"  {name[:-1]:5} {value:40} {count}")
-
-
-def repos_asked(memory: Memory, options: Mapping[str, str | bool]) -> list[str] | None:
-    """A name given, or this repository: under its own name and under the plain one that scripts give it."""
-    if options.get("all_repos"):
-        if "repo" in options:
-            raise UsageError("`--repo` and `--all-repos` exclude one another", "give one of them")
-        return None
-    if "repo" in options:
-        return [str(options["repo"])]
-    return list(dict.fromkeys((memory.repository.name, memory.repository.short)))
-
-
-def _narrowing(memory: Memory, options: Mapping[str, str | bool]) -> dict[str, Any]:
-    """What the flags leave of the memory, as `Memory.recall` and `Memory.recent` take it."""
-    return {
-        "repo": repos_asked(memory, options),
-        "kinds": _list(options, "kind"),
-        "types": _list(options, "type"),
-        "tags": _list(options, "tag"),
-        "agent": str(options["agent"]) if "agent" in options else None,
-        "since": str(options["since"]) if "since" in options else None,
-        "archived": bool(options.get("all")),
-    }
-
-
-def _list(options: Mapping[str, str | bool], name: str) -> list[str] | None:
-    if name not in options:
-        return None
-    return [part.strip() for part in str(options[name]).split(",") if part.strip()]
-
-
-def _number(options: Mapping[str, str | bool], name: str, default: int) -> int:
-    given = str(options.get(name, default))
-    if not (given.isascii() and given.isdecimal()) or len(given) > NUMBER_DIGITS_MAX:
-        raise UsageError(f"`--{name}` is `{given}`, not a whole number")
-    return int(given)
+def _suggest_all_repos(args: Namespace, here: Repository) -> None:
+    if not args.all_repos and args.repo is None:
+        note(f"hint: only `{here.name}` was searched; `--all-repos` searches every log")

@@ -1,4 +1,4 @@
-"""`commonplace serve` and `commonplace token`: start, find and end the server, and say who may speak to it."""
+"""`commonplace serve`: start, find and stop the HTTP server of a home."""
 
 from __future__ import annotations
 
@@ -6,132 +6,132 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from commonplace.cli import plain
+from commonplace.cli.arguments import add_agent, add_home, add_json, add_toolsets, whole_number
 from commonplace.errors import ServerTrouble, UsageError
 from commonplace.memory import Memory
-from commonplace.records import to_utc
 from commonplace.server import control, presence
-from commonplace.server.access_tokens import Tokens
-from commonplace.writing import now_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Mapping
 
     from commonplace.server.presence import Presence
     from commonplace.where.home import Home
 
+PORT_MAX = 65535
+EXAMPLES = (
+    "commonplace serve --ensure",
+    "commonplace serve --status",
+    "commonplace serve --host 0.0.0.0 --port 9000",
+)
+_ACTIONS = ("ensure", "status", "stop")
 
-def serve(options: Mapping[str, Any], wanted: Sequence[str], *, as_json: bool) -> None:
-    """Do the one thing that is *wanted*; with none, serve here until stopped."""
-    if len(wanted) > 1:
-        raise UsageError(f"--{wanted[0]} and --{wanted[1]} exclude one another")
-    with Memory.open(options["--home"], agent_id=options["--agent"]) as memory:
-        home = memory.home
-        if wanted == ["ensure"]:
-            # Absolute, since the server leaves this folder.
-            given = {**options, "--home": home.path if options["--home"] else None}
-            flags = [
-                text
-                for name, value in given.items()
-                if value is not None
-                for text in (name, str(value))
-            ]
-            there, started = control.ensure(home, flags)
-            _tell({**_told(there), "started": started}, there.address, as_json=as_json)
-        elif wanted == ["status"]:
-            _status(home, as_json=as_json)
-        elif wanted == ["stop"]:
-            was = control.stop(home)
-            _tell(
-                {"stopped": was is not None},
-                f"stopped {was.address}" if was else "not running",
-                as_json=as_json,
-            )
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--host",
+        metavar="ADDRESS",
+        help="Where to listen (default: the setting `server.host`, 127.0.0.1)",
+    )
+    add(
+        "--port",
+        metavar="N",
+        type=whole_number(0, PORT_MAX),
+        help="Port to listen on; 0 is any free one"
+        " (default: the setting `server.port`, 8377, or any free one if that is taken)",
+    )
+    add_agent(parser, "The agent that requests without a token act as")
+    add_toolsets(parser)
+    add(
+        "--ensure",
+        action="store_true",
+        help="Start the server in the background unless it runs, and print its address",
+    )
+    add("--status", action="store_true", help="Print whether and where the server runs")
+    add("--stop", action="store_true", help="Stop the server and wait until it has ended")
+    add_home(parser)
+    add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    actions = [name for name in _ACTIONS if getattr(args, name)]
+    if len(actions) > 1:
+        raise UsageError(f"`--{actions[0]}` and `--{actions[1]}` exclude each other")
+    with Memory.open(args.home or None, agent_id=args.agent) as memory:
+        if args.ensure:
+            _ensure(memory.home, args)
+        elif args.status:
+            _status(memory.home, as_json=args.json)
+        elif args.stop:
+            _stop(memory.home, as_json=args.json)
         else:
-            _serve_here(memory, options, as_json=as_json)
+            _serve(memory, args)
+    return 0
 
 
-def _serve_here(memory: Memory, options: Mapping[str, Any], *, as_json: bool) -> None:
-    from commonplace.server.http import serve as serve_http  # noqa: PLC0415 (loads the protocol's SDK)
-
-    def said(address: str) -> None:
-        _tell(
-            {"address": address, "pid": os.getpid()},
-            f"{address} (MCP at {address}/mcp)",
-            as_json=as_json,
-        )
-
-    serve_http(memory, options["--host"], options["--port"], options["--toolsets"], said)
+def _ensure(home: Home, args: Namespace) -> None:
+    flags = {
+        "--host": args.host,
+        "--port": args.port,
+        "--agent": args.agent,
+        "--toolsets": args.toolsets,
+        # The path is absolute, since the server leaves this folder.
+        "--home": home.path if args.home else None,
+    }
+    given = [
+        text for flag, value in flags.items() if value is not None for text in (flag, str(value))
+    ]
+    server, started = control.ensure(home, given)
+    _print({**_server_fields(server), "started": started}, server.address, as_json=args.json)
 
 
 def _status(home: Home, *, as_json: bool) -> None:
-    there = control.running(home)
-    if there is None:
-        left = presence.read(home)
-        if left is not None and not presence.alive(home):
-            presence.remove(home, left.key)  # Left by one that was killed.
-        if presence.alive(home):
-            _tell({"running": False}, "not answering", as_json=as_json)
-            raise ServerTrouble(
-                "the server of this home does not answer", "it may be starting or ending: ask again"
-            )
-        _tell({"running": False}, "not running", as_json=as_json)
-        raise ServerTrouble(
-            "no server is running for this home", "`commonplace serve --ensure` starts one"
-        )
-    _tell(
-        {"running": True, **_told(there)}, f"{there.address}, process {there.pid}", as_json=as_json
-    )
-
-
-def add_token(
-    agent: str | None, scopes: Sequence[str], home: Path | None, *, as_json: bool
-) -> None:
-    if not agent:
-        raise UsageError(
-            "an agent is needed", "e.g. `commonplace token add reviewer --scopes read`"
-        )
-    with Memory.open(home) as memory:
-        token, text = Tokens(memory.home).add(agent, scopes, to_utc(now_utc()))
-    shown = {"id": token.id, "agent": token.agent, "scopes": list(token.scopes), "token": text}
-    _tell(shown, text, as_json=as_json)
-
-
-def list_tokens(home: Path | None, *, as_json: bool) -> None:
-    with Memory.open(home) as memory:
-        tokens = Tokens(memory.home).all()
-    if as_json:
-        rows = [
-            {"id": t.id, "agent": t.agent, "scopes": list(t.scopes), "created": t.created}
-            for t in tokens
-        ]
-        print(json.dumps(rows))
+    server = control.running(home)
+    if server is not None:
+        fields = {"running": True, **_server_fields(server)}
+        _print(fields, f"{server.address}, process {server.pid}", as_json=as_json)
         return
-    for token in tokens:
-        print(f"{token.id}  {token.created[:10]}  {plain(token.agent)}  {','.join(token.scopes)}")
-    if not tokens:
-        print("no tokens: requests from this machine are taken without one")
-
-
-def revoke_token(ident: str, home: Path | None, *, as_json: bool) -> None:
-    with Memory.open(home) as memory:
-        token = Tokens(memory.home).revoke(ident)
-    _tell(
-        {"id": token.id, "revoked": True},
-        f"revoked {token.id} ({plain(token.agent)})",
-        as_json=as_json,
+    left = presence.read(home)
+    if left is not None and not presence.alive(home):
+        presence.remove(home, left.key)  # It was left by a server that was killed.
+    if presence.alive(home):
+        _print({"running": False}, "not answering", as_json=as_json)
+        raise ServerTrouble(
+            "the server of this home does not answer",
+            "it may be starting or stopping: try again in a moment",
+        )
+    _print({"running": False}, "not running", as_json=as_json)
+    raise ServerTrouble(
+        "no server is running for this home", "`commonplace serve --ensure` starts one"
     )
 
 
-def _told(there: Presence) -> dict[str, Any]:
+def _stop(home: Home, *, as_json: bool) -> None:
+    server = control.stop(home)
+    text = f"stopped {server.address}" if server else "not running"
+    _print({"stopped": server is not None}, text, as_json=as_json)
+
+
+def _serve(memory: Memory, args: Namespace) -> None:
+    from commonplace.server.http import serve  # noqa: PLC0415 (loads the protocol's SDK)
+
+    def print_address(address: str) -> None:
+        fields = {"address": address, "pid": os.getpid()}
+        _print(fields, f"{address} (MCP at {address}/mcp)", as_json=args.json)
+
+    serve(memory, args.host, args.port, args.toolsets, print_address)
+
+
+def _server_fields(server: Presence) -> dict[str, Any]:
     return {
-        "address": there.address,
-        "mcp": f"{there.address}/mcp",
-        "pid": there.pid,
-        "version": there.version,
+        "address": server.address,
+        "mcp": f"{server.address}/mcp",
+        "pid": server.pid,
+        "version": server.version,
     }
 
 
-def _tell(as_data: Mapping[str, Any], as_text: str, *, as_json: bool) -> None:
-    print(json.dumps(as_data) if as_json else as_text, flush=True)
+def _print(fields: Mapping[str, Any], text: str, *, as_json: bool) -> None:
+    # Flushed, since a server goes on for long after it has printed its address.
+    print(json.dumps(fields) if as_json else text, flush=True)

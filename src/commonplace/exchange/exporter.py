@@ -20,7 +20,7 @@ from commonplace.records import decode, encode
 from commonplace.redaction.redact import redact_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
     from types import ModuleType
 
@@ -48,6 +48,7 @@ def lay_out(
     *,
     repo: str | None = None,
     kind: str | None = None,
+    superseded: bool = False,
     force: bool = False,
 ) -> Layout:
     """Write the current view of the nearest home into *folder*, as *layout* keeps such things."""
@@ -58,7 +59,8 @@ def lay_out(
     report = Layout(layout, str(target))
     with _reached(target):
         _check(target, module, force=force)
-    records = _held(memory, module, repo, kind, report)
+    lines = memory.export_lines(repo, kind, superseded=superseded)
+    records = _choose(lines, module, report)
     notes, skills = list(_notes(memory, report)), _skills(memory)
     writer = _Writer(target, module.MARK, report, force=force)
     with _reached(target):
@@ -104,17 +106,15 @@ def _check(folder: Path, module: ModuleType, *, force: bool) -> None:
     )
 
 
-def _held(
-    memory: Memory, module: ModuleType, repo: str | None, kind: str | None, report: Layout
-) -> list[dict[str, Any]]:
-    """The records the layout has a place for, redacted once more; the others are counted."""
+def _choose(lines: Iterable[str], module: ModuleType, report: Layout) -> list[dict[str, Any]]:
+    """The records the layout has a place for; the others are counted."""
     held = []
-    for line in memory.export_lines(repo, kind):
+    for line in lines:
         fields = decode(line.encode("utf-8"))
         if fields["kind"] in module.KINDS_HELD:
             report.kinds[fields["kind"]] += 1
             held.append(fields)
-        elif fields["kind"] != "forget":  # What was forgotten is not there to begin with.
+        else:
             report.left_out[fields["kind"]] += 1
     return held
 

@@ -1,0 +1,90 @@
+"""Text in columns: wrapped to the terminal's width, and not at all where stdout is no terminal."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING
+from unicodedata import combining, east_asian_width
+
+from commonplace.cli.output import style, terminal_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# A narrower column is not wrapped; the terminal then breaks the lines.
+COLUMN_WIDTH_MIN = 16
+
+
+def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
+    """Print names in a first column and their values in a second."""
+    width = max(_width(name) for name, _value in pairs)
+    lines: list[str] = []
+    for name, value in pairs:
+        first, *others = _wrap(value, width + 2)
+        lines.append(f"{style(name, 'bold')}{' ' * (width - _width(name))}  {first}")
+        lines += [f"{' ' * width}  {other}" for other in others]
+    _print(lines)
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:
+    """Print *rows* below *header*, the columns named in *right* aligned there.
+
+    The first column is wrapped where a row is wider than the terminal.
+    """
+    widths = [max(_width(row[at]) for row in (header, *rows)) for at in range(len(header))]
+    others_width = sum(widths[1:]) + 2 * len(widths) - 1
+    columns = terminal_columns()
+    if columns is not None and columns - others_width >= COLUMN_WIDTH_MIN:
+        widths[0] = min(widths[0], columns - others_width)
+    lines: list[str] = []
+    for row in (header, *rows):
+        for number, first in enumerate(_wrap(row[0], others_width)):
+            cells = [first, *(row[1:] if number == 0 else [""] * len(row[1:]))]
+            line = "  ".join(
+                _pad(cell, width, to_right=name in right)
+                for cell, width, name in zip(cells, widths, header, strict=True)
+            )
+            lines.append(f" {style(line, 'bold') if row is header else line}")
+    _print(lines)
+
+
+def _print(lines: Sequence[str]) -> None:
+    # In one write: a reader of the first lines only (`| head`) then does not break the pipe.
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines))
+
+
+def _pad(text: str, width: int, *, to_right: bool) -> str:
+    space = " " * (width - _width(text))
+    return space + text if to_right else text + space
+
+
+def _wrap(text: str, others_width: int) -> list[str]:
+    """*text* in lines that fit beside *others_width* columns of other text."""
+    columns = terminal_columns()
+    lines = text.split("\n")
+    if columns is None or columns - others_width < COLUMN_WIDTH_MIN:
+        return lines
+    return [part for line in lines for part in _wrap_line(line, columns - others_width)]
+
+
+def _wrap_line(text: str, width: int) -> list[str]:
+    lines = [""]
+    for word in re.findall(r"\s+|\S+", text):
+        if _width(lines[-1]) + _width(word) <= width:
+            lines[-1] += word
+        elif not word.isspace():
+            if lines[-1].strip():
+                lines.append("")
+            for char in word:  # A word longer than a line is broken.
+                if _width(lines[-1]) + _width(char) > width:
+                    lines.append("")
+                lines[-1] += char
+    return lines
+
+
+def _width(text: str) -> int:
+    """How many columns of a terminal *text* takes: none for an accent, two for a wide letter."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)

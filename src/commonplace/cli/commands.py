@@ -1,0 +1,84 @@
+"""The table of commands: a module and a line of help for each. `load` imports the module."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable, Mapping, Sequence
+
+
+class Entry(NamedTuple):
+    """A row of the table: the module below `cli/`, and the line that `--help` shows."""
+
+    module: str
+    help: str
+
+
+class Command(NamedTuple):
+    """One command: its help, the arguments it takes, and what it does."""
+
+    help: str
+    add_arguments: Callable[[ArgumentParser], None]
+    run: Callable[[Namespace], int]
+    examples: Sequence[str] = ()
+
+
+class Group(NamedTuple):
+    """Several commands under one name, such as `notes read` and `notes write`."""
+
+    help: str
+    commands: Mapping[str, Command]
+    # The command that runs when none is named; without one, the help is shown.
+    default: str = ""
+
+
+# The groups of `commonplace --help`, in its order.
+SECTIONS: dict[str, dict[str, Entry]] = {
+    "write": {
+        "log": Entry("log", "Write down a lesson and print its id"),
+        "feedback": Entry("feedback", "Report how using a memory went"),
+        "forget": Entry("forget", "Hide a record, or remove it for good"),
+        "inbox": Entry("inbox", "Review errors that were solved, as candidates for lessons"),
+        "notes": Entry("notes", "Read and write an agent's own notes"),
+    },
+    "ask": {
+        "recall": Entry("recall", "Find the few memories that help, best first"),
+        "why": Entry("why", "Explain why a memory is, or is not, in an answer"),
+        "show": Entry("show", "Show a record, with the feedback on it"),
+        "history": Entry("history", "Show every version of a record, oldest first"),
+        "stats": Entry("stats", "Count the memories, or the tokens that recalls saved"),
+    },
+    "agents and servers": {
+        "setup": Entry("setup_command", "Connect agents to the memory, or disconnect them"),
+        "mcp": Entry("mcp", "Serve the memory to one agent over stdio (MCP)"),
+        "serve": Entry("serve", "Serve the memory to every agent of this home over HTTP"),
+        "token": Entry("token", "Manage the tokens that agents show to the server"),
+        "preamble": Entry("preamble", "Print what belongs into an agent's system prompt"),
+    },
+    "homes and files": {
+        "init": Entry("init", "Make a home in this repository, or the user's home"),
+        "where": Entry("where", "Show which home is in use here, and why"),
+        "repos": Entry("repos", "List the logs of this home"),
+        "import": Entry("import_", "Import what another system remembers"),
+        "export": Entry("export", "Print all records, or write them as another system's files"),
+    },
+    "upkeep": {
+        "index": Entry("index", "Show, rebuild or complete the search index"),
+        "scan": Entry("scan", "Find secrets in this home, and remove them"),
+        "doctor": Entry("doctor", "Check this home, and which agents are connected"),
+        "maintain": Entry("maintain", "Move old lines of long logs to the archive"),
+    },
+}
+COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
+
+
+def load(name: str) -> Command | Group:
+    """The command or group called *name*; this imports its module."""
+    entry = COMMANDS[name]
+    module = import_module(f"commonplace.cli.{entry.module}")
+    if hasattr(module, "COMMANDS"):
+        return Group(entry.help, module.COMMANDS, getattr(module, "DEFAULT", ""))
+    return Command(entry.help, module.add_arguments, module.run, getattr(module, "EXAMPLES", ()))

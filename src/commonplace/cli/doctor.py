@@ -1,0 +1,87 @@
+"""`commonplace doctor`: what is wrong with a home, and which agents are connected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from commonplace.cli.arguments import add_home, add_json
+from commonplace.cli.open_memory import open_memory
+from commonplace.cli.output import plain, print_json, relative_path
+from commonplace.cli.setup import wiring
+from commonplace.errors import FindingsLeft
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from commonplace.log.check import Finding
+    from commonplace.memory import Memory
+
+EXAMPLES = ("commonplace doctor", "commonplace doctor --fix")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--fix",
+        action="store_true",
+        help="Repair what can be repaired; damaged lines move to log/damaged/",
+    )
+    add_home(parser)
+    add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    with open_memory(args.home) as memory:
+        return check(memory, fix=args.fix, as_json=args.json)
+
+
+def check(memory: Memory, *, fix: bool, as_json: bool) -> int:
+    """Print the findings, the unknown settings and the agents."""
+    findings = memory.mend() if fix else memory.check()
+    agents = wiring(memory)
+    home = memory.home.path
+    settings = [
+        {"what": "unknown setting", "path": relative_path(path, home), "reason": name}
+        for path, name in memory.settings.unknown
+    ]
+    if as_json:
+        rows = [
+            {**finding._asdict(), "path": relative_path(finding.path, home)} for finding in findings
+        ]
+        print_json(
+            {"home": str(home), "findings": [*rows, *settings], "agents": agents, "fixed": fix}
+        )
+    else:
+        _print_findings(findings, home, fixed=fix)
+        for setting in settings:
+            print(f"{setting['what']}  {setting['path']}  `{setting['reason']}` is not a setting")
+        if not findings and not settings:
+            print(f"All is well in `{home}`")
+        for row in agents:
+            print(f"agent  {row['agent']}  {_agent_state(row)}")
+    fixable = sum(1 for finding in findings if finding.fix)
+    if fixable and not fix:
+        raise FindingsLeft(
+            f"{fixable} findings can be repaired", "`commonplace doctor --fix` repairs them"
+        )
+    return 0
+
+
+def _print_findings(findings: Sequence[Finding], home: Path, *, fixed: bool) -> None:
+    for finding in findings:
+        place = f"{relative_path(finding.path, home)}{f':{finding.line}' if finding.line else ''}"
+        done = f"  [{'done' if fixed else '--fix'}: {finding.fix}]" if finding.fix else ""
+        print(f"{finding.what}  {place}  {plain(finding.reason)}{done}")
+
+
+def _agent_state(row: dict[str, Any]) -> str:
+    if not row["parts"]:
+        return f"is installed and not set up  [`commonplace setup {row['agent']}`]"
+    flag = " --project" if row["scope"] == "project" else ""
+    again = f"  [out of date: `commonplace setup {row['agent']}{flag}`]" if row["outdated"] else ""
+    ran = ""
+    if "hooks" in row["parts"]:
+        last = row["hook_last_ran"]
+        ran = f"; its hook last ran {last}" if last else "; its hook has not run yet"
+    return f"set up for the {row['scope']}: {', '.join(row['parts'])}{ran}{again}"

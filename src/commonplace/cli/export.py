@@ -1,0 +1,108 @@
+"""`commonplace export`: all current records as JSON lines, or as the files of another system."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from commonplace.cli.arguments import add_home, add_json, suggest
+from commonplace.cli.open_memory import open_memory
+from commonplace.cli.output import count_list, note, plain, print_json, report_damages
+from commonplace.errors import UsageError
+from commonplace.records import KINDS
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from commonplace.exchange.exporter import Layout
+    from commonplace.memory import Memory
+
+PATHS_SHOWN_MAX = 20
+LAYOUTS = ("agent-knowledge", "loki", "beads", "harness")
+EXAMPLES = (
+    "commonplace export --kind lesson > lessons.jsonl",
+    "commonplace export --layout beads --to ../other-project",
+)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--repo", metavar="NAME", help="Export only this log (default: all)")
+    kind = add("--kind", metavar="KIND", help="Export only records of this kind (default: all)")
+    suggest(kind, list(KINDS))
+    layout = add(
+        "--layout",
+        metavar="NAME",
+        help=f"Write files as another system keeps them: {', '.join(LAYOUTS)}"
+        " (default: print JSON lines)",
+    )
+    suggest(layout, LAYOUTS)
+    add("--to", metavar="FOLDER", type=Path, help="Folder for the files of the layout")
+    add(
+        "--force",
+        action="store_true",
+        help="Write into a folder that holds other things, and overwrite files",
+    )
+    add("--superseded", action="store_true", help="Export what newer records supersede, too")
+    add_home(parser)
+    add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    if args.kind is not None and args.kind not in KINDS:
+        raise UsageError(f"`--kind` is `{args.kind}`, not one of {', '.join(KINDS)}")
+    if (args.layout is None) != (args.to is None):
+        raise UsageError(
+            "`--layout` and `--to` belong together", "e.g. `--layout beads --to ../other-project`"
+        )
+    with open_memory(args.home) as memory:
+        if args.layout is None:
+            _print_records(memory, args)
+        else:
+            from commonplace.exchange.exporter import lay_out  # noqa: PLC0415 (loads every format)
+
+            written = lay_out(
+                memory,
+                args.layout,
+                args.to,
+                repo=args.repo,
+                kind=args.kind,
+                superseded=args.superseded,
+                force=args.force,
+            )
+            _print_layout(written, as_json=args.json)
+        if memory.superseded_left_out:
+            count = memory.superseded_left_out
+            note(f"{count:,} superseded records were left out; `--superseded` exports them, too")
+        report_damages(memory)
+    return 0
+
+
+def _print_records(memory: Memory, args: Namespace) -> None:
+    lines = memory.export_lines(args.repo, args.kind, superseded=args.superseded)
+    if args.json:
+        print(f"[{','.join(lines)}]")
+        return
+    try:
+        for line in lines:
+            sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`). Python would report the error once more when it
+        # closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _print_layout(layout: Layout, *, as_json: bool) -> None:
+    if as_json:
+        print_json({name: getattr(layout, name) for name in type(layout).__dataclass_fields__})
+        return
+    texts = {"notes": layout.notes, "skills": layout.skills}
+    counts = count_list({**layout.kinds, **texts}) or "nothing"
+    print(f"Exported {counts} to {len(layout.files):,} files in `{plain(layout.folder)}`")
+    if layout.left_out:
+        note(f"The layout has no place for {count_list(layout.left_out)}")
+    for path in layout.stayed[:PATHS_SHOWN_MAX]:
+        note(f"  {path} was not written: another file is there (`--force` overwrites it)")

@@ -1,0 +1,79 @@
+"""`commonplace forget`: hide a record, or remove it for good."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from commonplace.cli.arguments import add_home, add_id, add_json
+from commonplace.cli.open_memory import open_memory
+from commonplace.cli.output import note, plain, print_json
+from commonplace.errors import FindingsLeft
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from commonplace.erasure import Receipt
+    from commonplace.memory import Memory
+
+EXAMPLES = (
+    "commonplace forget les-always-ver --reason 'no longer true'",
+    "commonplace forget les-always-ver --erase",
+)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add_id(parser)
+    parser.add_argument(
+        "--reason", metavar="TEXT", default="", help="Why; the history keeps it (default: none)"
+    )
+    parser.add_argument(
+        "--erase",
+        action="store_true",
+        help="Remove the record and all copies for good, and search every file for leftovers",
+    )
+    add_home(parser)
+    add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    with open_memory(args.home) as memory:
+        if args.erase:
+            return erase(memory, args.id, as_json=args.json)
+        return hide(memory, args.id, args.reason, as_json=args.json)
+
+
+def hide(memory: Memory, ident: str, reason: str, *, as_json: bool) -> int:
+    """Hide the record and what derives from it."""
+    forget = memory.forget(ident, reason)
+    if as_json:
+        print_json(forget.fields)
+    else:
+        print(f"Forgotten: {plain(forget.fields['of'])}")
+        note("It is no longer recalled; the history keeps it. `--erase` removes it for good")
+    return 0
+
+
+def erase(memory: Memory, ident: str, *, as_json: bool) -> int:
+    """Remove the record for good, and print a receipt."""
+    receipt = memory.erase(ident)
+    in_git = memory.repository.root is not None and not memory.home.of_user
+    if as_json:
+        print_json({**receipt._asdict(), "git_history_may_hold_it": in_git})
+    else:
+        _print_receipt(receipt)
+        if in_git:
+            note("This home is in a git repository: older commits still hold the record")
+    if receipt.left_in:
+        raise FindingsLeft(
+            f"its text is still in {len(receipt.left_in)} files of the home",
+            "those are notes or records of their own: edit them, or erase them as well",
+        )
+    return 0
+
+
+def _print_receipt(receipt: Receipt) -> None:
+    print(f"Erased: {plain(receipt.id)}")
+    print(f"  records erased   {receipt.records_erased} ({receipt.derived_erased} derived from it)")
+    print(f"  lines removed    {receipt.lines_removed} in {len(receipt.files_rewritten)} files")
+    print(f"  searched after   {receipt.files_searched} files")
+    print(f"  still found in   {', '.join(receipt.left_in) if receipt.left_in else 'none'}")

@@ -1,0 +1,122 @@
+"""`commonplace import`: what another system remembers, as records, notes and skills."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from commonplace.cli.arguments import add_home, add_json, suggest
+from commonplace.cli.open_memory import open_memory
+from commonplace.cli.output import count_list, note, print_json
+from commonplace.errors import LinesRefused
+from commonplace.exchange.formats import FORMATS
+from commonplace.exchange.importer import bring
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Sequence
+
+    from commonplace.exchange.importer import Report
+
+PLACES_SHOWN_MAX = 20
+EXAMPLES = (
+    "commonplace import ~/.claude/projects --dry-run",
+    "commonplace import .beads --from beads",
+)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "path", metavar="PATH", type=Path, help="A file, or a folder of files in any of the formats"
+    )
+    format_name = add(
+        "--from",
+        dest="format_name",
+        metavar="FORMAT",
+        help=f"One of {', '.join(FORMATS)} (default: each file's format is recognised)",
+    )
+    suggest(format_name, list(FORMATS))
+    add(
+        "--repo",
+        metavar="NAME",
+        help="Log for all records (default: the one each record names, else this repository's)",
+    )
+    add("--dry-run", action="store_true", help="Show what would be imported, and write nothing")
+    add_home(parser)
+    add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    with open_memory(args.home) as memory:
+        report = bring(
+            memory,
+            args.path,
+            format_name=args.format_name,
+            repo=args.repo,
+            dry_run=args.dry_run,
+        )
+    if args.json:
+        print_json(_fields(report))
+    else:
+        _print_report(report)
+    if report.unread_count and not args.dry_run:
+        raise LinesRefused(report.unread_count, report.records + report.unchanged)
+    return 0
+
+
+def _print_report(report: Report) -> None:
+    verb = "Would import" if report.dry_run else "Imported"
+    texts = count_list({"notes": report.notes, "skills": report.skills})
+    print(f"{verb} {report.records:,} records{f', {texts}' if texts else ''}")
+    files = "file" if report.formats.total() == 1 else "files"
+    print(f"  from {count_list(report.formats)} {files}")
+    if report.kinds:
+        print(f"  + {count_list(report.kinds)}")
+    for count, text in (
+        (report.unchanged, "= {} here already"),
+        (report.kept, "= {} not imported: records of your own have the same ids"),
+        (report.forgotten, "= {} not imported: you have forgotten them"),
+        (report.withdrawn, "- {} withdrawn by the system they come from"),
+        (report.redacted, "! {} held secrets, which were removed"),
+    ):
+        if count:
+            print(f"  {text.format(f'{count:,}')}")
+    _print_places("could not be read", report.unread_count, report.unread)
+    _print_places("skipped", report.passed_count, report.passed)
+    if report.foreign:
+        note(f"{report.foreign:,} other files were not read")
+
+
+def _print_places(what: str, count: int, places: Sequence[tuple[str, int, str]]) -> None:
+    if not count:
+        return
+    note(f"{count:,} {what}:")
+    for path, line, reason in places[:PLACES_SHOWN_MAX]:
+        note(f"  {path}{f':{line}' if line else ''}  {reason}")
+    if count > PLACES_SHOWN_MAX:
+        note(f"  … {count - PLACES_SHOWN_MAX:,} more (`--json` lists up to 1,000)")
+
+
+def _fields(report: Report) -> dict[str, Any]:
+    places = {"unread": report.unread, "passed_over": report.passed}
+    return {
+        "dry_run": report.dry_run,
+        "records": report.records,
+        "kinds": dict(report.kinds),
+        "formats": dict(report.formats),
+        "notes": report.notes,
+        "skills": report.skills,
+        "unchanged": report.unchanged,
+        "kept": report.kept,
+        "forgotten": report.forgotten,
+        "withdrawn": report.withdrawn,
+        "redacted": report.redacted,
+        "unread_count": report.unread_count,
+        "passed_over_count": report.passed_count,
+        "other_files": report.foreign,
+        **{
+            name: [{"path": path, "line": line, "reason": reason} for path, line, reason in rows]
+            for name, rows in places.items()
+        },
+    }

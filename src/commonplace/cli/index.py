@@ -1,0 +1,134 @@
+"""`commonplace index`: the search index, which is made from the files and can be made again."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from commonplace.cli.arguments import add_home, add_json
+from commonplace.cli.commands import Command
+from commonplace.cli.open_memory import open_memory
+from commonplace.cli.output import print_json
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable, Iterator
+
+    from commonplace.engine import Engine
+
+LOWEST_PRIORITY = 19
+
+
+def add_status(parser: ArgumentParser) -> None:
+    add_home(parser)
+    add_json(parser)
+
+
+def status(args: Namespace) -> int:
+    with open_memory(args.home) as memory:
+        print_status(memory.engine(), as_json=args.json)
+    return 0
+
+
+def print_status(engine: Engine, *, as_json: bool) -> None:
+    """Print what the indexes hold, which model made their vectors, and what is missing."""
+    indexes, embedder = engine.status(), str(engine.embedder_state())
+    if as_json:
+        print_json({"embedder": embedder, "indexes": [index._asdict() for index in indexes]})
+        return
+    for index in indexes:
+        print(
+            f"{index.home}{' (in memory: the home cannot be written)' if index.in_memory else ''}"
+        )
+        print(
+            f"  records   {index.records:,} ({index.waiting:,} not yet merged into the text index)"
+        )
+        total = index.vectors + index.vectors_missing
+        print(f"  vectors   {index.vectors:,} of {total:,} ({index.model or 'no model yet'})")
+        print(f"  schema    {index.schema}, {index.bytes:,} bytes")
+    print(f"embedder    {embedder}")
+
+
+def add_rebuild(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--vectors",
+        action="store_true",
+        default=True,
+        help="Make the vectors too (default: they are made)",
+    )
+    parser.add_argument(
+        "--no-vectors", dest="vectors", action="store_false", help="Do not make the vectors"
+    )
+    add_home(parser)
+    add_json(parser)
+
+
+def rebuild(args: Namespace) -> int:
+    with open_memory(args.home) as memory:
+        engine = memory.engine()
+        with _progress("lines") as advance:
+            for index in engine.indexes:
+                index.rebuild(advance)
+        if args.vectors and engine.embedder_state().is_available:
+            missing = sum(index.status().vectors_missing for index in engine.indexes)
+            with _progress("vectors", missing) as advance:
+                engine.embed_all(advance)
+        print_status(engine, as_json=args.json)
+    return 0
+
+
+@contextmanager
+def _progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """A progress bar, if stderr is a terminal: a function that is told how much more is done."""
+    if not sys.stderr.isatty():
+        yield lambda _count: None
+        return
+    from rich.console import Console  # noqa: PLC0415 (slow to import, and drawn at a terminal only)
+    from rich.progress import Progress  # noqa: PLC0415
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda count: progress.advance(task, count)
+
+
+def add_embed(parser: ArgumentParser) -> None:
+    add_home(parser)
+    add_json(parser)
+
+
+def embed(args: Namespace) -> int:
+    if os.name == "posix":
+        os.nice(LOWEST_PRIORITY)  # It takes long, and other work goes first.
+    with open_memory(args.home) as memory:
+        count = memory.engine().embed_alone()
+    if args.json:
+        print_json({"embedded": count})
+    elif count is None:
+        print("Another process is making the vectors already")
+    else:
+        print(f"Embedded {count:,} memories")
+    return 0
+
+
+COMMANDS = {
+    "status": Command(
+        "Show what the index holds, which model made its vectors, and what is missing",
+        add_status,
+        status,
+        ("commonplace index status",),
+    ),
+    "rebuild": Command(
+        "Delete the index and make it again from the files",
+        add_rebuild,
+        rebuild,
+        ("commonplace index rebuild", "commonplace index rebuild --no-vectors"),
+    ),
+    "embed": Command(
+        "Make the vectors that are missing, one process a home",
+        add_embed,
+        embed,
+        ("commonplace index embed",),
+    ),
+}

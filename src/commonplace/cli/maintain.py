@@ -1,0 +1,59 @@
+"""`commonplace maintain`: rotate, embed, take in and trim: what keeps a home small and complete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from commonplace import maintenance
+from commonplace.cli.arguments import add_home, add_json, comma_list, suggest
+from commonplace.cli.output import note, plain, print_json
+from commonplace.memory import Memory
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+EXAMPLES = ("commonplace maintain", "commonplace maintain --step rotation --dry-run")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    steps = ", ".join(maintenance.STEPS)
+    step = parser.add_argument(
+        "--step",
+        metavar="NAME",
+        action="extend",
+        type=comma_list,
+        help=f"Run only this step: {steps}; repeat it or use commas for several (default: all)",
+    )
+    suggest(step, list(maintenance.STEPS))
+    parser.add_argument(
+        "--dry-run", action="store_true", help="Say what would be done, and do nothing"
+    )
+    add_home(parser)
+    add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    with Memory.open(args.home or None) as memory:
+        report = maintenance.run(memory, args.step, dry_run=args.dry_run)
+    if args.json:
+        print_json(report.as_dict())
+        return 0
+    if report.busy:
+        note("Another process maintains this home at the moment; nothing was done")
+    for name, done in report.steps.items():
+        print(plain(f"{name:10} {_summary(done)}"))
+    return 0
+
+
+def _summary(done: dict[str, object]) -> str:
+    """What a step did, as words: `12 events`, `app: 500 lines moved, 501 left`."""
+    rotated = done.get("rotated")
+    if isinstance(rotated, list):
+        rows = (
+            f"{row['repo']}: {row['lines_moved']:,} lines moved, {row['lines_left']:,} left"
+            for row in rotated
+        )
+        return "; ".join(rows) or "nothing to do"
+    if "error" in done:
+        return f"failed: {done['error']}"
+    return ", ".join(f"{value} {name}" for name, value in done.items()) or "nothing to do"

@@ -1,0 +1,90 @@
+"""What several commands print: data on stdout, remarks on stderr, colours at a terminal only."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from commonplace.errors import CommonplaceError
+    from commonplace.memory import Memory
+
+# All control characters but tab and newline.
+_CONTROL = dict.fromkeys(
+    [*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0)], "\N{REPLACEMENT CHARACTER}"
+)
+_STYLES = {"bold": 1, "red": 31, "green": 32, "cyan": 36}
+
+
+def plain(text: str) -> str:
+    """*text* without the control characters that a terminal would obey: what is stored is data."""
+    return text.translate(_CONTROL)
+
+
+def note(text: str) -> None:
+    """Print a remark on stderr."""
+    print(plain(text), file=sys.stderr)
+
+
+def print_json(value: object) -> None:
+    print(json.dumps(value, ensure_ascii=False))
+
+
+def report_error(error: CommonplaceError) -> int:
+    """Print what is wrong and what to do about it on stderr, and return the exit code."""
+    note(f"error: {error}")
+    if error.hint:
+        note(f"hint: {error.hint}")
+    return error.exit_code
+
+
+def report_damages(memory: Memory) -> None:
+    """Print on stderr how many lines could not be read as records, and where."""
+    damages = memory.damages
+    if damages:
+        places = ", ".join(
+            dict.fromkeys(relative_path(damage.path, memory.home.path) for damage in damages)
+        )
+        lines = "line" if len(damages) == 1 else "lines"
+        note(f"{len(damages)} damaged {lines} in {places}; see `commonplace doctor`")
+
+
+def relative_path(path: Path, home: Path) -> str:
+    """*path* relative to *home* if it lies there."""
+    return str(path.relative_to(home)) if path.is_relative_to(home) else str(path)
+
+
+def count_list(counts: Mapping[str, int]) -> str:
+    """The *counts* that are not zero, as a list: `1,200 lessons, 3 notes`."""
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+
+
+def terminal_columns() -> int | None:
+    """How wide the terminal behind stdout is; nothing if stdout is no terminal."""
+    if not sys.stdout.isatty():
+        return None
+    given = os.environ.get("COLUMNS", "")
+    try:
+        return (
+            int(given) if given.isdecimal() else os.get_terminal_size(sys.stdout.fileno()).columns
+        )
+    except (OSError, ValueError):
+        return None
+
+
+def style(text: str, name: str) -> str:
+    """*text* in bold or a colour, where stdout is a terminal that shows them."""
+    return f"\x1b[{_STYLES[name]}m{text}\x1b[0m" if name and _has_colours() else text
+
+
+def _has_colours() -> bool:
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return False
+    if os.name == "nt":
+        return "WT_SESSION" in os.environ  # Older consoles show the codes themselves.
+    return os.environ.get("TERM") != "dumb"

@@ -1,0 +1,69 @@
+"""`commonplace stats`: how many memories there are, and how many tokens recalls saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from commonplace.cli.arguments import add_home, add_json
+from commonplace.cli.open_memory import open_memory
+from commonplace.cli.output import note, print_json
+from commonplace.errors import UsageError
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+EXAMPLES = ("commonplace stats", "commonplace stats --savings")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--repo", metavar="NAME", help="Count only this log (default: all)")
+    parser.add_argument(
+        "--savings",
+        action="store_true",
+        help="Show how many tokens recalls saved, compared with reading the logs",
+    )
+    add_home(parser)
+    add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    if args.savings and args.repo:
+        raise UsageError("`--savings` is counted over all logs", "leave `--repo` out")
+    with open_memory(args.home) as memory:
+        if args.savings:
+            print_savings(memory.savings(), as_json=args.json)
+        else:
+            print_counts(memory.stats([args.repo] if args.repo else None), as_json=args.json)
+    return 0
+
+
+def print_counts(counts: dict[str, Any], *, as_json: bool) -> None:
+    """Print how many records there are, by repository, kind and type."""
+    if as_json:
+        print_json(counts)
+        return
+    print(f"{counts['records']} records, {counts['archived']} more in the archive")
+    for name in ("repos", "kinds", "types"):
+        for value, count in counts[name].items():
+            print(f"  {name[:-1]:5} {value:40} {count}")
+
+
+def print_savings(savings: dict[str, Any], *, as_json: bool) -> None:
+    """Print what recalls delivered so far, and what reading the logs would have cost instead."""
+    if as_json:
+        print_json(savings)
+        return
+    count = savings["recalls"]
+    since = (
+        f" since {savings['since'][:10]}, {savings['empty']:,} of them found nothing"
+        if count
+        else ""
+    )
+    print(f"recalls           {count:,}{since}")
+    for label, name in (("delivered", "tokens_delivered"), ("the logs instead", "tokens_logs")):
+        each = f" ({savings[name] / count:,.0f} a recall)" if count else ""
+        print(f"{label:16}  {savings[name]:,} tokens{each}")
+    share = f" ({savings['share_saved']:.1%})" if savings["share_saved"] is not None else ""
+    print(f"saved             {savings['tokens_saved']:,} tokens{share}")
+    print(f"all logs now      {savings['tokens_logs_now']:,} tokens")
+    note(savings["definition"])
