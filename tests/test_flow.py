@@ -15,6 +15,7 @@ FLOW += [
     "engine",
     "notes",
     "memory",
+    "agents",
     "sessions",
     "exchange",
 ]
@@ -26,6 +27,7 @@ OPEN_TO_SURFACES = {
     "records",
     "errors",
     "where",
+    "agents",
     "sessions",
     "exchange",
     "setup",

@@ -1,4 +1,4 @@
-"""`commonplace inbox`: what failed and got solved, waiting for somebody's word."""
+"""`commonplace inbox`: failures that were solved, to be accepted as lessons or dropped."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ Lesson = Annotated[str | None, typer.Option("--lesson", help="What was learned, 
 @app.callback()
 def _default(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
-        listed()
+        list_candidates()
 
 
 @app.command("list")
-def listed(*, home: Home = None, as_json: Json = False) -> None:
-    """List what waits, the most promising first."""
+def list_candidates(*, home: Home = None, as_json: Json = False) -> None:
+    """List the candidates, the most promising first."""
     with opened(home) as memory:
         found = inbox.candidates(memory.home)
     if as_json:
@@ -74,7 +74,7 @@ def show(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
 
 @app.command()
 def accept(ident: Id, *, lesson: Lesson = None, home: Home = None, as_json: Json = False) -> None:
-    """Make a candidate a lesson and print its id."""
+    """Log a candidate as a lesson and print its id."""
     with opened(home) as memory:
         if lesson is not None:
             inbox.edit(memory.home, ident, lesson=lesson)
@@ -95,10 +95,10 @@ def edit(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Put a candidate into other words; without a flag, the lesson opens in $EDITOR."""
+    """Change the wording of a candidate; without a flag, the lesson opens in $EDITOR."""
     with opened(home) as memory:
         if lesson is None and error is None and worked is None:
-            lesson = _edited(inbox.get(memory.home, ident).text)
+            lesson = _edit_in_editor(inbox.get(memory.home, ident).text)
         one = inbox.edit(memory.home, ident, lesson=lesson, error=error, worked=worked)
     if as_json:
         render.as_json_line(_fields(one))
@@ -108,7 +108,7 @@ def edit(
 
 @app.command()
 def drop(ident: Id, *, home: Home = None, as_json: Json = False) -> None:
-    """Take a candidate out of the inbox."""
+    """Remove a candidate from the inbox."""
     with opened(home) as memory:
         one = inbox.drop(memory.home, ident)
     if as_json:
@@ -121,7 +121,7 @@ def _fields(one: inbox.Candidate) -> dict[str, Any]:
     return {**one._asdict(), "lesson": one.text, "context": one.context, "rank": one.rank}
 
 
-def _edited(text: str) -> str:
+def _edit_in_editor(text: str) -> str:
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""`commonplace setup`: say what would change, ask, do it; and for `doctor`, say who is wired."""
+"""`commonplace setup`: show what would change, ask, change it. For `doctor`: who is wired."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from commonplace import agents
+from commonplace.agents.parts import Scope
 from commonplace.errors import NoAgentFound, SetupIncomplete, UsageError
 from commonplace.setup import launch, plan
-from commonplace.setup.agents import AGENTS, Where
 from commonplace.where import homes, repository
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from commonplace.setup.plan import Change
 
 
-class Asked(NamedTuple):
-    """What the command line asked for."""
+class Request(NamedTuple):
+    """The arguments of the command."""
 
     agents: list[str]
     project: bool
@@ -29,76 +30,82 @@ class Asked(NamedTuple):
     undo: bool
 
 
+Asked = Request  # The name under which `cli/app.py` imports it.
+
+
 def setup(
-    asked: Asked,
-    tell: Callable[[dict[str, Any], Sequence[Change]], None],
-    agree: Callable[[int], bool],
+    request: Request,
+    show: Callable[[dict[str, Any], Sequence[Change]], None],
+    confirm: Callable[[int], bool],
 ) -> None:
-    """Tell what would change; do it, unless this is a dry run or *agree* says no; and tell what was done."""
-    where = _project() if asked.project else _user()
-    programs = launch.programs(shared=asked.project)
-    agents, changes = _chosen(asked, where, programs)
-    told: dict[str, Any] = {
-        "scope": "project" if asked.project else "user",
-        "root": str(where.root),
-        "undo": asked.undo,
-        "agents": agents,
+    """Show the plan; apply it, unless this is a dry run or *confirm* says no; show the result."""
+    scope = _project() if request.project else _user()
+    programs = launch.programs(shared=request.project)
+    chosen, changes = _plan(request, scope, programs)
+    report: dict[str, Any] = {
+        "scope": "project" if request.project else "user",
+        "root": str(scope.root),
+        "undo": request.undo,
+        "agents": chosen,
         "temporary": launch.is_temporary(programs),
         "done": None,  # Not yet known.
     }
-    to_do = [change for change in changes if change.action not in ("unchanged", "left alone")]
-    tell(told, changes)
-    done = bool(to_do) and not asked.dry_run and agree(len(to_do))
+    pending = [change for change in changes if change.action not in ("unchanged", "left alone")]
+    show(report, changes)
+    done = bool(pending) and not request.dry_run and confirm(len(pending))
     if done:
         folders = plan.Folders(homes.of_user(os.environ).setup_file)
-        changes = [plan.carry_out(change, where, folders) for change in changes]
+        changes = [plan.apply(change, scope, folders) for change in changes]
         folders.save()
-    tell({**told, "done": done}, changes)
+    show({**report, "done": done}, changes)
     left = [change for change in changes if change.left_alone]
     if left:
         raise SetupIncomplete([(change.path, change.left_alone) for change in left], len(changes))
 
 
-def _chosen(
-    asked: Asked, where: Where, programs: launch.Programs
+def _plan(
+    request: Request, scope: Scope, programs: launch.Programs
 ) -> tuple[dict[str, str], list[Change]]:
     """The agents to set up, each with the reason, and what changes for them."""
-    for name in asked.agents:
-        if name not in AGENTS:
-            raise UsageError(f"there is no agent `{name}`", f"there are {', '.join(AGENTS)}")
-    if asked.agents:
-        agents = dict.fromkeys(asked.agents, "it was named")
-    elif asked.undo:
-        agents = dict.fromkeys(AGENTS, "")
+    names = [agent.name for agent in agents.all()]
+    for name in request.agents:
+        if name not in names:
+            raise UsageError(f"there is no agent `{name}`", f"there are {', '.join(names)}")
+    if request.agents:
+        chosen = dict.fromkeys(request.agents, "it was named")
+    elif request.undo:
+        chosen = dict.fromkeys(names, "")
     else:
-        agents = plan.present(where)
-        if not agents:
-            raise NoAgentFound(list(AGENTS))
-    changes = plan.planned(list(agents), where, programs, undo=asked.undo)
-    if asked.undo and not asked.agents:
-        # Every agent's files were looked at; those with nothing of ours in them are nobody's concern.
+        chosen = plan.find_agents(scope)
+        if not chosen:
+            raise NoAgentFound(names)
+    changes = plan.plan_changes(list(chosen), scope, programs, undo=request.undo)
+    if request.undo and not request.agents:
+        # The files of every agent were checked; those without anything of ours are not reported.
         changes = [change for change in changes if change.action != "unchanged"]
-        agents = {
+        chosen = {
             name: "it is wired"
-            for name in agents
+            for name in chosen
             if any(name in change.agents for change in changes)
         }
-    return agents, changes
+    return chosen, changes
 
 
 def wiring(memory: Memory) -> list[dict[str, Any]]:
-    """Who is wired here, for the user and for the project, and when each one's hook last ran."""
-    places = [_user()] + ([_project()] if memory.repository.root is not None else [])
+    """The agents that are wired, for user and project, and when their hooks last ran."""
+    scopes = [_user()] + ([_project()] if memory.repository.root is not None else [])
     found = [
         row
-        for where in places
-        for row in plan.wired(where, launch.programs(shared=not where.of_user))
+        for scope in scopes
+        for row in plan.find_wiring(scope, launch.programs(shared=not scope.of_user))
     ]
     folders = [home.hook_marks_folder for home in memory.homes]
     rows: list[dict[str, Any]] = [
         {**row._asdict(), "hook_last_ran": _last_ran(folders, row.agent)} for row in found
     ]
-    unwired = [name for name in plan.present(_user()) if name not in {row.agent for row in found}]
+    unwired = [
+        name for name in plan.find_agents(_user()) if name not in {row.agent for row in found}
+    ]
     return rows + [
         {"agent": name, "scope": "", "parts": [], "outdated": [], "hook_last_ran": None}
         for name in unwired
@@ -106,7 +113,7 @@ def wiring(memory: Memory) -> list[dict[str, Any]]:
 
 
 def ask(count: int) -> bool:
-    """Whether to go on: asked of a person at a terminal, and taken for granted everywhere else."""
+    """Ask at a terminal whether to go on; without one, go on."""
     if sys.stdin is None or not sys.stdin.isatty():
         return True
     sys.stderr.write(f"Change {'this file' if count == 1 else f'these {count} files'}? [Y/n] ")
@@ -114,17 +121,17 @@ def ask(count: int) -> bool:
     return sys.stdin.readline().strip().lower() in ("", "y", "yes")
 
 
-def _project() -> Where:
+def _project() -> Scope:
     here = homes.current_folder()
-    return Where(repository.find(here).root or here, of_user=False, environment=os.environ)
+    return Scope(repository.find(here).root or here, of_user=False, environment=os.environ)
 
 
-def _user() -> Where:
-    return Where(homes.user_folder(os.environ), of_user=True, environment=os.environ)
+def _user() -> Scope:
+    return Scope(homes.user_folder(os.environ), of_user=True, environment=os.environ)
 
 
 def _last_ran(folders: Sequence[Path], agent: str) -> str | None:
-    """When the agent's hook last ran here: it touches a file of its name each time."""
+    """When the agent's hook last ran here: each time it touches a file with the agent's name."""
     times = []
     for folder in folders:
         try:
