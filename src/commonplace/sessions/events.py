@@ -85,8 +85,12 @@ def from_fields(fields: Mapping[str, Any]) -> Event | None:
     files = isinstance(event.files, list | tuple) and all(
         isinstance(name, str) for name in event.files
     )
-    timely = isinstance(event.at, int | float) and 0 <= event.at <= AT_MAX
-    return event if texts and files and timely else None
+    return event if texts and files and is_time(event.at) else None
+
+
+def is_time(value: object) -> bool:
+    """Whether *value* is a time in seconds that has a date."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= AT_MAX
 
 
 def cut(text: str, chars_max: int) -> str:

@@ -172,8 +172,12 @@ def write_episode(memory: Memory, session: State, kind: str) -> None:
     """Append the session's episode if it has anything new. If that fails, it stays a draft."""
     if not memory.settings["hooks.episodes"] or not episode.is_due(session, kind):
         return
+    try:
+        record = episode.to_record(session)
+    except (ArithmeticError, LookupError, OSError, TypeError, ValueError):
+        return  # A draft was damaged in a way that reading it did not notice; the others go on.
     with suppress(CommonplaceError):
-        memory.append([episode.to_record(session)])
+        memory.append([record])
         session.fields["written"] = session.fields["done"]
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypedDict, cast
 
 from commonplace.files import atomic
 from commonplace.records import slug
+from commonplace.sessions.events import is_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ SESSION_S_MAX = 14 * 86_400.0
 FILE_BYTES_MAX = 512 << 10
 SEEN_MAX = 400
 SHOWN_MAX = 400
+COUNT_MAX = 10**9
 # Two deliveries of one event are at most this far apart; the same content later is another event.
 SAME_EVENT_S_MAX = 10.0
 
@@ -172,15 +174,18 @@ def _read(path: Path) -> Draft | None:
 
 
 def _is_valid(fields: dict[str, Any]) -> bool:
-    return all(check(fields[name]) for name, check in _CHECKS.items() if name in fields)
+    if not all(check(fields[name]) for name, check in _CHECKS.items() if name in fields):
+        return False
+    # A draft with actions becomes an episode, which needs these.
+    return "done" not in fields or fields.keys() >= {"session", "repo", "name", "started", "last"}
 
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float)
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= COUNT_MAX
 
 
 def _is_texts(value: object) -> bool:
@@ -189,7 +194,7 @@ def _is_texts(value: object) -> bool:
 
 def _is_seen(value: object) -> bool:
     return isinstance(value, dict) and all(
-        isinstance(one, list) and len(one) == 2  # noqa: PLR2004 (time, agent)
+        isinstance(one, list) and len(one) == 2 and is_time(one[0]) and isinstance(one[1], str)  # noqa: PLR2004 (time, agent)
         for one in value.values()
     )
 
@@ -209,7 +214,7 @@ def _is_failures(value: object) -> bool:
         isinstance(one, dict)
         and isinstance(one.get("intent"), str)
         and isinstance(one.get("error"), str)
-        and _is_number(one.get("attempts"))
+        and _is_count(one.get("attempts"))
         and _is_texts(one.get("tried"))
         and _is_texts(one.get("edits"))
         for one in value
@@ -218,8 +223,8 @@ def _is_failures(value: object) -> bool:
 
 _CHECKS: dict[str, Callable[[object], bool]] = {
     **dict.fromkeys(("session", "repo", "name", "root", "goal", "ended", "checked"), _is_text),
-    **dict.fromkeys(("started", "last"), _is_number),
-    **dict.fromkeys(("done", "written"), _is_number),
+    **dict.fromkeys(("started", "last"), is_time),
+    **dict.fromkeys(("done", "written"), _is_count),
     **dict.fromkeys(("files", "changed", "shown"), _is_texts),
     "worktree": lambda value: isinstance(value, bool),
     "seen": _is_seen,
