@@ -130,4 +130,4 @@ def _wants_answer(memory: Memory, event: Event) -> bool:
 
 
 def _states_lesson(memory: Memory, event: Event) -> bool:
-    return any(prefix in event.command for prefix in memory.settings["hooks.prefixes"])
+    return any(prefix in event.run_command for prefix in memory.settings["hooks.prefixes"])

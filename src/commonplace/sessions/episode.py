@@ -132,14 +132,15 @@ def git_head(root: str) -> tuple[str, str]:
 
 
 def _add_action(draft: Draft, event: Event, prefixes: Sequence[str]) -> None:
-    target = " ".join(event.command.split()) or ", ".join(event.files)
+    target = " ".join(event.run_command.split()) or ", ".join(event.files)
     for prefix in prefixes:
         target = target.partition(prefix)[0] + f"{prefix} …" if prefix in target else target
     action: Action = {"t": max(0, round(event.at - draft["started"])), "action": _action(event)}
     if target:
         action["target"] = target[:TARGET_CHARS_MAX]
-    found = intents(event.command)
-    if event.failed:
+    found = intents(event.run_command)
+    failed = event.failed and not event.interrupted
+    if failed:
         message = error_lines(event.error)
         action["result"] = "fail"
         if message:
@@ -147,7 +148,7 @@ def _add_action(draft: Draft, event: Event, prefixes: Sequence[str]) -> None:
         errors = draft.setdefault("errors", [])
         errors.append({"type": found[-1] if found else event.tool, "message": message})
         del errors[:-ERRORS_MAX]
-    elif event.command and not event.interrupted:
+    elif event.run_command and not event.interrupted:
         action["result"] = "pass"
     actions = draft.setdefault("actions", [])
     actions.append(action)
@@ -157,8 +158,8 @@ def _add_action(draft: Draft, event: Event, prefixes: Sequence[str]) -> None:
     draft["done"] = draft.get("done", 0) + 1
     draft["files"] = _add_files(draft.get("files", []), event.files)
     draft["changed"] = _add_files(draft.get("changed", []), event.files if event.edits else ())
-    if any(is_check(intent) for intent in found):
-        draft["checked"] = "failure" if event.failed else "success"
+    if any(is_check(intent) for intent in found) and not event.interrupted:
+        draft["checked"] = "failure" if failed else "success"
     elif event.edits and draft.get("checked") == "success":
         draft["checked"] = ""  # The check was of the code before this edit.
 
@@ -169,8 +170,8 @@ def _add_files(before: list[str], files: Sequence[str]) -> list[str]:
 
 def _action(event: Event) -> str:
     """The name of the action, in seed 001's words."""
-    if event.command and (event.action == "shell" or not event.files):
-        found = intents(event.command)
+    if event.run_command and (event.action == "shell" or not event.files):
+        found = intents(event.run_command)
         is_test_run = any(" test" in f" {intent}" or intent == "pytest" for intent in found)
         return "run_test" if is_test_run else "run"
     return _ACTION_NAMES.get(event.action, event.tool)

@@ -67,6 +67,11 @@ class Event(NamedTuple):
         return self.action in ("edit", "write")
 
     @property
+    def run_command(self) -> str:
+        """The command line that was run; "" for an edit, whose `command` may be a patch."""
+        return "" if self.edits else self.command
+
+    @property
     def dispatches(self) -> bool:
         """Whether the tool starts a subagent."""
         return self.action == "dispatch"
@@ -119,10 +124,10 @@ def is_own_work(event: Event) -> bool:
     """Whether the event is a call of Commonplace itself, which must not be captured again."""
     if "commonplace" in event.tool:
         return True
-    if not any(name in event.command for name in _OWN_PROGRAMS):
+    if not any(name in event.run_command for name in _OWN_PROGRAMS):
         return False
     try:
-        programs = [_program(simple.words) for simple in shell.parse(event.command)]
+        programs = [_program(simple.words) for simple in shell.parse(event.run_command)]
     except shell.UnclosedQuote:
         return False
     programs = [program for program in programs if program and program not in _PREPARING_PROGRAMS]

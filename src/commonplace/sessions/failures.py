@@ -56,10 +56,10 @@ def track(state: State, event: Event) -> SolvedFailure | None:
     if event.edits:
         for failure in state.fields.get("open", []):
             failure["edits"] = list(dict.fromkeys([*failure["edits"], *event.files]))[:TRIED_MAX]
-    found = intents(event.command)
+    found = intents(event.run_command)
     if not found or event.interrupted:
         return None
-    command = " ".join(event.command.split())[:COMMAND_CHARS_MAX]
+    command = " ".join(event.run_command.split())[:COMMAND_CHARS_MAX]
     if event.failed:
         # The last intent is the goal; the commands before it prepare for it.
         _add_failure(state, found[-1], command, event)

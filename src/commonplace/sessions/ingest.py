@@ -159,7 +159,7 @@ def lesson_records(event: Event, prefixes: list[str]) -> list[dict[str, Any]]:
                 "subagent": event.subagent,
             }),
         }
-        for lesson in find_lessons(event.command, prefixes)
+        for lesson in find_lessons(event.run_command, prefixes)
     ]  # fmt: skip
 
 
