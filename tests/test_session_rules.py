@@ -1,4 +1,4 @@
-"""Rules of sessions: what is kept of failures, what counts as an outcome, what is shown and when."""
+"""Rules of sessions: which failures are kept, what an outcome is, what is shown and when."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def end(agent: Agent) -> dict[str, Any]:
     return episode
 
 
-# --- Failures ---------------------------------------------------------------------------------------
+# --- Failures -------------------------------------------------------------------------------------
 
 
 def test_an_edit_is_not_kept_as_a_command_of_a_failure(codex: Agent, memory: Memory) -> None:
@@ -189,7 +189,7 @@ def test_an_event_without_an_id_is_the_same_for_ten_seconds(agent: Agent, memory
     assert done == [1, 1, 2]
 
 
-# --- Outcomes ---------------------------------------------------------------------------------------
+# --- Outcomes -------------------------------------------------------------------------------------
 
 
 def test_an_edit_after_a_green_check_makes_the_outcome_unknown(agent: Agent) -> None:
@@ -221,7 +221,7 @@ def test_an_edit_after_a_red_check_leaves_it_red(agent: Agent) -> None:
     assert end(agent)["outcome"] == "failure"
 
 
-# --- The inbox --------------------------------------------------------------------------------------
+# --- The inbox ------------------------------------------------------------------------------------
 
 
 def test_the_same_session_is_counted_once(memory: Memory) -> None:
@@ -255,7 +255,7 @@ def test_an_edit_in_the_inbox_is_redacted(field: str, memory: Memory) -> None:
     assert getattr(one, field).startswith("use the token ")
 
 
-# --- Draining ---------------------------------------------------------------------------------------
+# --- Draining -------------------------------------------------------------------------------------
 
 
 def test_the_spool_is_drained_under_its_lock(
@@ -292,7 +292,7 @@ def test_a_session_is_answered_but_not_written_without_the_lock(
     assert state.load(memory.home, "s-1").shown_ids() == frozenset()
 
 
-# --- Handoffs ---------------------------------------------------------------------------------------
+# --- Handoffs -------------------------------------------------------------------------------------
 
 
 def handoff(age: timedelta, **fields: Any) -> dict[str, Any]:
@@ -347,7 +347,7 @@ def test_a_handoff_is_open_for_exactly_fourteen_days(more_s: int, is_open: bool)
     assert not start.is_open_handoff(record, {"worked": 1}, event)
 
 
-# --- The bounds of a start --------------------------------------------------------------------------
+# --- The bounds of a start ------------------------------------------------------------------------
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 START = Event("claude-code", "start", "s", 0.0, called="SessionStart", name="claude-code")

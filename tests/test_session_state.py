@@ -66,7 +66,7 @@ def event(key: str = "~k", at: float = 1000.0, agent: str = "claude-code") -> Ev
     return Event(agent=agent, kind="tool", session="s-1", at=at, key=key)
 
 
-# --- A damaged draft --------------------------------------------------------------------------------
+# --- A damaged draft ------------------------------------------------------------------------------
 
 
 def test_a_draft_is_read_back_as_it_was_written(home: Home) -> None:
@@ -163,7 +163,10 @@ JSON = st.recursive(
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(st.dictionaries(st.sampled_from(list(DRAFT)), JSON, max_size=3), st.sets(st.sampled_from(list(DRAFT)), max_size=4))  # fmt: skip
+@given(
+    st.dictionaries(st.sampled_from(list(DRAFT)), JSON, max_size=3),
+    st.sets(st.sampled_from(list(DRAFT)), max_size=4),
+)
 def test_no_draft_stops_the_drain(agent: Agent, damage: dict[str, Any], removed: set[str]) -> None:
     home = agent.memory.home
     draft = {name: value for name, value in {**DRAFT, **damage}.items() if name not in removed}
@@ -178,7 +181,7 @@ def test_no_draft_stops_the_drain(agent: Agent, damage: dict[str, Any], removed:
     assert not ingest.has_events(home)
 
 
-# --- Both sides of every bound ----------------------------------------------------------------------
+# --- Both sides of every bound --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

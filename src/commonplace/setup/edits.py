@@ -93,6 +93,23 @@ class HooksEdit:
     events: dict[str, JsonObject]
     version: int | None = None  # The `version` that a new file must state.
 
+    @property
+    def _line_keys(self) -> list[str]:
+        """The keys of a handler that may hold a command line: the usual and the agent's own."""
+        handlers = (
+            event["hooks"][0] if "hooks" in event else event for event in self.events.values()
+        )
+        own = [
+            key
+            for handler in handlers
+            for key, value in handler.items()
+            if isinstance(value, str) and launch.is_hook_line(value, self.agent)
+        ]
+        return list(dict.fromkeys([*launch.LINE_KEYS, *own]))
+
+    def _is_ours(self, handler: object) -> bool:
+        return launch.is_hook(handler, self.agent, self._line_keys)
+
     def add(self, text: str | None) -> str | None:
         root = _object(text)
         is_new = self.version is not None and (root is None or not root.members)
@@ -120,7 +137,8 @@ class HooksEdit:
         if not ours:
             return jsonc.with_member(text, path, None, handler)
         for place in ours:
-            text = _update(text, place, handler["hooks"][0] if "hooks" in handler else handler)
+            wanted = handler["hooks"][0] if "hooks" in handler else handler
+            text = _update(text, place, wanted, [*self._line_keys, "args"])
         return text
 
     def remove(self, text: str | None) -> str | None:
@@ -151,7 +169,7 @@ class HooksEdit:
             path = ("hooks", event)
             ours = self._own_handlers(node, path)
             for index in dict.fromkeys(place[2] for place in ours):
-                is_mixed = any(not launch.is_hook(one, self.agent) for one in _group(node, index))
+                is_mixed = any(not self._is_ours(one) for one in _group(node, index))
                 places += (
                     [place for place in ours if place[2] == index] if is_mixed else [(*path, index)]
                 )
@@ -160,11 +178,11 @@ class HooksEdit:
     def _own_handlers(self, handlers: jsonc.Node, path: tuple[str, str]) -> list[jsonc.Path]:
         places: list[jsonc.Path] = []
         for index, one in enumerate(handlers.value if isinstance(handlers.value, list) else ()):
-            if launch.is_hook(one, self.agent):
+            if self._is_ours(one):
                 places.append((*path, index))
             inner = one.get("hooks") if isinstance(one, dict) else None
             for number, handler in enumerate(inner if isinstance(inner, list) else ()):
-                if launch.is_hook(handler, self.agent):
+                if self._is_ours(handler):
                     places.append((*path, index, "hooks", number))
         return places
 
@@ -190,7 +208,7 @@ class ServerEdit:
             case "":
                 return jsonc.with_member(text, (self.key,), SERVER, self.entry)
             case "ours":
-                return _update(text, (self.key, SERVER), self.entry)
+                return _update(text, (self.key, SERVER), self.entry, ["command", "args"])
         return text
 
     def remove(self, text: str | None) -> str | None:
@@ -292,14 +310,12 @@ def _group(event: jsonc.Node, index: str | int) -> list[object]:
     return inner if isinstance(inner, list) else [one]
 
 
-def _update(text: str, place: jsonc.Path, wanted: JsonObject) -> str:
-    """*text* with the command of our entry at *place* up to date; the user's additions stay."""
+def _update(text: str, place: jsonc.Path, wanted: JsonObject, keys: list[str]) -> str:
+    """*text* with *keys* of our entry at *place* as *wanted*; what the user has added stays."""
     node = jsonc.find(jsonc.parse(text), place)
     assert node is not None, "the caller has found it"
     assert isinstance(node.value, dict), "entries of ours are objects"
-    command = {
-        key: wanted[key] for key in ("command", "args", "bash", "powershell") if key in wanted
-    }
+    command = {key: wanted[key] for key in keys if key in wanted}
     if all(node.value.get(key) == value for key, value in command.items()):
         return text
     return jsonc.with_value(text, place, {**node.value, **command})

@@ -14,9 +14,15 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 HOOK = "commonplace-hook"
 MAIN = "commonplace"
 ENSURE = "--ensure"
+# Where the handlers of agents have a command line. An agent module may use other keys.
+LINE_KEYS = ("command", "bash", "powershell")
 
 
 class Programs(NamedTuple):
@@ -64,12 +70,18 @@ def shell_line(
     return " ".join([start, *arguments])
 
 
-def is_hook(handler: object, agent: str) -> bool:
-    """Whether *handler*, in any agent's form, calls our hook for *agent*."""
+def is_hook_line(line: str, agent: str) -> bool:
+    """Whether *line* calls our hook for *agent*."""
+    program = rf"""(?:.*[/\\"' ])?{HOOK}(?:\.exe)?["']?"""
+    return re.fullmatch(rf"{program} {re.escape(agent)}(?: {ENSURE})?", line) is not None
+
+
+def is_hook(handler: object, agent: str, line_keys: Collection[str] = LINE_KEYS) -> bool:
+    """Whether *handler*, with its command lines in *line_keys*, calls our hook for *agent*."""
     if not isinstance(handler, dict):
         return False
     arguments = handler.get("args")
-    values = (handler.get(key) for key in ("command", "bash", "powershell"))
+    values = (handler.get(key) for key in line_keys)
     lines = [line for line in values if isinstance(line, str)]
     if isinstance(arguments, list):
         return (
@@ -77,8 +89,7 @@ def is_hook(handler: object, agent: str) -> bool:
             and _is_program(lines[0], HOOK)
             and arguments in ([agent], [agent, ENSURE])
         )
-    ours = re.compile(rf"""(?:.*[/\\"' ])?{HOOK}(?:\.exe)?["']? {re.escape(agent)}(?: {ENSURE})?""")
-    return bool(lines) and all(ours.fullmatch(line) for line in lines)
+    return bool(lines) and all(is_hook_line(line, agent) for line in lines)
 
 
 def is_server(entry: object, agent: str) -> bool:
