@@ -108,7 +108,7 @@ def test_a_hook_takes_its_events_in_and_replies_in_its_form(
     hook = "commonplace.hooks"
     assert run(hook, folder, "acme", cwd=project, stdin=payload(project)) == ""
     raw = payload(project, event="session.opened", session_id="a-2")
-    reply = json.loads(run(hook, folder, "acme", "--ensure", cwd=project, stdin=raw))
+    reply = json.loads(run(hook, folder, "acme", cwd=project, stdin=raw))
 
     assert list(reply) == ["context"]
     assert f"[LEARN] {LESSON}" in reply["context"]

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -290,6 +290,18 @@ def test_ensure_starts_a_server_and_nothing_else_does(own_home: Path, tmp_path: 
         assert (own_home / ".state" / "server.json").exists()
     finally:
         command("serve", "--stop", home=own_home)
+
+
+@pytest.mark.parametrize("server", [False, True])
+def test_the_agent_that_called_claude_codes_hook_is_known_by_its_variables(
+    server: bool, own_home: Path, tmp_path: Path
+) -> None:
+    with served(own_home) if server else nullcontext():
+        hook(said(tmp_path, "told by cursor"), "claude-code", CURSOR_VERSION="3.1")
+        hook(said(tmp_path, "told by codex", "t-2"), "codex", CURSOR_VERSION="3.1")
+
+    found = {record["lesson"]: record["agent_id"] for record in exported(own_home)}
+    assert found == {"told by cursor": "cursor", "told by codex": "codex"}
 
 
 # --- Everything that can go wrong -----------------------------------------------------------------------------------

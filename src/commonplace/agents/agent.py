@@ -114,7 +114,7 @@ class Agent(NamedTuple):
     # --- Events -----------------------------------------------------------------------------------
 
     events: Mapping[str, Kind] = {}
-    # Event names that also say what a `source` field would.
+    # Event names, in lower case, that also say what a `source` field would.
     event_sources: Mapping[str, str] = {}
     event_name: Callable[[Mapping[str, Any]], str] = event_name_field
     tools: Mapping[str, ToolAction] = {}  # In lower case; only those that `TOOLS` does not have.
