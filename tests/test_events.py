@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.sessions import events
-from commonplace.sessions.events import Event, is_ours, taken
-from commonplace.sessions.replies import printed
+from commonplace import agents
+from commonplace.sessions import events, tool_call
+from commonplace.sessions.events import Event, is_own_work
+from commonplace.sessions.payload import read_event
+from commonplace.sessions.replies import context_reply
 from conftest import ROOT
 
 DATA = ROOT / "tests" / "data" / "hooks"
@@ -43,14 +45,14 @@ def payload(path: Path, cwd: Path) -> bytes:
 
 def event(agent: str, tmp_path: Path, **fields: Any) -> Event | None:
     raw = json.dumps({"session_id": "s", "cwd": str(tmp_path), **fields}).encode()
-    return taken(agent, raw, at=1000.0, cwd=str(tmp_path))
+    return read_event(agent, raw, at=1000.0, cwd=str(tmp_path))
 
 
 def test_every_payload_becomes_what_it_did_before(tmp_path: Path) -> None:
     golden = DATA / "golden.json"
     seen = {}
     for path in PAYLOADS:
-        found = taken(agent_of(path), payload(path, tmp_path), at=1000.0, cwd=str(tmp_path))
+        found = read_event(agent_of(path), payload(path, tmp_path), at=1000.0, cwd=str(tmp_path))
         assert found is not None, path
         shown = {name: getattr(found, name) for name in SHOWN if getattr(found, name)}
         seen[f"{path.parent.name}/{path.stem}"] = json.loads(
@@ -66,7 +68,7 @@ def test_every_payload_becomes_what_it_did_before(tmp_path: Path) -> None:
 def test_every_dialect_tells_of_the_same_session(dialect: str, tmp_path: Path) -> None:
     paths = [path for path in PAYLOADS if path.parent.name == dialect]
     found = [
-        taken(agent_of(path), payload(path, tmp_path), at=1000.0, cwd=str(tmp_path))
+        read_event(agent_of(path), payload(path, tmp_path), at=1000.0, cwd=str(tmp_path))
         for path in paths
     ]
     by_number = {path.stem[:2]: one for path, one in zip(paths, found, strict=True)}
@@ -126,9 +128,9 @@ def test_what_an_agent_reads_is_in_its_own_form(tmp_path: Path) -> None:
         paths = {path.stem[:2]: path for path in PAYLOADS if path.parent.name == dialect}
         said = {}
         for number, path in paths.items():
-            found = taken(dialect, payload(path, tmp_path), at=1.0, cwd=str(tmp_path))
+            found = read_event(dialect, payload(path, tmp_path), at=1.0, cwd=str(tmp_path))
             assert found is not None
-            said[number] = printed(found, "x")
+            said[number] = context_reply(found, "x")
         assert json.loads(said["01"]) == start
         named = {"hookSpecificOutput": {"hookEventName": prompt, "additionalContext": "x"}}
         assert said["02"] == "" if not prompt else json.loads(said["02"]) == named
@@ -139,11 +141,11 @@ def test_copilot_reads_its_own_form_though_claude_s_settings_named_the_hook(tmp_
     raw = json.dumps(
         {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(tmp_path)}
     ).encode()
-    found = taken("claude-code", raw, at=1.0, cwd=str(tmp_path), host="copilot")
+    found = read_event("claude-code", raw, at=1.0, cwd=str(tmp_path), environment=["COPILOT_CLI"])
 
     assert found is not None
     assert found.name == "copilot"
-    assert json.loads(printed(found, "x")) == {"additionalContext": "x"}
+    assert json.loads(context_reply(found, "x")) == {"additionalContext": "x"}
 
 
 def test_an_agent_that_another_one_started_is_itself(tmp_path: Path) -> None:
@@ -151,11 +153,15 @@ def test_an_agent_that_another_one_started_is_itself(tmp_path: Path) -> None:
     raw = json.dumps(
         {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(tmp_path)}
     ).encode()
-    for dialect, host in (("codex", "claude-code"), ("codex", "copilot"), ("gemini", "cursor")):
-        found = taken(dialect, raw, at=1.0, cwd=str(tmp_path), host=host)
+    for dialect, variable in (
+        ("codex", "CLAUDECODE"),
+        ("codex", "COPILOT_CLI"),
+        ("gemini", "CURSOR_VERSION"),
+    ):
+        found = read_event(dialect, raw, at=1.0, cwd=str(tmp_path), environment=[variable])
         assert found is not None
         assert found.name == dialect
-        assert list(json.loads(printed(found, "x"))) == ["hookSpecificOutput"]
+        assert list(json.loads(context_reply(found, "x"))) == ["hookSpecificOutput"]
 
 
 def test_the_same_event_in_two_dialects_has_one_key(tmp_path: Path) -> None:
@@ -300,7 +306,9 @@ def test_no_cut_leaves_half_of_a_secret(place: int, tail: int) -> None:
         ),
     ):
         text = f"{'x ' * (place // 2)}\n{secret}\n{'y ' * (tail // 2)}"
-        kept = events.redacted(Event("a", "failure", "s", 1.0, error=events.cut(text, 2000))).error
+        kept = events.redact_event(
+            Event("a", "failure", "s", 1.0, error=events.cut(text, 2000))
+        ).error
         assert part not in kept
 
 
@@ -328,7 +336,7 @@ def test_our_own_tools_are_told_apart(tool: str, command: str, ours: bool, tmp_p
     )
 
     assert found is not None
-    assert is_ours(found) is ours
+    assert is_own_work(found) is ours
 
 
 def test_secrets_leave_before_anything_is_kept(tmp_path: Path) -> None:
@@ -351,7 +359,7 @@ def test_a_long_output_keeps_its_head_and_its_tail(tmp_path: Path) -> None:
                   tool_input={"command": "x"}, tool_response={"stdout": "HEAD" + "x" * 20_000_000 + "TAIL"})  # fmt: skip
 
     assert found is not None
-    assert len(found.output) <= events.OUTPUT_CHARS_MAX
+    assert len(found.output) <= tool_call.OUTPUT_CHARS_MAX
     assert found.output.startswith("HEAD")
     assert found.output.endswith("TAIL")
 
@@ -365,6 +373,8 @@ def test_an_event_of_a_newer_version_is_passed_over_and_its_new_fields_too(tmp_p
     assert found is not None
 
 
+AGENTS = [agent.name for agent in agents.all()]
+EVENT_NAMES = sorted({name for agent in agents.all() for name in agent.events})
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
     lambda inner: (
@@ -381,24 +391,24 @@ FIELDS = st.sampled_from(
 @settings(max_examples=300, deadline=None)
 @given(
     st.dictionaries(FIELDS, JSON),
-    st.sampled_from([*events.KINDS, "", "x"]),
-    st.sampled_from(events.AGENTS),
+    st.sampled_from([*EVENT_NAMES, "", "x"]),
+    st.sampled_from(AGENTS),
 )
 def test_no_payload_breaks_it_and_every_event_survives_the_spool(
     fields: dict[str, Any], called: str, agent: str
 ) -> None:
-    found = taken(
+    found = read_event(
         agent, json.dumps({"hook_event_name": called, **fields}).encode(), at=1.0, cwd="/"
     )
 
     if found is not None:
-        again = events.of(json.loads(json.dumps(found._asdict())))
+        again = events.from_fields(json.loads(json.dumps(found._asdict())))
         assert again is not None
         assert again._replace(files=list(again.files)) == found._replace(files=list(found.files))
         json.dumps(found._asdict(), ensure_ascii=False).encode("utf-8")
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.binary(max_size=300), st.sampled_from(events.AGENTS))
+@given(st.binary(max_size=300), st.sampled_from(AGENTS))
 def test_no_bytes_break_it(raw: bytes, agent: str) -> None:
-    taken(agent, raw, at=1.0, cwd="/")
+    read_event(agent, raw, at=1.0, cwd="/")

@@ -8,7 +8,8 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "commonplace"
 FLOW = ["errors", "records", "where", "settings", "redaction", "files", "rules", "log", "embed"]
 FLOW += ["index", "recall", "compose", "usage", "erasure", "backlog", "background", "lookup"]
-FLOW += ["engine", "notes", "writing", "memory", "sessions", "exchange", "setup", "maintenance"]
+FLOW += ["engine", "notes", "writing", "memory", "agents", "sessions", "exchange", "setup"]
+FLOW += ["maintenance"]
 # Surfaces know the memory, the records and the errors; where something is, they may ask too.
 SURFACES = {"cli", "hooks", "integrations", "server"}
 OPEN_TO_SURFACES = {
@@ -16,6 +17,7 @@ OPEN_TO_SURFACES = {
     "records",
     "errors",
     "where",
+    "agents",
     "sessions",
     "exchange",
     "setup",

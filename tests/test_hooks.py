@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +133,7 @@ def test_a_session_with_a_server_in_every_dialect(own_home: Path, tmp_path: Path
             again = hook(raw, agent_of(first), cwd=project)
             assert f"[LEARN] {SAID} (orchestrator)" in again
             assert printed["01"] == ""
-        assert not spool.waiting(Home(own_home).spool_folder), "the server took everything in"
+        assert not spool.list_names(Home(own_home).spool_folder), "the server took everything in"
     found = {(record["repo"], record["kind"]) for record in exported(own_home)}
     assert found == {
         (f"project-{dialect}", kind) for dialect in DIALECTS for kind in ("lesson", "episode")
@@ -227,7 +227,7 @@ def standing(home: Path, there: dict[str, Any]) -> Iterator[None]:
 
 def test_nothing_is_sent_to_another_machine(own_home: Path, tmp_path: Path) -> None:
     with standing(own_home, {"host": "192.0.2.1", "port": 80, "pid": 1, "key": "k"}):
-        assert hooks.asked(str(own_home), "claude-code", b"{}", str(tmp_path), "") is None
+        assert hooks.ask_server(str(own_home), "claude-code", b"{}", str(tmp_path), []) is None
 
 
 @POSIX_ONLY
@@ -236,7 +236,7 @@ def test_nothing_is_sent_to_whoever_has_a_dead_servers_port(own_home: Path, tmp_
         there = {"host": "127.0.0.1", "port": stranger.getsockname()[1], "pid": 1, "key": "k"}
         with standing(own_home, there):
             pass
-        assert hooks.asked(str(own_home), "claude-code", b"{}", str(tmp_path), "") is None
+        assert hooks.ask_server(str(own_home), "claude-code", b"{}", str(tmp_path), []) is None
         stranger.setblocking(False)
         with pytest.raises(BlockingIOError):
             stranger.accept()
@@ -268,7 +268,11 @@ def test_what_is_sent_to_the_server_is_the_event_as_it_came(own_home: Path, tmp_
     assert answer == "hello"
     assert body == raw
     assert head.startswith(b"POST /api/v1/hook?agent=codex:researcher&cwd=")
-    assert b"a%20folder%20with%20sp%C3%A4ces%20%26%20more&host=cursor HTTP/1.1" in head
+    target = head.split(b" ")[1].decode()
+    assert "a%20folder%20with%20sp%C3%A4ces%20%26%20more&environment=" in target
+    variables = target.partition("&environment=")[2].split(",")
+    assert "CURSOR_VERSION" in variables
+    assert "3.1" not in target, "names are sent, never values"
     assert b"Authorization: Bearer the-key" in head
 
 
@@ -286,6 +290,18 @@ def test_ensure_starts_a_server_and_nothing_else_does(own_home: Path, tmp_path: 
         assert (own_home / ".state" / "server.json").exists()
     finally:
         command("serve", "--stop", home=own_home)
+
+
+@pytest.mark.parametrize("server", [False, True])
+def test_the_agent_that_called_claude_codes_hook_is_known_by_its_variables(
+    server: bool, own_home: Path, tmp_path: Path
+) -> None:
+    with served(own_home) if server else nullcontext():
+        hook(said(tmp_path, "told by cursor"), "claude-code", CURSOR_VERSION="3.1")
+        hook(said(tmp_path, "told by codex", "t-2"), "codex", CURSOR_VERSION="3.1")
+
+    found = {record["lesson"]: record["agent_id"] for record in exported(own_home)}
+    assert found == {"told by cursor": "cursor", "told by codex": "codex"}
 
 
 # --- Everything that can go wrong -----------------------------------------------------------------------------------
@@ -407,7 +423,7 @@ def test_two_hundred_hooks_at_once_lose_nothing(own_home: Path, tmp_path: Path) 
 
     lessons = [record["lesson"] for record in exported(own_home)]
     assert sorted(lessons) == sorted(f"fact number {number} of the storm" for number in range(200))
-    assert not spool.waiting(Home(own_home).spool_folder)
+    assert not spool.list_names(Home(own_home).spool_folder)
 
 
 # --- Which home -----------------------------------------------------------------------------------------------------

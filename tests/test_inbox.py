@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from commonplace.sessions import inbox
+from commonplace.sessions.failures import SolvedFailure
 from commonplace.where.home import Home
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ FOUND: dict[str, Any] = {
 @pytest.fixture
 def ident(own_home: Path) -> str:
     own_home.mkdir(mode=0o700)
-    inbox.add(Home(own_home), FOUND)
+    inbox.add(Home(own_home), SolvedFailure(**FOUND))
     (one,) = inbox.candidates(Home(own_home))
     return one.id
 
@@ -104,7 +105,7 @@ def test_drop_takes_it_out_and_a_wrong_id_is_told(
 def test_two_that_begin_alike_are_told_apart(
     own_home: Path, ident: str, commonplace: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    inbox.add(Home(own_home), {**FOUND, "worked": "npm ci --force"})
+    inbox.add(Home(own_home), SolvedFailure(**{**FOUND, "worked": "npm ci --force"}))
 
     assert commonplace("inbox", "drop", "npm").returncode == 5
     assert commonplace("inbox", "drop", ident).returncode == 0

@@ -15,7 +15,7 @@ import pytest
 from tools import build_plugins
 
 import commonplace
-from commonplace.setup.agents import opencode_plugin
+from commonplace.agents.opencode import plugin_source
 from conftest import ROOT
 
 TOOLS = ROOT / ".tools" / "node_modules" / ".bin"
@@ -201,7 +201,7 @@ if known:
 def shim(tmp_path: Path, hook: str) -> list[Any]:
     node = agent_tool("node")
     (tmp_path / "driver.mjs").write_text(DRIVER)
-    (tmp_path / "commonplace.mjs").write_text(opencode_plugin(hook))
+    (tmp_path / "commonplace.mjs").write_text(plugin_source(hook))
     said: list[Any] = json.loads(run(node, "driver.mjs", cwd=tmp_path))
     return said
 

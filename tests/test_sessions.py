@@ -6,7 +6,7 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,12 +16,12 @@ from commonplace.compose import tokens
 from commonplace.files.lock import hold
 from commonplace.memory import Memory
 from commonplace.sessions import (
-    answered,
-    answered_from_files,
+    answer,
+    answer_from_files,
     drain_waiting,
-    events,
     inbox,
     ingest,
+    read_event,
     spool,
     start,
     state,
@@ -56,7 +56,7 @@ class Agent:
         return json.dumps(event).encode()
 
     def tell(self, called: str, **fields: Any) -> str:
-        said = answered(self.memory, self.dialect, self.raw(called, **fields), cwd=str(self.cwd))
+        said = answer(self.memory, self.dialect, self.raw(called, **fields), cwd=str(self.cwd))
         return json.loads(said)["hookSpecificOutput"]["additionalContext"] if said else ""
 
     def run(self, command: str, error: str = "", **fields: Any) -> str:
@@ -323,9 +323,9 @@ def test_files_alone_say_the_same(agent: Agent, memory: Memory) -> None:
     by_index = agent.tell("SessionStart", source="startup")
 
     raw = Agent(memory, agent.cwd, session="s-3").raw("SessionStart", source="startup")
-    event = events.taken("claude-code", raw, at=time.time(), cwd=str(agent.cwd))
+    event = read_event("claude-code", raw, at=time.time(), cwd=str(agent.cwd))
     assert event is not None
-    said = answered_from_files(memory, event)
+    said = answer_from_files(memory, event)
 
     assert json.loads(said)["hookSpecificOutput"]["additionalContext"] == by_index
     assert "(7 entries)" in by_index
@@ -347,7 +347,7 @@ def test_a_start_is_within_its_bounds_as_it_is_printed(
     from datetime import UTC, datetime
 
     from commonplace.records import make
-    from commonplace.sessions.replies import printed
+    from commonplace.sessions.replies import context_reply
 
     now = datetime.now(UTC)
     lessons = [
@@ -357,8 +357,11 @@ def test_a_start_is_within_its_bounds_as_it_is_printed(
     given_over = {"kind": "handoff", "from_agent": "a", "to_agent": "b", "context": handed}
     handoff = make(given_over, now=now, repo="r", agent_id="a")
     event = Event(agent=agent, kind="start", session="s", at=0.0, called="SessionStart", name=agent)
-    shown = printed(
-        event, start.text(event, start.Known(lessons, "6", context, handoff, context, "branch x"))
+    shown = context_reply(
+        event,
+        start.compose(
+            event, start.StartContext(lessons, "6", context, handoff, context, "branch x")
+        ),
     )
 
     assert len(shown) <= 8000
@@ -417,9 +420,9 @@ def test_a_start_that_two_hooks_of_one_host_tell_is_answered_once(
         }
     ).encode()
 
-    first = answered(memory, "cursor", native, cwd=str(agent.cwd), host="cursor")
-    second = answered(memory, "claude-code", raw, cwd=str(agent.cwd), host="cursor")
-    again = answered(memory, "cursor", native, cwd=str(agent.cwd), host="cursor")
+    first = answer(memory, "cursor", native, cwd=str(agent.cwd), environment=["CURSOR_VERSION"])
+    second = answer(memory, "claude-code", raw, cwd=str(agent.cwd), environment=["CURSOR_VERSION"])
+    again = answer(memory, "cursor", native, cwd=str(agent.cwd), environment=["CURSOR_VERSION"])
 
     assert "worth showing" in first
     assert second == ""
@@ -535,7 +538,7 @@ def test_a_prompt_of_everyday_words_gets_no_long_memory_that_has_them_too(
 def test_what_nobody_heard_was_not_shown(knowing: Agent) -> None:
     prompt = "the stripe webhook signature verification fails in staging, please fix"
     raw = knowing.raw("UserPromptSubmit", prompt=prompt)
-    answered(knowing.memory, "claude-code", raw, cwd=str(knowing.cwd), heard=lambda: False)
+    answer(knowing.memory, "claude-code", raw, cwd=str(knowing.cwd), is_awaited=lambda: False)
 
     assert "raw body" in knowing.tell("UserPromptSubmit", prompt=f"{prompt} it now")
 
@@ -547,7 +550,7 @@ def test_what_a_prompt_gets_is_within_500_tokens_as_printed(agent: Agent, memory
             lesson=f"webhook signature {number} " + 'needs the "raw" body ' * 60,
             repo="project",
         )
-    said = answered(
+    said = answer(
         memory,
         "claude-code",
         agent.raw("UserPromptSubmit", prompt="webhook signature raw body"),
@@ -805,9 +808,9 @@ def spooled(memory: Memory, agent: Agent, lessons: list[str]) -> None:
             tool_input={"command": LEARNED.format(lesson)},
             tool_use_id=f"x-{agent.calls}",
         )
-        event = events.taken("claude-code", raw, at=time.time(), cwd=str(agent.cwd))
+        event = read_event("claude-code", raw, at=time.time(), cwd=str(agent.cwd))
         assert event is not None
-        spool.put(Home(memory.home.path).spool_folder, event._asdict())
+        spool.add(Home(memory.home.path).spool_folder, event._asdict())
 
 
 def test_what_waits_is_drained_in_order_and_once(agent: Agent, memory: Memory) -> None:
@@ -832,7 +835,7 @@ def test_a_drainer_that_dies_after_applying_is_harmless(
     ingest.drain(memory)
 
     assert [lesson["lesson"] for lesson in kinds(memory, "lesson")] == ["said before the crash"]
-    assert not ingest.is_waiting(Home(memory.home.path))
+    assert not ingest.has_events(Home(memory.home.path))
 
 
 def test_a_busy_log_keeps_the_event_in_the_spool(agent: Agent, own_home: Path) -> None:
@@ -841,7 +844,7 @@ def test_a_busy_log_keeps_the_event_in_the_spool(agent: Agent, own_home: Path) -
         spooled(hasty, agent, ["said while it was busy"])
         with hold(hasty.home.log_folder / "project.jsonl"):
             assert ingest.drain(hasty) == 0
-            assert ingest.is_waiting(Home(own_home))
+            assert ingest.has_events(Home(own_home))
         assert ingest.drain(hasty) == 1
         assert "said while it was busy" in [lesson["lesson"] for lesson in kinds(hasty, "lesson")]
 
@@ -853,7 +856,7 @@ def test_commands_take_in_what_waits_in_any_home(
     done = commonplace("export")
 
     assert "waiting for a command" in done.stdout
-    assert not ingest.is_waiting(Home(memory.home.path))
+    assert not ingest.has_events(Home(memory.home.path))
 
 
 def test_the_user_s_spool_is_drained_from_a_project_with_a_home_of_its_own(
@@ -867,7 +870,7 @@ def test_the_user_s_spool_is_drained_from_a_project_with_a_home_of_its_own(
         assert len(nearest.homes) == 2
         drain_waiting(nearest)
 
-    assert not ingest.is_waiting(Home(memory.home.path))
+    assert not ingest.has_events(Home(memory.home.path))
     assert [lesson["lesson"] for lesson in kinds(memory, "lesson")] == ["in the user's home"]
 
 
@@ -879,7 +882,7 @@ def test_damaged_files_do_not_stop_it(agent: Agent, memory: Memory) -> None:
     (folder / "00000000000000000007-1-a.json").write_text("[]")
     ingest.drain(memory)
 
-    assert spool.waiting(folder) == []
+    assert spool.list_names(folder) == []
     assert len(kinds(memory, "lesson")) == 1
 
 
@@ -914,16 +917,16 @@ def test_damaged_files_do_not_stop_it(agent: Agent, memory: Memory) -> None:
     max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_a_damaged_draft_is_started_over(agent: Agent, value: Any, name: str) -> None:
-    known = state.load(Home(agent.memory.home.path), "s-1")
-    known.fields[name] = value
-    known.save()
+    session = state.load(Home(agent.memory.home.path), "s-1")
+    session.fields = cast("state.Draft", {**session.fields, name: value})
+    session.save()
     agent.run("make", error="error: boom")
     agent.edit("x.py")
     agent.run("make all")
     agent.tell("SessionEnd", reason="other")
     agent.tell("UserPromptSubmit", prompt="the webhook signature check fails with the raw body")
 
-    assert not ingest.is_waiting(Home(agent.memory.home.path))
+    assert not ingest.has_events(Home(agent.memory.home.path))
 
 
 def test_sessions_are_pruned(agent: Agent, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from commonplace import agents
+from commonplace.agents.parts import HookEntries, Scope
 from commonplace.setup import launch, plan
-from commonplace.setup.agents import AGENTS, COPILOT_EVENTS, Where
-from commonplace.setup.edits import Hooks
 from conftest import ROOT, git
 
 if TYPE_CHECKING:
@@ -46,17 +46,18 @@ def project(tmp_path: Path) -> Path:
 
 
 def run(
-    where: Where, *names: str, undo: bool = False, programs: launch.Programs = PROGRAMS
+    scope: Scope, *names: str, undo: bool = False, programs: launch.Programs = PROGRAMS
 ) -> list[Change]:
-    folders = plan.Folders(where.root.parent / "home" / ".state" / "setup.json")
-    changes = plan.planned(names or list(AGENTS), where, programs, undo=undo)
-    done = [plan.carry_out(change, where, folders) for change in changes]
+    folders = plan.Folders(scope.root.parent / "home" / ".state" / "setup.json")
+    chosen = names or [agent.name for agent in agents.all()]
+    changes = plan.plan_changes(chosen, scope, programs, undo=undo)
+    done = [plan.apply(change, scope, folders) for change in changes]
     folders.save()
     return done
 
 
-def of_project(path: Path) -> Where:
-    return Where(path, of_user=False, environment={})
+def of_project(path: Path) -> Scope:
+    return Scope(path, of_user=False, environment={})
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
@@ -96,7 +97,7 @@ def test_where_nothing_was_nothing_is_left(project: Path, of_user: bool) -> None
     (project / ".claude").mkdir()
     (project / ".codex").mkdir()
     (project / "keep.txt").write_text("x")
-    where = Where(project, of_user, {})
+    where = Scope(project, of_user, {})
     before = tree(project)
 
     run(where)
@@ -129,11 +130,10 @@ def test_what_is_made_can_be_read_by_its_agent(project: Path) -> None:
 
 
 def test_a_hook_that_could_stop_an_agent_is_never_registered() -> None:
-    assert "pretooluse" not in {event.lower() for event in COPILOT_EVENTS}
-    for agent in AGENTS.values():
-        for part in agent.parts(Where(Path("/r"), of_user=True, environment={}), PROGRAMS):
-            if isinstance(part.edit, Hooks):
-                assert not {event.lower() for event in part.edit.events} & {
+    for agent in agents.all():
+        for part in agent.parts(Scope(Path("/r"), of_user=True, environment={})):
+            if isinstance(part.content, HookEntries):
+                assert not {event.name.lower() for event in part.content.events} & {
                     "pretooluse",
                     "permissionrequest",
                     "beforetool",
@@ -232,10 +232,10 @@ def test_a_folder_where_a_file_should_be_is_left_alone(project: Path) -> None:
 def test_a_file_changed_in_the_meantime_is_left_alone(project: Path) -> None:
     where = of_project(project)
     (project / ".mcp.json").write_text("{}")
-    changes = plan.planned(["claude-code"], where, PROGRAMS, undo=False)
+    changes = plan.plan_changes(["claude-code"], where, PROGRAMS, undo=False)
     (project / ".mcp.json").write_text('{"mcpServers": {"new": {}}}')
 
-    done = [plan.carry_out(change, where, plan.Folders(project / "ledger")) for change in changes]
+    done = [plan.apply(change, where, plan.Folders(project / "ledger")) for change in changes]
 
     assert ["changed in the meantime" in change.left_alone for change in done] == [
         False,
@@ -283,7 +283,7 @@ def test_a_link_out_of_the_project_is_not_followed(project: Path, link: str) -> 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are POSIX's")
 def test_the_users_files_are_for_the_user_alone(project: Path) -> None:
-    run(Where(project, of_user=True, environment={}), "codex")
+    run(Scope(project, of_user=True, environment={}), "codex")
 
     assert stat.S_IMODE((project / ".codex").stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in (project / ".codex").iterdir()} == {0o600}
@@ -297,7 +297,7 @@ def test_an_agents_own_variable_moves_its_folder(project: Path) -> None:
         "COPILOT_HOME": str(moved / "p"),
     }
 
-    run(Where(project, of_user=True, environment=environment), "claude-code", "codex", "copilot")
+    run(Scope(project, of_user=True, environment=environment), "claude-code", "codex", "copilot")
 
     assert {"c/settings.json", "c/.claude.json", "x/config.toml", "p/mcp-config.json"} <= set(
         tree(moved)
@@ -312,8 +312,10 @@ def test_agents_are_found_by_their_folders_and_commands(project: Path) -> None:
     for name in ("codex", "codex.exe"):
         (commands / name).touch(0o755)
 
-    of_user = plan.present(Where(project, of_user=True, environment={"PATH": str(commands)}))
-    of_repository = plan.present(Where(project, of_user=False, environment={"PATH": str(commands)}))
+    of_user = plan.find_agents(Scope(project, of_user=True, environment={"PATH": str(commands)}))
+    of_repository = plan.find_agents(
+        Scope(project, of_user=False, environment={"PATH": str(commands)})
+    )
 
     assert list(of_user) == ["codex", "gemini"]
     assert of_user["codex"] == "`codex` is on the PATH"
@@ -326,7 +328,7 @@ def test_a_diff_shows_no_secret_of_the_file_it_is_about(project: Path) -> None:
         f'{{\n  "mcpServers": {{\n    "gh": {{"env": {{"TOKEN": "{secret}"}}}}\n  }}\n}}\n'
     )
 
-    change = plan.planned(["claude-code"], of_project(project), PROGRAMS, undo=False)[1]
+    change = plan.plan_changes(["claude-code"], of_project(project), PROGRAMS, undo=False)[1]
 
     assert change.after
     assert secret in change.after

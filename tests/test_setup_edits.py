@@ -11,9 +11,19 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from commonplace.setup import jsonc, launch, marked
-from commonplace.setup.agents import AGENTS, WORDS, Where, opencode_plugin
-from commonplace.setup.edits import Edit, Hooks, Server, TomlServer, Whole, Words
+from commonplace import agents
+from commonplace.agents.opencode import plugin_source
+from commonplace.agents.parts import INSTRUCTIONS, Scope
+from commonplace.setup import jsonc, launch, marked_section
+from commonplace.setup.edits import (
+    Edit,
+    HooksEdit,
+    InstructionsEdit,
+    OwnFileEdit,
+    ServerEdit,
+    TomlServerEdit,
+    edit_for,
+)
 from commonplace.setup.jsonc import NotEditable
 
 if TYPE_CHECKING:
@@ -24,17 +34,17 @@ OURS = launch.Programs("/opt/a b/bin/commonplace", "/opt/a b/bin/commonplace-hoo
 SENTINEL = "a thing the user changes later"
 
 
-def parts_of(agent: str, programs: launch.Programs = OURS) -> dict[str, Edit]:
-    return {
-        part.what: part.edit for part in AGENTS[agent].parts(Where(Path("/r"), False, {}), programs)
-    }
+def parts_of(name: str, programs: launch.Programs = OURS) -> dict[str, Edit]:
+    agent = agents.find(name)
+    parts = agent.parts(Scope(Path("/r"), False, {}))
+    return {part.what: edit_for(agent, part, programs) for part in parts}
 
 
 JSON_EDITS = {
-    f"{agent} {what}": edit
-    for agent in AGENTS
-    for what, edit in parts_of(agent).items()
-    if isinstance(edit, Hooks | Server)
+    f"{agent.name} {what}": edit
+    for agent in agents.all()
+    for what, edit in parts_of(agent.name).items()
+    if isinstance(edit, HooksEdit | ServerEdit)
 }
 EVENTS = ["Stop", "SessionStart", "stop", "Other"]
 
@@ -158,14 +168,14 @@ def test_what_is_put_into_json_comes_out_again_and_the_rest_is_untouched(
 ) -> None:
     edit = JSON_EDITS[name]
 
-    once = edit.put(text)
+    once = edit.add(text)
 
-    assert edit.taken(once) == text
-    assert edit.put(once) == once
+    assert edit.remove(once) == text
+    assert edit.add(once) == once
     assert contains(value_of(once), value_of(text))
-    assert edit.found(once) == "ours"
-    assert edit.found(text) == ""
-    assert edit.taken(text) == text
+    assert edit.presence(once) == "ours"
+    assert edit.presence(text) == ""
+    assert edit.remove(text) == text
 
 
 @settings(deadline=None)
@@ -173,10 +183,10 @@ def test_what_is_put_into_json_comes_out_again_and_the_rest_is_untouched(
 def test_two_agents_in_one_file_come_out_in_either_order(text: str | None) -> None:
     hooks, server = (parts_of("gemini")[what] for what in ("hooks", "MCP server"))
 
-    both = server.put(hooks.put(text))
+    both = server.add(hooks.add(text))
 
-    assert hooks.taken(server.taken(both)) == text
-    assert server.taken(hooks.taken(both)) == text
+    assert hooks.remove(server.remove(both)) == text
+    assert server.remove(hooks.remove(both)) == text
 
 
 @settings(deadline=None, max_examples=300)
@@ -184,10 +194,10 @@ def test_two_agents_in_one_file_come_out_in_either_order(text: str | None) -> No
 def test_what_the_user_changes_in_between_stays_changed(name: str, text: str) -> None:
     assume(SENTINEL in text)
     edit = JSON_EDITS[name]
-    put = edit.put(text)
+    put = edit.add(text)
     assert put is not None
 
-    assert edit.taken(put.replace(SENTINEL, "something else")) == text.replace(
+    assert edit.remove(put.replace(SENTINEL, "something else")) == text.replace(
         SENTINEL, "something else"
     )
 
@@ -201,10 +211,10 @@ def test_an_older_installation_is_brought_up_to_date_and_still_comes_out(
     older = parts_of(agent, launch.BARE)[what]
     edit = JSON_EDITS[name]
 
-    once = edit.put(older.put(text))
+    once = edit.add(older.add(text))
 
-    assert value_of(once) == value_of(edit.put(text))
-    assert edit.taken(once) == text
+    assert value_of(once) == value_of(edit.add(text))
+    assert edit.remove(once) == text
 
 
 @settings(deadline=None)
@@ -240,7 +250,7 @@ def test_nothing_that_is_not_json_is_taken_for_it(text: str) -> None:
     ("text", "reason"),
     [
         ('{"hooks": {', "at its end"),
-        ('{"a": 1}}', "behind its end, in line 1"),
+        ('{"a": 1}}', "after its end, in line 1"),
         ('{\n"a" 1}', "a colon is missing in line 2"),
         ('{"a": 1 "b": 2}', "a comma or `}` is missing"),
         ("{'a': 1}", "a key is missing"),
@@ -254,33 +264,33 @@ def test_nothing_that_is_not_json_is_taken_for_it(text: str) -> None:
 )
 def test_a_file_that_cannot_be_edited_says_why(text: str, reason: str) -> None:
     with pytest.raises(NotEditable, match=re.escape(reason)):
-        JSON_EDITS["claude-code hooks"].put(text)
+        JSON_EDITS["claude-code hooks"].add(text)
 
 
 def test_a_group_that_somebody_else_joined_loses_our_handler_alone() -> None:
     edit = JSON_EDITS["claude-code hooks"]
-    put = edit.put(None)
+    put = edit.add(None)
     assert put is not None
     theirs = {"type": "command", "command": "say done"}
     joined = jsonc.with_member(put, ("hooks", "Stop", 0, "hooks"), None, theirs)
 
-    assert value_of(edit.taken(joined)) == {"hooks": {"Stop": [{"hooks": [theirs]}]}}
+    assert value_of(edit.remove(joined)) == {"hooks": {"Stop": [{"hooks": [theirs]}]}}
 
 
 def test_an_entry_that_is_not_ours_is_left_as_it_is() -> None:
     text = '{"mcpServers": {"commonplace": {"command": "uvx", "args": ["commonplace", "mcp"]}}}'
     edit = JSON_EDITS["claude-code MCP server"]
 
-    assert edit.found(text) == "other"
-    assert edit.put(text) == text
-    assert edit.taken(text) == text
+    assert edit.presence(text) == "other"
+    assert edit.add(text) == text
+    assert edit.remove(text) == text
 
 
 def test_what_the_user_added_to_our_entry_survives_an_update() -> None:
     edit = JSON_EDITS["claude-code MCP server"]
     text = '{"mcpServers": {"commonplace": {"command": "commonplace", "args": ["mcp", "--agent", "claude-code"], "env": {"A": "b"}}}}'
 
-    entry = value_of(edit.put(text))["mcpServers"]["commonplace"]
+    entry = value_of(edit.add(text))["mcpServers"]["commonplace"]
 
     assert entry["env"] == {"A": "b"}
     assert entry["command"] == OURS.main
@@ -308,12 +318,12 @@ def test_a_section_that_agents_share_goes_with_the_last_of_them(
 ) -> None:
     now = text
     for agent in came:
-        now = Words(agent, WORDS).put(now)
-        assert Words(agent, WORDS).put(now) == now
+        now = InstructionsEdit(agent, INSTRUCTIONS).add(now)
+        assert InstructionsEdit(agent, INSTRUCTIONS).add(now) == now
     for agent in went:
         assert now is not None
         assert now.count("commonplace:start") == 1
-        now = Words(agent, WORDS).taken(now)
+        now = InstructionsEdit(agent, INSTRUCTIONS).remove(now)
 
     assert now == text
 
@@ -321,9 +331,11 @@ def test_a_section_that_agents_share_goes_with_the_last_of_them(
 @settings(deadline=None)
 @given(prose)
 def test_an_older_text_of_ours_is_replaced_in_place(text: str | None) -> None:
-    before = Words("codex", "older words").put(text)
+    before = InstructionsEdit("codex", "older words").add(text)
 
-    assert Words("codex", WORDS).put(before) == Words("codex", WORDS).put(text)
+    assert InstructionsEdit("codex", INSTRUCTIONS).add(before) == InstructionsEdit(
+        "codex", INSTRUCTIONS
+    ).add(text)
 
 
 @pytest.mark.parametrize(
@@ -331,7 +343,7 @@ def test_an_older_text_of_ours_is_replaced_in_place(text: str | None) -> None:
 )
 def test_half_a_section_is_left_alone(text: str) -> None:
     with pytest.raises(NotEditable, match="mark our section"):
-        Words("codex", WORDS).put(text)
+        InstructionsEdit("codex", INSTRUCTIONS).add(text)
 
 
 tables = st.lists(
@@ -362,11 +374,11 @@ toml_texts = st.one_of(
 def test_what_is_put_into_toml_comes_out_again(text: str | None) -> None:
     edit = parts_of("codex")["MCP server"]
 
-    once = edit.put(text)
+    once = edit.add(text)
 
     assert once is not None
-    assert edit.taken(once) == text
-    assert edit.put(once) == once
+    assert edit.remove(once) == text
+    assert edit.add(once) == once
     assert contains(tomllib.loads(once), tomllib.loads(text or ""))
     assert tomllib.loads(once)["mcp_servers"]["commonplace"] == {
         "command": OURS.main,
@@ -380,25 +392,25 @@ def test_what_is_put_into_toml_comes_out_again(text: str | None) -> None:
 )
 def test_toml_that_cannot_be_edited_says_why(text: str, reason: str) -> None:
     with pytest.raises(NotEditable, match=reason):
-        parts_of("codex")["MCP server"].put(text)
+        parts_of("codex")["MCP server"].add(text)
 
 
 def test_a_server_in_toml_that_is_not_ours_is_left_as_it_is() -> None:
     text = '[mcp_servers.commonplace]\ncommand = "uvx"\n'
     edit = parts_of("codex")["MCP server"]
 
-    assert isinstance(edit, TomlServer)
-    assert (edit.found(text), edit.put(text), edit.taken(text)) == ("other", text, text)
+    assert isinstance(edit, TomlServerEdit)
+    assert (edit.presence(text), edit.add(text), edit.remove(text)) == ("other", text, text)
 
 
 def test_a_whole_file_is_ours_by_its_first_line_only() -> None:
-    edit = Whole(opencode_plugin(OURS.hook))
+    edit = OwnFileEdit(plugin_source(OURS.hook))
 
-    assert edit.taken(edit.put(None)) is None
-    assert edit.put(opencode_plugin("older")) == edit.content
-    assert edit.taken("export const Mine = 1\n") == "export const Mine = 1\n"
+    assert edit.remove(edit.add(None)) is None
+    assert edit.add(plugin_source("older")) == edit.content
+    assert edit.remove("export const Mine = 1\n") == "export const Mine = 1\n"
     with pytest.raises(NotEditable):
-        edit.put("export const Mine = 1\n")
+        edit.add("export const Mine = 1\n")
 
 
 @pytest.mark.parametrize(
@@ -436,4 +448,4 @@ def test_what_only_looks_like_our_line_is_not_ours(handler: Any) -> None:
 
 
 def test_marks_name_their_agents_in_order() -> None:
-    assert marked.MARKDOWN.end({"b", "a"}) == "<!-- commonplace:end (a, b) -->"
+    assert marked_section.MARKDOWN.end({"b", "a"}) == "<!-- commonplace:end (a, b) -->"

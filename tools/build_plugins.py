@@ -1,4 +1,4 @@
-"""Write `plugins/` and the two marketplace files, from the one table that `commonplace setup` uses.
+"""Write `plugins/` and the two marketplace files, from the agent modules that setup uses.
 
     python tools/build_plugins.py            # writes what has changed
     python tools/build_plugins.py --check    # says what would change; exit code 1 if anything
@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import commonplace
-from commonplace.setup import agents, launch
+from commonplace import agents
+from commonplace.agents.opencode import plugin_source
+from commonplace.agents.parts import INSTRUCTIONS, HookEntries, Scope, stdio_server
+from commonplace.setup import edits, launch
 
 ROOT = Path(__file__).resolve().parent.parent
 NAME = "commonplace"
@@ -77,7 +80,7 @@ def files() -> dict[str, str]:
             }
         ),
         "plugins/claude-code/.claude-plugin/plugin.json": _json(ABOUT),
-        "plugins/claude-code/hooks/hooks.json": _hooks(agents.claude_hooks(launch.HOOK)),
+        "plugins/claude-code/hooks/hooks.json": _hooks("claude-code"),
         "plugins/claude-code/.mcp.json": _servers("claude-code"),
         ".agents/plugins/marketplace.json": _json(
             {
@@ -101,19 +104,19 @@ def files() -> dict[str, str]:
                 "hooks": "./hooks/hooks.json",
             }
         ),
-        "plugins/codex/hooks/hooks.json": _hooks(agents.codex_hooks(launch.HOOK)),
+        "plugins/codex/hooks/hooks.json": _hooks("codex"),
         "plugins/codex/.mcp.json": _servers("codex"),
         "plugins/gemini/gemini-extension.json": _json(
             {
                 "name": NAME,
                 "version": ABOUT["version"],
                 "description": DESCRIPTION,
-                "mcpServers": {NAME: agents.stdio("gemini", launch.BARE)},
+                "mcpServers": {NAME: _server("gemini")},
                 "contextFileName": "GEMINI.md",
             }
         ),
-        "plugins/gemini/GEMINI.md": agents.WORDS,
-        "plugins/gemini/hooks/hooks.json": _hooks(agents.gemini_hooks(launch.HOOK)),
+        "plugins/gemini/GEMINI.md": INSTRUCTIONS,
+        "plugins/gemini/hooks/hooks.json": _hooks("gemini"),
         "plugins/agent-plugin/plugin.json": _json(
             {"$schema": f"{SPECIFICATION}/plugin.schema.json", **ABOUT}
         ),
@@ -123,7 +126,7 @@ def files() -> dict[str, str]:
                 "mcpServers": {NAME: {"type": "stdio", "command": launch.MAIN, "args": ["mcp"]}},
             }
         ),
-        "plugins/opencode/commonplace.js": agents.opencode_plugin(launch.HOOK),
+        "plugins/opencode/commonplace.js": plugin_source(launch.HOOK),
     }
     for plugin in ("claude-code", "codex", "gemini", "agent-plugin"):
         found[f"plugins/{plugin}/skills/{NAME}/SKILL.md"] = SKILL
@@ -143,12 +146,20 @@ def main() -> int:
 
 
 def _servers(agent: str) -> str:
-    return _json({"mcpServers": {NAME: agents.stdio(agent, launch.BARE)}})
+    return _json({"mcpServers": {NAME: _server(agent)}})
 
 
-def _hooks(events: dict[str, dict[str, Any]]) -> str:
+def _server(agent: str) -> dict[str, Any]:
+    return stdio_server(launch.MAIN, launch.server_arguments(agent))
+
+
+def _hooks(name: str) -> str:
+    agent = agents.find(name)
+    parts = agent.parts(Scope(ROOT, of_user=False, environment={}))
+    (entries,) = [part.content for part in parts if isinstance(part.content, HookEntries)]
+    groups = edits.hooks(agent, entries, launch.HOOK)
     return _json(
-        {"description": DESCRIPTION, "hooks": {event: [group] for event, group in events.items()}}
+        {"description": DESCRIPTION, "hooks": {event: [group] for event, group in groups.items()}}
     )
 
 

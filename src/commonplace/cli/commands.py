@@ -52,7 +52,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "stats": Entry("stats", "Count the memories, or the tokens that recalls saved"),
     },
     "agents and servers": {
-        "setup": Entry("setup_command", "Connect agents to the memory, or disconnect them"),
+        "setup": Entry("setup", "Connect agents to the memory, or disconnect them"),
         "mcp": Entry("mcp", "Serve the memory to one agent over stdio (MCP)"),
         "serve": Entry("serve", "Serve the memory to every agent of this home over HTTP"),
         "token": Entry("token", "Manage the tokens that agents show to the server"),

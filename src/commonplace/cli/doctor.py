@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from commonplace.cli.apply_setup import wiring
 from commonplace.cli.arguments import add_home, add_json
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import plain, print_json, relative_path
-from commonplace.cli.setup import wiring
 from commonplace.errors import FindingsLeft
 
 if TYPE_CHECKING:

@@ -1,8 +1,9 @@
-"""`commonplace-hook`: a guest in somebody's agent. It reads one event on stdin, prints what that agent reads, exits 0.
+"""`commonplace-hook`: reads an agent's event on stdin, prints a reply for that agent, exits 0.
 
-With a server running, the event goes there as it is and the answer comes back, within 250 ms for all of it. For that
-nothing is imported but what the interpreter has loaded anyway and the bare socket module: a hook may take three starts
-of Python (docs/decisions/0007-hooks.md). Without an answer, `alone.py` does the work from the files.
+With a server running, the event is sent to it unparsed, and its answer is printed; 250 ms are
+allowed for all of that. Until then nothing is imported but what the interpreter has loaded anyway
+and the `_socket` module: a hook may take three starts of Python (docs/decisions/0007-hooks.md). So
+this module knows nothing of agents. Without an answer, `offline.py` answers from the files.
 """
 
 import os
@@ -10,22 +11,24 @@ import sys
 import time
 
 EVENT_BYTES_MAX = 64 << 20
-# What is larger is cut to size first, which takes reading it; a server need not hold twenty megabytes for that.
+# A larger event is read and cut to size here: a server need not hold twenty megabytes.
 FORWARD_BYTES_MAX = 1 << 20
 REPLY_BYTES_MAX = 64 << 10
 DEADLINE_S = 0.25
 HEAD_BYTES = 4096
+# The server accepts 16 KiB for the head of a request.
+ENVIRONMENT_CHARS_MAX = 8 << 10
 _PARENTS_MAX = 64
 
 
 def main() -> int:
-    """Take what the event on stdin has to offer. Nothing that goes wrong here may disturb the agent."""
+    """Handle the event on stdin. No error in here may disturb the agent."""
     try:
         arguments = sys.argv[1:]
         agent = next((word for word in arguments if not word.startswith("-")), "")
         if agent and sys.stdin is not None and not sys.stdin.isatty():
             raw = sys.stdin.buffer.read(EVENT_BYTES_MAX)
-            _say(_answer(agent, raw, arguments))
+            _write_stdout(_answer(agent, raw, arguments))
     except Exception:  # noqa: BLE001, S110 (the outer edge of a surface: an agent must never see a traceback of ours)
         pass
     except KeyboardInterrupt:
@@ -35,47 +38,48 @@ def main() -> int:
 
 def _answer(agent: str, raw: bytes, arguments: list[str]) -> bytes:
     cwd = folder_of(raw) or _current_folder()
-    host = host_of(os.environ)
-    named = os.environ.get("COMMONPLACE_AGENT")
-    dialect = f"{agent}:{named}" if named else agent
+    variables = variable_names(os.environ)
+    name = os.environ.get("COMMONPLACE_AGENT")
+    sender = f"{agent}:{name}" if name else agent
     if "check-completion" in arguments:
-        from commonplace.hooks import completion  # noqa: PLC0415
+        from commonplace.hooks import completion  # noqa: PLC0415 (start-up time)
 
-        return completion.checked(dialect, raw, cwd, host).encode()
+        return completion.check(sender, raw, cwd, variables).encode()
     home = nearest_home(cwd, os.environ)
-    _mark(home, agent)
+    _touch_mark(home, agent)
     if len(raw) <= FORWARD_BYTES_MAX:
-        answer = asked(home, dialect, raw, cwd, host)
+        answer = ask_server(home, sender, raw, cwd, variables)
         if answer is not None:
             return answer
     if "--ensure" in arguments:
-        from commonplace.hooks import ensure  # noqa: PLC0415
+        from commonplace.hooks import ensure  # noqa: PLC0415 (start-up time)
 
         ensure.start_server(home, cwd)
-    from commonplace.hooks import offline  # noqa: PLC0415 (only without a server)
+    from commonplace.hooks import offline  # noqa: PLC0415 (start-up time)
 
-    return offline.answered(dialect, raw, cwd, host).encode("utf-8", "replace")
+    return offline.answer(sender, raw, cwd, variables).encode("utf-8", "replace")
 
 
-def _say(answer: bytes) -> None:
+def _write_stdout(answer: bytes) -> None:
     while answer:
         answer = answer[os.write(1, answer) :]
 
 
-def asked(home: str, agent: str, raw: bytes, cwd: str, host: str) -> bytes | None:
-    """The server's answer, or `None` if there is no server or it does not answer in time."""
+def ask_server(home: str, agent: str, raw: bytes, cwd: str, variables: list[str]) -> bytes | None:
+    """The server's answer; `None` if there is no server or it does not answer in time."""
     try:
         with open(f"{home}/.state/server.json", encoding="utf-8") as stream:
-            there = stream.read(HEAD_BYTES)
+            server = stream.read(HEAD_BYTES)
     except (OSError, ValueError):
         return None
-    host_name, port, key = (_field(there, name) for name in ("host", "port", "key"))
-    # A repository's home may come from a stranger: whatever its file says, nothing leaves this machine.
+    host_name, port, key = (_field(server, name) for name in ("host", "port", "key"))
+    # A repository's home may come from a stranger: nothing is sent to another machine.
     if host_name not in ("127.0.0.1", "::1") or not port.isdecimal() or not key:
         return None
-    if not _is_held(f"{home}/.state/server.lock"):
-        return None  # A killed server left the file; by now its port may be anybody's.
-    import _socket  # noqa: PLC0415 (`socket` takes as long to load as the rest of the hook)
+    if not _is_locked(f"{home}/.state/server.lock"):
+        return None  # A killed server left the file; another program may have its port by now.
+    # `socket` takes as long to load as the rest of the hook.
+    import _socket  # noqa: PLC0415
 
     until = time.monotonic() + DEADLINE_S
     link = _socket.socket(
@@ -83,9 +87,11 @@ def asked(home: str, agent: str, raw: bytes, cwd: str, host: str) -> bytes | Non
     )
     try:
         request = (
-            f"POST /api/v1/hook?agent={_quoted(agent)}&cwd={_quoted(cwd)}&host={_quoted(host)} HTTP/1.1\r\n"
-            f"Host: {f'[{host_name}]' if ':' in host_name else host_name}:{port}\r\nAuthorization: Bearer {key}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(raw)}\r\nConnection: close\r\n\r\n"
+            f"POST /api/v1/hook?agent={_quote(agent)}&cwd={_quote(cwd)}"
+            f"&environment={','.join(variables)} HTTP/1.1\r\n"
+            f"Host: {f'[{host_name}]' if ':' in host_name else host_name}:{port}\r\n"
+            f"Authorization: Bearer {key}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(raw)}\r\nConnection: close\r\n\r\n"
         )
         link.settimeout(DEADLINE_S)
         link.connect((host_name, int(port)))
@@ -107,12 +113,12 @@ def asked(home: str, agent: str, raw: bytes, cwd: str, host: str) -> bytes | Non
     return _body(reply)
 
 
-def _is_held(path: str) -> bool:
-    """Whether the server lives: it holds this file until it is gone (see `server/presence.py`)."""
+def _is_locked(path: str) -> bool:
+    """Whether the server runs: it holds this lock until it ends (see `server/presence.py`)."""
     try:
-        import fcntl  # noqa: PLC0415
+        import fcntl  # noqa: PLC0415 (not on Windows)
     except ImportError:
-        return True  # Windows: a held file cannot be probed so cheaply, and the key still decides.
+        return True  # Windows: a lock cannot be tested so cheaply, and the key still decides.
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:
@@ -127,7 +133,7 @@ def _is_held(path: str) -> bool:
 
 
 def _body(reply: bytes) -> bytes | None:
-    """What a whole reply brings; `None` for anything that is not one."""
+    """The body of a complete reply; `None` for anything else."""
     head, found, body = reply.partition(b"\r\n\r\n")
     words = head.split(None, 2)
     if not found or len(words) < 2 or not words[0].startswith(b"HTTP/1."):  # noqa: PLR2004
@@ -149,24 +155,29 @@ def _field(text: str, name: str) -> str:
     return value[:end]
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     plain = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/:"
     return "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in os.fsencode(text))
 
 
-def host_of(environment: "os._Environ[str] | dict[str, str]") -> str:
-    """Which agent runs the hook, whoever's settings it found it in; "" if nothing tells."""
-    if environment.get("CURSOR_VERSION"):
-        return "cursor"
-    if environment.get("CLAUDECODE") or environment.get("CLAUDE_CODE_ENTRYPOINT"):
-        return "claude-code"
-    if environment.get("COPILOT_CLI") or environment.get("COPILOT_AGENT_SESSION_ID"):
-        return "copilot"
-    return ""
+def variable_names(environment: "os._Environ[str] | dict[str, str]") -> list[str]:
+    """The names of the environment variables that are set, which show the agent that runs the hook.
+
+    Never the values. Of too many names the last are kept: an agent adds its own to those it has.
+    """
+    names: list[str] = []
+    chars = 0
+    for name in reversed(list(environment)):
+        if environment.get(name) and name.isascii() and name.isidentifier():
+            chars += len(name) + 1
+            if chars > ENVIRONMENT_CHARS_MAX:
+                break
+            names.append(name)
+    return names
 
 
 def folder_of(raw: bytes) -> str:
-    """The folder an event names, read off its beginning without parsing it; "" if that is not plain to see."""
+    """The folder that an event names, found in its first bytes without parsing; "" if not found."""
     head = raw[:HEAD_BYTES]
     for name in (b'"cwd"', b'"workspace_roots"'):
         value = head.partition(name)[2].lstrip(b" \t\r\n:[")
@@ -176,7 +187,7 @@ def folder_of(raw: bytes) -> str:
                 end += 2 if value[end : end + 1] == b"\\" else 1
             quoted = value[1:end].replace(b"\\/", b"/")
             if end < len(value):
-                # JSON's escapes are Python's here; few senders use any.
+                # Python has the same escapes as JSON here; few agents use any.
                 folder = quoted.decode("unicode_escape" if b"\\" in quoted else "utf-8", "replace")
                 if os.path.isabs(folder) and os.path.isdir(folder):
                     return folder
@@ -190,14 +201,14 @@ def _current_folder() -> str:
         return os.path.abspath(os.sep)
 
 
-def _mark(home: str, agent: str) -> None:
-    """Leave a sign that this agent's hook ran; `commonplace doctor` looks at its age."""
+def _touch_mark(home: str, agent: str) -> None:
+    """Touch the file that shows `commonplace doctor` when this agent's hook last ran."""
     if not agent.replace("-", "").isalnum():
         return
     path = f"{home}/.state/hooks/{agent}"
     try:
         if os.path.islink(path):
-            return  # Not ours: it could lead anywhere.
+            return  # We make no links; it could lead anywhere.
         os.utime(path)
     except OSError:
         try:
@@ -210,15 +221,15 @@ def _mark(home: str, agent: str) -> None:
             pass
 
 
-# --- The nearest home, by the rules of `homes.find` (a test holds the two equal) -----------------------------------
+# --- The nearest home, by the rules of `homes.find` (a test compares the two) ---------------------
 
 
 def nearest_home(cwd: str, environment: "os._Environ[str] | dict[str, str]") -> str:
-    """The home that counts in *cwd*, found without loading what usually finds it."""
+    """The home in use in *cwd*, as `homes.find` would find it, without its imports."""
     own = environment.get("HOME") or environment.get("USERPROFILE") or os.path.expanduser("~")
     named = environment.get("COMMONPLACE_HOME")
     user = os.path.abspath(os.path.expanduser(named)) if named else f"{own}/.commonplace"
-    folders = _upwards(os.path.realpath(cwd))
+    folders = _parents(os.path.realpath(cwd))
     for folder in folders:
         git = _git_directory(folder)
         if git:
@@ -236,7 +247,7 @@ def nearest_home(cwd: str, environment: "os._Environ[str] | dict[str, str]") -> 
     return user
 
 
-def _upwards(folder: str) -> list[str]:
+def _parents(folder: str) -> list[str]:
     found = [folder]
     while len(found) < _PARENTS_MAX and os.path.dirname(found[-1]) != found[-1]:
         found.append(os.path.dirname(found[-1]))
@@ -249,7 +260,7 @@ def _home_in(folder: str, user: str) -> str:
 
 
 def _git_directory(folder: str) -> str:
-    """The git directory that *folder*'s worktrees share, if it is a root of one."""
+    """The git directory shared by all worktrees, if *folder* is the root of one; else ""."""
     git = os.path.join(folder, ".git")
     if not os.path.exists(git):
         bare = os.path.basename(folder) != ".git" and os.path.isfile(os.path.join(folder, "HEAD"))

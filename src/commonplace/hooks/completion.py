@@ -1,7 +1,7 @@
-"""The completion check (seed 003's SubagentStop): is the worktree clean, is it pushed, what does the bead say.
+"""The completion check (seed 003's SubagentStop): is the worktree clean and pushed, the bead done.
 
-Off unless a setting says otherwise; it reports, and keeps the agent at work only if the setting says `block`. It asks
-git, so it is a hook line of its own and not part of the others.
+Off by default. The setting `hooks.completion` makes it report to the user, or keep the agent at
+work (`block`). It runs git, so it is a hook of its own and not part of the others.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from commonplace import agents
 from commonplace.memory import Memory
-from commonplace.sessions import events
+from commonplace.sessions import read_event
+from commonplace.sessions.fields import parse_object
 
 if TYPE_CHECKING:
-    from commonplace.sessions.events import Event
+    from collections.abc import Collection
 
 GIT_S_MAX = 3.0
 FILES_SHOWN_MAX = 5
@@ -26,24 +28,28 @@ ISSUES_BYTES_MAX = 32 << 20
 _UNFINISHED = frozenset(["open", "in_progress", "blocked", "todo"])
 
 
-def checked(agent: str, raw: bytes, cwd: str, host: str) -> str:
-    """What to print when an agent or subagent stops: nothing, a report, or what keeps it at work."""
-    event = events.taken(agent, raw, at=time.time(), cwd=cwd, host=host)
+def check(agent: str, raw: bytes, cwd: str, variables: Collection[str]) -> str:
+    """What to print when an agent or subagent stops: nothing, a report, or a reply that blocks."""
+    event = read_event(agent, raw, at=time.time(), cwd=cwd, environment=variables)
     if event is None or event.kind not in ("stop", "subagent_stop") or not event.root:
         return ""
     with Memory.open(cwd=event.cwd, agent_id=event.name) as memory:
-        wanted = memory.settings["hooks.completion"]
+        mode = memory.settings["hooks.completion"]
         exempt = {event.subagent, event.name, event.agent} & set(memory.settings["hooks.exempt"])
-    payload = events.decoded(raw) or {}
-    again = payload.get("stop_hook_active") is True or bool(payload.get("loop_count"))
-    if wanted == "off" or exempt:
+    if mode == "off" or exempt:
         return ""
     found = findings(Path(event.root))
     if not found:
         return ""
-    said = f"Not finished in {event.root}: {'; '.join(found)}"
-    # Told once: an agent that stops again has read it, and may have a reason.
-    return _blocking(event, said) if wanted == "block" and not again else _report(event, said)
+    payload = parse_object(raw) or {}
+    # Block only once: an agent that stops again has read the message, and may have a reason.
+    is_second_stop = payload.get("stop_hook_active") is True or bool(payload.get("loop_count"))
+    stopping = agents.find(event.agent)
+    reply = stopping.completion_report
+    if mode == "block" and not is_second_stop:
+        reply = stopping.completion_block
+    text = f"Not finished in {event.root}: {'; '.join(found)}"
+    return json.dumps(reply(text)) if reply is not None else ""
 
 
 def findings(root: Path) -> list[str]:
@@ -68,7 +74,7 @@ def findings(root: Path) -> list[str]:
 
 
 def _bead(root: Path, branch: str) -> list[str]:
-    """The bead the branch is named after, if beads says that it is not done."""
+    """The bead that the branch is named after, if it is not done."""
     path = root / ".beads" / "issues.jsonl"
     with suppress(OSError, ValueError):
         if not path.is_file() or path.stat().st_size > ISSUES_BYTES_MAX:
@@ -96,18 +102,3 @@ def _git(root: Path, *arguments: str) -> str:
         )
         return done.stdout.decode("utf-8", "replace")
     return ""
-
-
-def _report(event: Event, said: str) -> str:
-    """For the user's eyes; the agent goes on as it would."""
-    return (
-        json.dumps({"systemMessage": said})
-        if event.agent in ("claude-code", "codex", "gemini")
-        else ""
-    )
-
-
-def _blocking(event: Event, said: str) -> str:
-    if event.agent == "cursor":
-        return json.dumps({"followup_message": said})
-    return json.dumps({"decision": "deny" if event.agent == "gemini" else "block", "reason": said})

@@ -1,4 +1,4 @@
-"""Starting the server from a hook: a process of its own, for which nobody waits."""
+"""Starting the server from a hook, in a process that the hook does not wait for."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 
 def start_server(home: str, cwd: str) -> None:
-    """Have the server of *home* started by a process of its own; nobody waits for it."""
+    """Start the server of *home* in the background."""
     if not Path(home).is_dir():
-        return  # There is nothing to serve yet.
+        return  # Without a home there is nothing to serve.
     flags = {"start_new_session": True} if os.name == "posix" else {"creationflags": 0x00000208}
     with suppress(OSError):
         subprocess.Popen(

@@ -40,8 +40,8 @@ class Step(NamedTuple):
 def take_in_spool(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Take in the events that hooks have left."""
     if turn.dry_run:
-        return {"waiting": len(spool.waiting(memory.home.spool_folder))}
-    return {"events": ingest.drain(memory, deadline=turn.is_over)}
+        return {"waiting": len(spool.list_names(memory.home.spool_folder))}
+    return {"events": ingest.drain(memory, is_over=turn.is_over)}
 
 
 def close_sessions(memory: Memory, turn: Turn) -> dict[str, Any]:

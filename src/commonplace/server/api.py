@@ -28,7 +28,7 @@ from commonplace.errors import (
     RecordNotFound,
     ScopeMissing,
 )
-from commonplace.sessions import answered
+from commonplace.sessions import answer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -77,19 +77,21 @@ def routes(server: MCPServer[Any], memory: Opened, stop: Callable[[], None]) -> 
         here = memory(
             "admin"
         )  # For our own hooks, which know the key: the event says which folder is looked at.
-        raw, asked = await request.body(), request.query_params
-        where = {"cwd": asked.get("cwd", ""), "host": asked.get("host", "")}
-        begun = time.monotonic()
-        said = await to_thread.run_sync(
-            lambda: answered(
+        raw, query = await request.body(), request.query_params
+        begin = time.monotonic()
+        reply = await to_thread.run_sync(
+            lambda: answer(
                 here,
-                asked.get("agent", ""),
+                query.get("agent", ""),
                 raw,
-                **where,
-                heard=lambda: time.monotonic() - begun < HOOK_WAITS_S,
+                cwd=query.get("cwd", ""),
+                environment=query.get("environment", "").split(","),
+                is_awaited=lambda: time.monotonic() - begin < HOOK_WAITS_S,
             )
         )
-        return Response(said, media_type="application/json") if said else Response(status_code=204)
+        if not reply:
+            return Response(status_code=204)
+        return Response(reply, media_type="application/json")
 
     async def described(_request: Request) -> Response:
         return JSONResponse(await openapi(server))

@@ -1,10 +1,12 @@
-"""Sessions: what an agent's hooks tell is taken in, and what it should know is told.
+"""Sessions: the events of agents' hooks are applied, and answered with what the agent should know.
 
-`answered` is for a process that has the memory open (the server). A hook that stands alone keeps the event (`keep`),
-then opens the memory and has it answered from the files (`answered_from_files`).
-What only some events need is imported where it is called: most of them are put into the spool, and that is all.
+`answer` is for a process that has the memory open (the server). A hook without a server adds the
+event to the spool (`add_to_spool`), then opens the memory and answers from its files alone
+(`answer_from_files`).
 """
 
+# Most events only go into the spool, and a hook pays for every import: what only some events need
+# is imported where it is used.
 # ruff: noqa: PLC0415
 
 from __future__ import annotations
@@ -13,85 +15,87 @@ import time
 from contextlib import suppress
 
 from commonplace.errors import CommonplaceError
-from commonplace.sessions import events, spool
+from commonplace.sessions import spool
+from commonplace.sessions.payload import read_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from commonplace.memory import Memory
     from commonplace.sessions.events import Event
     from commonplace.where.home import Home
 
-__all__ = ["answered", "answered_from_files", "drain_waiting", "keep"]
+__all__ = ["add_to_spool", "answer", "answer_from_files", "drain_waiting", "read_event"]
 
-# How long an answer waits for somebody who is draining; then it is given without the session's state.
+# How long an answer waits for another process that drains; after that it is given without the
+# session's state.
 WAIT_S_MAX = 0.1
-# How long a command waits, which would else not show what was just captured.
+# How long a command waits: without draining it would not show what was just captured.
 COMMAND_WAIT_S_MAX = 5.0
-# A hook by itself drains for so long at most: the end of a session has one second in all.
+# How long a hook without a server drains: the end of a session has one second in all.
 HOOK_DRAIN_S_MAX = 0.4
-DRAINING = ("start", "stop", "subagent_stop", "compact", "end")
+DRAINING_KINDS = ("start", "stop", "subagent_stop", "compact", "end")
 
 
-def answered(
+def answer(
     memory: Memory,
     agent: str,
     raw: bytes,
     *,
     cwd: str,
-    host: str = "",
-    heard: Callable[[], bool] = lambda: True,
+    environment: Collection[str] = (),
+    is_awaited: Callable[[], bool] = lambda: True,
 ) -> str:
-    """Take the event in *raw* in and return what the hook is to print: context in the agent's form, or nothing.
+    """Apply the event in *raw*; returns what the hook prints: context in the agent's form, or "".
 
-    *heard* says whether the hook still listens: what it will not print counts as never shown.
+    *is_awaited* says whether the hook still waits; if not, the memories are not marked as shown.
     """
-    event = events.taken(agent, raw, at=time.time(), cwd=cwd, host=host)
+    event = read_event(agent, raw, at=time.time(), cwd=cwd, environment=environment)
     if event is None:
         return ""
     from commonplace.sessions import ingest, start, state, suggest
-    from commonplace.sessions.replies import printed
+    from commonplace.sessions.replies import context_reply
 
     there = memory.beside(agent_id=event.name, cwd=event.cwd)
-    keep(there.home, event)
+    add_to_spool(there.home, event)
     ingest.drain(there, wait_s_max=WAIT_S_MAX)
     if event.kind in ("stop", "compact", "end"):
         there.engine().catch_up_soon()
-    if not _is_wanted(there, event):
+    if not _wants_answer(there, event):
         return ""
-    with ingest.alone(there.home, WAIT_S_MAX) as mine:
-        known = state.load(there.home, event.session)
-        if known.answered_elsewhere(event):
+    with ingest.drain_lock(there.home, WAIT_S_MAX) as is_held:
+        session = state.load(there.home, event.session)
+        if session.is_answered_by_other_hook(event):
             return ""
         if event.kind == "start":
-            said = start.text(event, suggest.for_start(there, event, known))
+            text = start.compose(event, suggest.for_start(there, event, session))
         else:
-            said = suggest.for_prompt(there, event, known)
-        if mine and said and heard():
-            known.save()
-    return printed(event, said)
+            text = suggest.for_prompt(there, event, session)
+        if is_held and text and is_awaited():
+            session.save()
+    return context_reply(event, text)
 
 
-def answered_from_files(memory: Memory, event: Event) -> str:
-    """What a hook without a server is to print for *event*, kept before; what waits is drained as time allows."""
-    if event.kind in DRAINING or _speaks(memory, event):
+def answer_from_files(memory: Memory, event: Event) -> str:
+    """What a hook without a server prints for *event*, which is in the spool already."""
+    if event.kind in DRAINING_KINDS or _states_lesson(memory, event):
         from commonplace.sessions import ingest
 
-        begun = time.monotonic()
-        ingest.drain(memory, deadline=lambda: time.monotonic() - begun > HOOK_DRAIN_S_MAX)
-    if event.kind != "start" or not memory.home.path.is_dir() or not _is_wanted(memory, event):
+        begin = time.monotonic()
+        ingest.drain(memory, is_over=lambda: time.monotonic() - begin > HOOK_DRAIN_S_MAX)
+    if event.kind != "start" or not memory.home.path.is_dir() or not _wants_answer(memory, event):
         return ""
     from commonplace.sessions import start, state
-    from commonplace.sessions.replies import printed
+    from commonplace.sessions.replies import context_reply
 
-    if state.load(memory.home, event.session).answered_elsewhere(event):
+    if state.load(memory.home, event.session).is_answered_by_other_hook(event):
         return ""
-    return printed(event, start.text(event, start.from_files(memory, event)))
+    return context_reply(event, start.compose(event, start.read_files(memory, event)))
 
 
-def keep(home: Home, event: Event) -> None:
-    """Put *event* into the spool of *home*, if that can be written. A start alone makes no home."""
+def add_to_spool(home: Home, event: Event) -> None:
+    """Add *event* to the spool of *home*, if that can be written. A start alone makes no home."""
     with suppress(OSError, CommonplaceError):
         if not home.path.is_dir():
             if event.kind not in ("prompt", "tool", "failure"):
@@ -99,16 +103,16 @@ def keep(home: Home, event: Event) -> None:
             from commonplace.where import homes
 
             homes.make(home)
-        # Nobody reads what a tool printed; what it said when it failed is in `error`.
-        spool.put(home.spool_folder, event._replace(output="")._asdict())
+        # Nothing reads the output of a tool later; the output of a failure is in `error`.
+        spool.add(home.spool_folder, event._replace(output="")._asdict())
 
 
 def drain_waiting(memory: Memory) -> None:
-    """Take in what waits in any home that counts here: a command must show what was captured before it."""
+    """Drain the spools of all homes of *memory*, so that a command shows what was captured."""
     from commonplace.sessions import ingest
 
     for place, home in enumerate(memory.homes):
-        if not ingest.is_waiting(home):
+        if not ingest.has_events(home):
             continue
         if place == 0:
             ingest.drain(memory, wait_s_max=COMMAND_WAIT_S_MAX)
@@ -117,13 +121,13 @@ def drain_waiting(memory: Memory) -> None:
                 ingest.drain(other, wait_s_max=COMMAND_WAIT_S_MAX)
 
 
-def _is_wanted(memory: Memory, event: Event) -> bool:
-    """Whether *event* asks for an answer, and its agent may have one."""
+def _wants_answer(memory: Memory, event: Event) -> bool:
+    """Whether *event* is of a kind that is answered, and its agent is not exempt."""
     if event.kind not in ("start", "prompt"):
         return False
     exempt = {event.subagent, event.name, event.agent} & set(memory.settings["hooks.exempt"])
     return bool(memory.settings[f"hooks.{event.kind}"]) and not exempt
 
 
-def _speaks(memory: Memory, event: Event) -> bool:
-    return any(prefix in event.command for prefix in memory.settings["hooks.prefixes"])
+def _states_lesson(memory: Memory, event: Event) -> bool:
+    return any(prefix in event.run_command for prefix in memory.settings["hooks.prefixes"])

@@ -1,6 +1,7 @@
 """The episode of a session: a draft that grows with every event, and the record it becomes.
 
-The record's id is the session's, so a later version replaces an earlier one. A session that did nothing leaves none.
+The record's id comes from the session's, so a later version replaces an earlier one. A session
+without any action leaves no episode.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from commonplace.sessions.events import DISPATCHING, EDITING, READING, SHELLS
 from commonplace.sessions.failures import error_lines
 from commonplace.sessions.intents import intents, is_check
 
@@ -19,100 +19,104 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from commonplace.sessions.events import Event
-    from commonplace.sessions.state import State
+    from commonplace.sessions.failures import SolvedFailure
+    from commonplace.sessions.state import Action, Draft, State
 
 GOAL_CHARS_MAX = 400
 TARGET_CHARS_MAX = 160
-# How a session began and how it ended says most; the middle of a long one is counted, not kept.
+# The beginning and the end of a session say most; of a long one the middle is only counted.
 ACTIONS_HEAD_MAX = 20
 ACTIONS_MAX = 120
 FILES_MAX = 60
 ERRORS_MAX = 15
-# While a session lasts it is written down again only when it has grown by a quarter.
+# At the end of a turn the episode is written again only if it has grown by a quarter.
 GROWTH = 1.25
+# What an episode calls an action (seed 001), by what the tool does.
+_ACTION_NAMES = {
+    "read": "read_file",
+    "edit": "edit_file",
+    "write": "write_file",
+    "dispatch": "dispatch",
+}
 
 
-def note(state: State, event: Event, prefixes: Sequence[str] = ()) -> None:
-    """Add *event* to the draft. What it says behind one of *prefixes* is a lesson of its own, and not repeated here."""
-    fields = state.fields
-    fields.setdefault("started", event.at)
-    fields["last"] = max(event.at, fields.get("last", 0.0))
-    # A session belongs to where it began, wherever its agent looks later.
-    for name in ("repo", "name", "root", "worktree"):
-        fields.setdefault(name, getattr(event, name))
-    asked = event.kind in ("start", "prompt") and event.prompt and not event.prompt.startswith("/")
-    if asked and not fields.get("goal"):
-        fields["goal"] = " ".join(event.prompt.split())[:GOAL_CHARS_MAX]
+def add_event(state: State, event: Event, prefixes: Sequence[str] = ()) -> None:
+    """Add *event* to the draft, without the text after one of *prefixes*: that is a lesson."""
+    draft = state.fields
+    draft.setdefault("started", event.at)
+    draft["last"] = max(event.at, draft.get("last", 0.0))
+    # A session belongs to the repository it began in, wherever its agent goes later.
+    draft.setdefault("repo", event.repo)
+    draft.setdefault("name", event.name)
+    draft.setdefault("root", event.root)
+    draft.setdefault("worktree", event.worktree)
+    is_goal = event.kind in ("start", "prompt") and not event.prompt.startswith("/")
+    if is_goal and event.prompt and not draft.get("goal"):
+        draft["goal"] = " ".join(event.prompt.split())[:GOAL_CHARS_MAX]
     if event.tool:
-        _act(fields, event, prefixes)
+        _add_action(draft, event, prefixes)
     if event.kind == "end":
-        fields["ended"] = event.source or "end"
+        draft["ended"] = event.source or "end"
 
 
-def resolve(state: State, candidate: dict[str, Any]) -> None:
-    """Say in the draft how an error was solved."""
+def add_resolution(state: State, solved: SolvedFailure) -> None:
+    """Note in the draft how an error was solved."""
     for error in state.fields.get("errors", []):
-        if error["type"] == candidate["intent"] and not error.get("resolution"):
-            error["resolution"] = candidate["worked"][:TARGET_CHARS_MAX]
+        if error["type"] == solved.intent and not error.get("resolution"):
+            error["resolution"] = solved.worked[:TARGET_CHARS_MAX]
 
 
 def is_due(state: State, kind: str) -> bool:
-    """Whether the draft should be written down now."""
+    """Whether the episode should be written after an event of *kind*."""
     done, written = state.fields.get("done", 0), state.fields.get("written", 0)
     return done > written and (kind != "stop" or done >= written * GROWTH)
 
 
-def record(state: State) -> dict[str, Any]:
-    """The episode as it stands."""
-    fields = state.fields
-    started = float(fields["started"])
-    identity = f"{fields['session']}\x1f{fields['repo']}"
-    context: dict[str, Any] = {
-        "goal": fields.get("goal", ""),
-        "files_involved": fields.get("files", []),
-    }
-    commit, branch = head(fields.get("root", ""))
+def to_record(state: State) -> dict[str, Any]:
+    """The draft as the fields of an episode."""
+    draft = state.fields
+    started = float(draft["started"])
+    identity = f"{draft['session']}\x1f{draft['repo']}"
+    commit, branch = git_head(draft.get("root", ""))
     meta = {
-        "source": source_of(worktree=bool(fields.get("worktree"))),
+        "source": source_of(worktree=draft.get("worktree", False)),
         "origin": "hooks",
         "branch": branch,
+        "actions_left_out": draft.get("done", 0) - len(draft.get("actions", [])),
     }
-    skipped = fields.get("done", 0) - len(fields.get("actions", []))
     return {
         "id": f"ep-{blake2b(identity.encode('utf-8', 'replace'), digest_size=7).hexdigest()}",
         "kind": "episode",
-        "task_id": fields["session"],
+        "task_id": draft["session"],
         "timestamp": datetime.fromtimestamp(started, UTC).replace(microsecond=0),
-        "agent_id": fields["name"],
-        "repo": fields["repo"],
-        "duration_seconds": round(float(fields["last"]) - started),
-        "context": context,
-        "action_log": fields.get("actions", []),
-        "outcome": _outcome(fields),
-        "errors_encountered": fields.get("errors", []),
-        "artifacts_produced": fields.get("changed", []),
+        "agent_id": draft["name"],
+        "repo": draft["repo"],
+        "duration_seconds": round(float(draft["last"]) - started),
+        "context": {"goal": draft.get("goal", ""), "files_involved": draft.get("files", [])},
+        "action_log": draft.get("actions", []),
+        "outcome": _outcome(draft),
+        "errors_encountered": draft.get("errors", []),
+        "artifacts_produced": draft.get("changed", []),
         "git_commit": commit,
-        "meta": {
-            name: value for name, value in {**meta, "actions_left_out": skipped}.items() if value
-        },
+        "meta": {name: value for name, value in meta.items() if value},
     }
 
 
 def source_of(*, worktree: bool) -> str:
-    """Who speaks (seed 003): in a worktree a supervisor, else the orchestrator."""
+    """Who acts (seed 003): in a worktree a supervisor, else the orchestrator."""
     return "supervisor" if worktree else "orchestrator"
 
 
-def head(root: str) -> tuple[str, str]:
-    """The commit and the branch that are checked out, from git's own files."""
+def git_head(root: str) -> tuple[str, str]:
+    """The commit and the branch that are checked out, read from git's own files."""
     try:
         git = Path(root) / ".git"
         if git.is_file():
             git = Path(root) / git.read_text("utf-8").removeprefix("gitdir:").strip()
-        said = (git / "HEAD").read_text("utf-8").strip()
-        if not said.startswith("ref:"):
-            return said[:40], ""
-        ref = said.removeprefix("ref:").strip()
+        head = (git / "HEAD").read_text("utf-8").strip()
+        if not head.startswith("ref:"):
+            return head[:40], ""
+        ref = head.removeprefix("ref:").strip()
         branch = ref.removeprefix("refs/heads/")
         common = git
         if (git / "commondir").is_file():
@@ -127,55 +131,53 @@ def head(root: str) -> tuple[str, str]:
         return "", ""
 
 
-def _act(fields: dict[str, Any], event: Event, prefixes: Sequence[str]) -> None:
-    target = " ".join(event.command.split()) if event.command else ", ".join(event.files)
+def _add_action(draft: Draft, event: Event, prefixes: Sequence[str]) -> None:
+    target = " ".join(event.run_command.split()) or ", ".join(event.files)
     for prefix in prefixes:
         target = target.partition(prefix)[0] + f"{prefix} …" if prefix in target else target
-    action: dict[str, Any] = {
-        "t": max(0, round(event.at - fields["started"])),
-        "action": _called(event),
-    }
-    action["target"] = target[:TARGET_CHARS_MAX]
-    wanted = intents(event.command)
-    if event.failed:
+    action: Action = {"t": max(0, round(event.at - draft["started"])), "action": _action(event)}
+    if target:
+        action["target"] = target[:TARGET_CHARS_MAX]
+    found = intents(event.run_command)
+    failed = event.failed and not event.interrupted
+    if failed:
+        message = error_lines(event.error)
         action["result"] = "fail"
-        action["error"] = error_lines(event.error)[:TARGET_CHARS_MAX]
-        errors = fields.setdefault("errors", [])
-        errors.append(
-            {"type": wanted[-1] if wanted else event.tool, "message": error_lines(event.error)}
-        )
+        if message:
+            action["error"] = message[:TARGET_CHARS_MAX]
+        errors = draft.setdefault("errors", [])
+        errors.append({"type": found[-1] if found else event.tool, "message": message})
         del errors[:-ERRORS_MAX]
-    elif event.command and not event.interrupted:
+    elif event.run_command and not event.interrupted:
         action["result"] = "pass"
-    actions = fields.setdefault("actions", [])
-    actions.append({name: value for name, value in action.items() if value != ""})
+    actions = draft.setdefault("actions", [])
+    actions.append(action)
     del actions[
         ACTIONS_HEAD_MAX : max(ACTIONS_HEAD_MAX, len(actions) - (ACTIONS_MAX - ACTIONS_HEAD_MAX))
     ]
-    fields["done"] = fields.get("done", 0) + 1
-    for name, several in (("files", event.files), ("changed", event.files if event.edits else ())):
-        fields[name] = list(dict.fromkeys([*fields.get(name, []), *several]))[-FILES_MAX:]
-    if any(is_check(intent) for intent in wanted):
-        fields["checked"] = "failure" if event.failed else "success"
-    elif event.edits and fields.get("checked") == "success":
-        fields["checked"] = ""  # What was checked is no longer what is there.
+    draft["done"] = draft.get("done", 0) + 1
+    draft["files"] = _add_files(draft.get("files", []), event.files)
+    draft["changed"] = _add_files(draft.get("changed", []), event.files if event.edits else ())
+    if any(is_check(intent) for intent in found) and not event.interrupted:
+        draft["checked"] = "failure" if failed else "success"
+    elif event.edits and draft.get("checked") == "success":
+        draft["checked"] = ""  # The check was of the code before this edit.
 
 
-def _called(event: Event) -> str:
-    """What was done, in seed 001's words."""
-    if event.command and (event.tool in SHELLS or not event.files):
-        return (
-            "run_test"
-            if any(" test" in f" {one}" or one == "pytest" for one in intents(event.command))
-            else "run"
-        )
-    for names, word in ((READING, "read_file"), (EDITING, "edit_file"), (DISPATCHING, "dispatch")):
-        if event.tool in names:
-            return "write_file" if event.tool in ("write", "create", "write_file") else word
-    return event.tool
+def _add_files(before: list[str], files: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*before, *files]))[-FILES_MAX:]
 
 
-def _outcome(fields: dict[str, Any]) -> str:
-    if fields.get("ended") in ("error", "abort", "aborted", "timeout"):
+def _action(event: Event) -> str:
+    """The name of the action, in seed 001's words."""
+    if event.run_command and (event.action == "shell" or not event.files):
+        found = intents(event.run_command)
+        is_test_run = any(" test" in f" {intent}" or intent == "pytest" for intent in found)
+        return "run_test" if is_test_run else "run"
+    return _ACTION_NAMES.get(event.action, event.tool)
+
+
+def _outcome(draft: Draft) -> str:
+    if draft.get("ended") in ("error", "abort", "aborted", "timeout"):
         return "failure"
-    return fields.get("checked") or "unknown"
+    return draft.get("checked") or "unknown"

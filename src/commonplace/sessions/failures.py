@@ -1,13 +1,13 @@
-"""Failures that get solved: a command fails, and later another command with the same intent succeeds.
+"""Failures that get solved: a command fails, and later another with the same intent succeeds.
 
-Seed 000: log "after any error that required more than one attempt". What comes of it is a candidate, for a person or an
-agent to accept; it is never a lesson by itself.
+Seed 000: log "after any error that required more than one attempt". The result is a candidate that
+a person or an agent accepts; it never becomes a lesson by itself.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import NamedTuple
 
 from commonplace.sessions.intents import intents, is_test
 
@@ -24,57 +24,67 @@ COMMAND_CHARS_MAX = 500
 ERROR_CHARS_MAX = 400
 ERROR_LINES_MAX = 3
 # Lines that say what is wrong, rather than that something is.
-_TELLING = (
-    r"(?i)\b(error|fatal|panic|exception|denied|refused|not found|no such|cannot|can't|unable|failed|invalid|missing|"
-    r"unexpected|undefined|conflict|timed? ?out|E[A-Z]{4,}|[A-Z]+\d{3,})\b"
+_SPECIFIC_LINE = (
+    r"(?i)\b(error|fatal|panic|exception|denied|refused|not found|no such|cannot|can't|unable|"
+    r"failed|invalid|missing|unexpected|undefined|conflict|timed? ?out|E[A-Z]{4,}|[A-Z]+\d{3,})\b"
 )
-_NOISE = (
+_NOISE_LINE = (
     r"(?i)^\s*(exit code|process exited|at |File \"|\^+|~+|warning\b|npm warn|=+$|-+$|"
     r"(command|directory|signal|background pids|process group pgid): |error: \(none\))"
 )
 # What Gemini writes before a command's output.
-_LABELLED = r"^(?:Output|Stdout|Stderr): "
+_OUTPUT_LABEL = r"^(?:Output|Stdout|Stderr): "
 
 
-def follow(state: State, event: Event) -> dict[str, Any] | None:
-    """Take note of a command's outcome; a candidate when it solves what failed before."""
-    wanted = intents(event.command)
+class SolvedFailure(NamedTuple):
+    """What failed, what was tried, and what worked."""
+
+    intent: str
+    error: str
+    tried: list[str]
+    worked: str
+    attempts: int
+    edits: list[str]
+    at: float
+    agent: str
+    repo: str
+    session: str
+
+
+def track(state: State, event: Event) -> SolvedFailure | None:
+    """Note the outcome of a tool call; the failure that it solves, if it solves one."""
     if event.edits:
-        for failure in _open(state):
+        for failure in state.fields.get("open", []):
             failure["edits"] = list(dict.fromkeys([*failure["edits"], *event.files]))[:TRIED_MAX]
-    if not wanted or event.interrupted:
+    found = intents(event.run_command)
+    if not found or event.interrupted:
         return None
-    command = " ".join(event.command.split())[:COMMAND_CHARS_MAX]
+    command = " ".join(event.run_command.split())[:COMMAND_CHARS_MAX]
     if event.failed:
-        _fail(state, wanted, command, event)
+        # The last intent is the goal; the commands before it prepare for it.
+        _add_failure(state, found[-1], command, event)
         return None
-    return _solve(state, wanted, command, event)
+    return _solve(state, found, command, event)
 
 
 def error_lines(text: str) -> str:
     """The few lines of *text* that say what is wrong."""
-    given = (re.sub(_LABELLED, "", line).strip() for line in text.splitlines())
-    lines = [line for line in given if line and not re.match(_NOISE, line)]
-    telling = [line for line in lines if re.search(_TELLING, line)] or lines[-ERROR_LINES_MAX:]
-    return "\n".join(dict.fromkeys(telling[:ERROR_LINES_MAX]))[:ERROR_CHARS_MAX]
+    stripped = (re.sub(_OUTPUT_LABEL, "", line).strip() for line in text.splitlines())
+    lines = [line for line in stripped if line and not re.match(_NOISE_LINE, line)]
+    specific = [line for line in lines if re.search(_SPECIFIC_LINE, line)]
+    chosen = specific or lines[-ERROR_LINES_MAX:]
+    return "\n".join(dict.fromkeys(chosen[:ERROR_LINES_MAX]))[:ERROR_CHARS_MAX]
 
 
-def _open(state: State) -> list[dict[str, Any]]:
-    value = state.fields.get("open")
-    if not isinstance(value, list):
-        value = state.fields["open"] = []
-    return value
-
-
-def _fail(state: State, wanted: Sequence[str], command: str, event: Event) -> None:
-    intent = wanted[-1]  # What stands last is what the others prepared.
-    for failure in _open(state):
+def _add_failure(state: State, intent: str, command: str, event: Event) -> None:
+    failures = state.fields.setdefault("open", [])
+    for failure in failures:
         if failure["intent"] == intent:
             failure["attempts"] += 1
             failure["tried"] = list(dict.fromkeys([*failure["tried"], command]))[-TRIED_MAX:]
             failure["edits"] = []
             return
-    _open(state).append(
+    failures.append(
         {
             "intent": intent,
             "tried": [command],
@@ -83,29 +93,29 @@ def _fail(state: State, wanted: Sequence[str], command: str, event: Event) -> No
             "edits": [],
         }
     )
-    del _open(state)[:-OPEN_MAX]
+    del failures[:-OPEN_MAX]
 
 
-def _solve(
-    state: State, wanted: Sequence[str], command: str, event: Event
-) -> dict[str, Any] | None:
-    for failure in _open(state):
-        if failure["intent"] not in wanted:
+def _solve(state: State, found: Sequence[str], command: str, event: Event) -> SolvedFailure | None:
+    failures = state.fields.get("open", [])
+    for failure in failures:
+        if failure["intent"] not in found:
             continue
-        _open(state).remove(failure)
-        # The same command again: what changed lies elsewhere. Tests that pass after an edit are a day's work.
+        failures.remove(failure)
+        # If the same command now works, something else has changed. Tests that pass after an edit
+        # are everyday work.
         if command in failure["tried"] or (failure["edits"] and is_test(failure["intent"])):
             return None
-        return {
-            "intent": failure["intent"],
-            "error": failure["error"],
-            "tried": failure["tried"],
-            "worked": command,
-            "attempts": failure["attempts"] + 1,
-            "edits": failure["edits"],
-            "at": event.at,
-            "agent": event.name,
-            "repo": event.repo,
-            "session": event.session,
-        }
+        return SolvedFailure(
+            intent=failure["intent"],
+            error=failure["error"],
+            tried=failure["tried"],
+            worked=command,
+            attempts=failure["attempts"] + 1,
+            edits=failure["edits"],
+            at=event.at,
+            agent=event.name,
+            repo=event.repo,
+            session=event.session,
+        )
     return None

@@ -1,4 +1,7 @@
-"""The inbox: candidates that wait for somebody's word, one file each in `.state/inbox/`. None is promoted by itself."""
+"""The inbox: candidates for lessons, one file each in `.state/inbox/`.
+
+A candidate becomes a lesson only when somebody accepts it.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,29 @@ import json
 import re
 from contextlib import suppress
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.errors import CandidateNotFound, IdAmbiguous
 from commonplace.files import atomic
 from commonplace.records import slug
 from commonplace.redaction.redact import redact_text
-from commonplace.sessions.spoken import tags_of
+from commonplace.sessions.lesson_prefixes import tags_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from commonplace.memory import Memory
     from commonplace.records import Record
+    from commonplace.sessions.failures import SolvedFailure
     from commonplace.where.home import Home
 
 CANDIDATES_MAX = 200
-# An error code, an errno, an exception's name: something the next one will search for.
-_SPECIFIC = r"\bE[A-Z]{4,}\b|\b[A-Z]{1,4}\d{3,5}\b|\b\w+(Error|Exception)\b"
+# An error code, an errno or the name of an exception: something that can be searched for.
+_SPECIFIC_ERROR = r"\bE[A-Z]{4,}\b|\b[A-Z]{1,4}\d{3,5}\b|\b\w+(Error|Exception)\b"
 
 
 class Candidate(NamedTuple):
-    """An error, what was tried, and what worked: perhaps a lesson."""
+    """An error, what was tried and what worked: a candidate for a lesson."""
 
     id: str
     intent: str
@@ -46,15 +49,15 @@ class Candidate(NamedTuple):
 
     @property
     def rank(self) -> float:
-        """How likely it is worth keeping: hard won, met again, with an error one can look for."""
-        specific = 2.0 if re.search(_SPECIFIC, self.error) else 0.0
+        """How likely it is worth keeping: by attempts, by sessions, and by a specific error."""
+        specific = 2.0 if re.search(_SPECIFIC_ERROR, self.error) else 0.0
         return (
             2.0 * (self.attempts - 1) + 3.0 * (self.seen - 1) + specific - min(len(self.edits), 2)
         )
 
     @property
     def text(self) -> str:
-        """The lesson, in words: given, or put together."""
+        """The lesson: as edited, else composed from what failed and what worked."""
         tried = ", then ".join(f"`{command}`" for command in self.tried)
         return self.lesson or f"{tried} failed; `{self.worked}` worked"
 
@@ -64,30 +67,33 @@ class Candidate(NamedTuple):
         return f"{self.intent}: {first}" if first else self.intent
 
 
-def add(home: Home, found: Mapping[str, Any]) -> None:
-    """Put *found* into the inbox; the same one again counts up. The least promising goes when it is full."""
-    content = "\x1f".join([found["repo"], found["intent"], found["error"], found["worked"]])
+def add(home: Home, solved: SolvedFailure) -> None:
+    """Add *solved* to the inbox; `seen` counts its sessions. When full, the lowest ranks go."""
+    content = f"{solved.repo}\x1f{solved.intent}\x1f{solved.error}\x1f{solved.worked}"
     digest = blake2b(content.encode("utf-8", "replace"), digest_size=5).hexdigest()
-    ident = f"cand-{slug(found['intent'], 24) or 'command'}-{digest}"
+    ident = f"cand-{slug(solved.intent, 24) or 'command'}-{digest}"
     before = _read(home.inbox_folder / f"{ident}.json")
-    again = before is not None and before.session != found["session"]
-    seen = (before.seen + again) if before else 1
-    _write(home, Candidate(id=ident, seen=seen, lesson=before.lesson if before else "", **found))
+    candidate = Candidate(id=ident, seen=1, **solved._asdict())
+    if before is not None:
+        is_other_session = before.session != solved.session
+        candidate = candidate._replace(seen=before.seen + is_other_session, lesson=before.lesson)
+    _write(home, candidate)
     for surplus in candidates(home)[CANDIDATES_MAX:]:
         _remove(home, surplus)
 
 
 def candidates(home: Home) -> list[Candidate]:
-    """What waits, the most promising first."""
+    """All candidates, the highest rank first."""
     read = (_read(path) for path in home.inbox_folder.glob("cand-*.json"))
     return sorted((one for one in read if one), key=lambda one: (-one.rank, -one.at, one.id))
 
 
 def get(home: Home, prefix: str) -> Candidate:
     """The candidate whose id is, or uniquely starts with, *prefix*; `cand-` may be left out."""
-    there = candidates(home)
     matches = [
-        one for one in there if one.id.startswith(prefix) or one.id.startswith(f"cand-{prefix}")
+        one
+        for one in candidates(home)
+        if one.id.startswith(prefix) or one.id.startswith(f"cand-{prefix}")
     ]
     exact = [one for one in matches if one.id == prefix]
     if not prefix or not matches:
@@ -98,7 +104,7 @@ def get(home: Home, prefix: str) -> Candidate:
 
 
 def accept(memory: Memory, prefix: str) -> Record:
-    """Make the candidate a lesson; it leaves the inbox."""
+    """Log the candidate as a lesson and remove it from the inbox."""
     one = get(memory.home, prefix)
     record = memory.log(
         kind="lesson",
@@ -107,7 +113,7 @@ def accept(memory: Memory, prefix: str) -> Record:
         command=one.worked,
         lesson=one.text,
         success_rate=f"1/{one.attempts}",
-        tags=tags_of(f"{one.intent} {one.error}", "SOLVED:")[1:],
+        tags=tags_for(f"{one.intent} {one.error}", "SOLVED:")[1:],
         repo=one.repo,
         agent_id=one.agent,
         meta={"source": "inbox", "origin": "hooks", "session": one.session},
@@ -124,7 +130,7 @@ def edit(
     error: str | None = None,
     worked: str | None = None,
 ) -> Candidate:
-    """The candidate in other words."""
+    """Change the wording of a candidate; returns it."""
     before = get(home, prefix)
     given = {"lesson": lesson, "error": error, "worked": worked}
     changes = {name: redact_text(text)[0] for name, text in given.items() if text is not None}
@@ -134,6 +140,7 @@ def edit(
 
 
 def drop(home: Home, prefix: str) -> Candidate:
+    """Remove a candidate; returns it."""
     one = get(home, prefix)
     _remove(home, one)
     return one

@@ -1,7 +1,8 @@
-"""Taking in what hooks saw: the spool is drained in order, once, by whoever comes first.
+"""Applying what hooks saw: the spool is drained in order, by one process at a time.
 
-An event is applied, then its file goes. A process that dies in between has the next one apply it again, which changes
-nothing: a session remembers which events it has had, and a record's id comes from its content.
+An event is applied, then its file is removed. If a process dies in between, the next one applies
+the event again, which changes nothing: a session knows which events it has had, and the id of a
+record comes from its content.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from commonplace.files.lock import hold, try_hold
 from commonplace.log.append import Appender
 from commonplace.records import slug
 from commonplace.sessions import episode, events, failures, inbox, spool, state
-from commonplace.sessions.spoken import spoken_in, tags_of
+from commonplace.sessions.lesson_prefixes import find_lessons, tags_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,47 +30,47 @@ if TYPE_CHECKING:
     from commonplace.where.home import Home
 
 BATCH_MAX = 200
-# A draft that has not moved for so long belongs to a session that ended without a word.
+# A session without an event for this long is treated as ended.
 IDLE_S = 1800.0
 IDLE_SESSIONS_MAX = 20
 DISPATCHES_BYTES_MAX = 4 << 20
 KEY_CHARS_MAX = 60
-# What would count twice; the end of a turn may come again at once, and writes what is new.
-REPEATABLE = ("prompt", "tool", "failure")
+# Delivered twice, these are applied once. The end of a turn may come again soon, with new content.
+APPLIED_ONCE = ("prompt", "tool", "failure")
 
 
-def is_waiting(home: Home) -> bool:
-    """Whether anything waits in the spool of *home*; cheap enough for every command."""
-    return bool(spool.waiting(home.spool_folder))
+def has_events(home: Home) -> bool:
+    """Whether there is anything in the spool of *home*; cheap enough for every command."""
+    return bool(spool.list_names(home.spool_folder))
 
 
 def drain(
-    memory: Memory, *, wait_s_max: float = 0.0, deadline: Callable[[], bool] = lambda: False
+    memory: Memory, *, wait_s_max: float = 0.0, is_over: Callable[[], bool] = lambda: False
 ) -> int:
-    """Take in what waits in the nearest home; how many events that were.
+    """Apply the events in the spool of the nearest home; returns how many.
 
-    Somebody else may be at it: then wait up to *wait_s_max* for them. With *deadline* true the rest is left.
+    If another process is draining, wait for it up to *wait_s_max*. Stops when *is_over* is true.
     """
     home = memory.home
-    taken = 0
-    # Whoever was told "somebody is at it" has put its event before; so look again after letting go.
-    while is_waiting(home) and not deadline():
-        with alone(home, wait_s_max) as mine:
-            if not mine:
-                return taken
-            while is_waiting(home) and not deadline():
-                some, blocked = _drain_some(memory)
-                taken += some
-                if blocked:
-                    return taken
+    count = 0
+    # A process that found the lock taken has added its event before: so look again afterwards.
+    while has_events(home) and not is_over():
+        with drain_lock(home, wait_s_max) as is_held:
+            if not is_held:
+                return count
+            while has_events(home) and not is_over():
+                applied, is_blocked = _drain_batch(memory)
+                count += applied
+                if is_blocked:
+                    return count
     with suppress(CommonplaceError):
-        memory.flush()  # A server goes on for days; what was taken in is safe now.
-    return taken
+        memory.flush()  # A server runs for days; what was applied must not wait for its end.
+    return count
 
 
 @contextmanager
-def alone(home: Home, wait_s_max: float) -> Iterator[bool]:
-    """Be the only one that drains *home* or writes a session's state; whether we are."""
+def drain_lock(home: Home, wait_s_max: float) -> Iterator[bool]:
+    """Hold the lock for draining *home* and writing its sessions; yields whether we do."""
     entered = False
     try:
         if wait_s_max > 0:
@@ -77,131 +78,134 @@ def alone(home: Home, wait_s_max: float) -> Iterator[bool]:
                 entered = True
                 yield True
         else:
-            with try_hold(home.spool_lock) as mine:
+            with try_hold(home.spool_lock) as is_held:
                 entered = True
-                yield mine
+                yield is_held
     except CommonplaceError:
         if entered:
             raise
-        yield False  # Busy, or a home that cannot be written.
+        yield False  # Another process has it, or the home cannot be written.
 
 
-def _drain_some(memory: Memory) -> tuple[int, bool]:
-    """How many events were taken in, and whether the next cannot be now."""
+def _drain_batch(memory: Memory) -> tuple[int, bool]:
+    """Apply some events; returns how many, and whether the next one has to wait."""
     folder = memory.home.spool_folder
     states: dict[str, State] = {}
-    done: list[str] = []
-    started = blocked = False
+    applied: list[str] = []
+    is_start = is_blocked = False
     try:
-        for name in spool.waiting(folder)[:BATCH_MAX]:
-            event = events.of(spool.read(folder, name) or {})
+        for name in spool.list_names(folder)[:BATCH_MAX]:
+            event = events.from_fields(spool.read(folder, name) or {})
             if event is not None:
                 if event.session not in states:
                     states[event.session] = state.load(memory.home, event.session)
-                take(memory, states[event.session], event)
-                started = started or event.kind == "start"
-            done.append(name)
+                apply(memory, states[event.session], event)
+                is_start = is_start or event.kind == "start"
+            applied.append(name)
     except CommonplaceError:
-        blocked = True  # A log that is busy, or a full disk: the rest waits for the next one.
+        is_blocked = True  # The log is busy or the disk is full: the rest stays in the spool.
     for each in states.values():
         each.save()
-    for name in done:
+    for name in applied:
         spool.remove(folder, name)
-    if started:
+    if is_start:
         tidy(memory)
-    return len(done), blocked
+    return len(applied), is_blocked
 
 
-def take(memory: Memory, known: State, event: Event) -> None:
-    """Apply one event: what it says is logged, what it did is added to the session's draft."""
+def apply(memory: Memory, session: State, event: Event) -> None:
+    """Log the lessons that *event* states, and add it to the session's draft."""
     settings = memory.settings
     if {event.subagent, event.name, event.agent} & set(settings["hooks.exempt"]):
         return
-    before = dict(known.fields.get("seen") or {})
-    if known.is_repeated(event) and event.kind in REPEATABLE:
+    is_repeated = session.has_seen(event)
+    if is_repeated and event.kind in APPLIED_ONCE:
         return
-    ours = events.is_ours(event)
-    try:
-        if event.command and not ours and (event.guessed or not event.failed):
-            _log(memory, lessons(event, settings["hooks.prefixes"]))
-    except CommonplaceError:
-        known.fields["seen"] = before
-        raise
-    if not ours:
-        episode.note(known, event, settings["hooks.prefixes"])
+    is_own = events.is_own_work(event)
+    if not is_own and (event.guessed or not event.failed):
+        _log_lessons(memory, event)
+    if not is_repeated:
+        session.mark_seen(event)  # Only now: if the log is busy, the event comes again.
+    if not is_own:
+        episode.add_event(session, event, settings["hooks.prefixes"])
         if settings["hooks.failures"] and event.tool:
-            candidate = failures.follow(known, event)
-            if candidate is not None:
-                episode.resolve(known, candidate)
-                inbox.add(memory.home, candidate)
-        if settings["hooks.dispatches"] and event.tool in events.DISPATCHING:
-            _keep_dispatch(memory.home, event)
+            solved = failures.track(session, event)
+            if solved is not None:
+                episode.add_resolution(session, solved)
+                inbox.add(memory.home, solved)
+        if settings["hooks.dispatches"] and event.dispatches:
+            _log_dispatch(memory.home, event)
     if event.kind in ("stop", "compact", "end"):
-        write_episode(memory, known, event.kind)
+        write_episode(memory, session, event.kind)
 
 
-def lessons(event: Event, prefixes: list[str]) -> list[dict[str, Any]]:
-    """The lessons *event* states, as records: seed 003's fields, where our own have a place for them."""
+def lesson_records(event: Event, prefixes: list[str]) -> list[dict[str, Any]]:
+    """The lessons that *event* states, as records: seed 003's fields, in the places we have."""
     return [
         {
             "kind": "lesson",
             "event_type": "learned",
-            "lesson": spoken.text,
-            "tags": tags_of(spoken.text, spoken.prefix),
-            "timestamp": moment(event.at),
+            "lesson": lesson.text,
+            "tags": tags_for(lesson.text, lesson.prefix),
+            "timestamp": to_datetime(event.at),
             "repo": event.repo,
             "agent_id": event.name,
             "meta": _without_empty({
                 "source": episode.source_of(worktree=event.worktree),
-                "bead": spoken.issue,
-                "key": key_of(spoken.text),
+                "bead": lesson.issue,
+                "key": lesson_key(lesson.text),
                 "origin": "hooks",
                 "session": event.session,
                 "subagent": event.subagent,
             }),
         }
-        for spoken in spoken_in(event.command, prefixes)
+        for lesson in find_lessons(event.run_command, prefixes)
     ]  # fmt: skip
 
 
-def key_of(lesson: str) -> str:
-    """Seed 003's key: the type and the first 60 characters, as a slug. Of two with one key, the latest is shown."""
+def lesson_key(lesson: str) -> str:
+    """Seed 003's key: the type and the first 60 characters, as a slug."""
     return f"learned-{slug(lesson[:KEY_CHARS_MAX], KEY_CHARS_MAX)}"
 
 
-def write_episode(memory: Memory, known: State, kind: str) -> None:
-    """Write the session's draft down, if there is something new in it. If that fails, the draft is still there."""
-    if memory.settings["hooks.episodes"] and episode.is_due(known, kind):
-        with suppress(CommonplaceError):
-            memory.append([episode.record(known)])
-            known.fields["written"] = known.fields["done"]
+def write_episode(memory: Memory, session: State, kind: str) -> None:
+    """Append the session's episode if it has anything new. If that fails, it stays a draft."""
+    if not memory.settings["hooks.episodes"] or not episode.is_due(session, kind):
+        return
+    try:
+        record = episode.to_record(session)
+    except (ArithmeticError, LookupError, OSError, TypeError, ValueError):
+        return  # A draft was damaged in a way that reading it did not notice; the others go on.
+    with suppress(CommonplaceError):
+        memory.append([record])
+        session.fields["written"] = session.fields["done"]
 
 
-def moment(at: float) -> datetime:
+def to_datetime(at: float) -> datetime:
     try:
         return datetime.fromtimestamp(at, UTC).replace(microsecond=0)
     except (OverflowError, OSError, ValueError):
         return datetime.fromtimestamp(0, UTC)
 
 
-def _log(memory: Memory, given: list[dict[str, Any]]) -> None:
-    for lesson in given:
-        with suppress(
-            RecordInvalid
-        ):  # Said too long or with binary in it; the others are none the worse.
-            memory.append([lesson])
+def _log_lessons(memory: Memory, event: Event) -> None:
+    for record in lesson_records(event, memory.settings["hooks.prefixes"]):
+        with suppress(RecordInvalid):  # Too long, or with binary data in it: the others are logged.
+            memory.append([record])
 
 
-def _keep_dispatch(home: Home, event: Event) -> None:
-    """What was sent to a subagent: the prompt it was given, in a file of this machine's own."""
+def _log_dispatch(home: Home, event: Event) -> None:
+    """Append the prompt that a subagent was given to a file in `.state/`."""
     path = home.dispatches_file
     line = {
-        "at": moment(event.at).isoformat(),
+        "at": to_datetime(event.at).isoformat(),
         "session": event.session,
         "agent": event.name,
         "tool": event.tool,
+        "subagent": event.subagent,
+        "prompt": event.prompt,
+        "cwd": event.cwd,
     }
-    line |= {"subagent": event.subagent, "prompt": event.prompt, "cwd": event.cwd}
     with suppress(CommonplaceError, OSError):
         if path.exists() and path.stat().st_size > DISPATCHES_BYTES_MAX:
             path.replace(path.with_name("dispatches.old.jsonl"))
@@ -216,13 +220,13 @@ def tidy(memory: Memory) -> int:
     Returns how many episodes were written.
     """
     written = 0
-    for known in idle_sessions(memory):
-        write_episode(memory, known, "end")
-        known.save()
+    for session in idle_sessions(memory):
+        write_episode(memory, session, "end")
+        session.save()
         written += 1
     state.prune(memory.home, time.time())
     for folder in (memory.home.spool_folder, memory.home.inbox_folder):
-        spool.sweep(folder)
+        spool.remove_leftovers(folder)
     return written
 
 
@@ -230,11 +234,10 @@ def idle_sessions(memory: Memory) -> list[State]:
     """The sessions of which nothing was heard for a while, and whose draft was not written yet."""
     now = time.time()
     found = []
-    for known in state.others(memory.home)[:IDLE_SESSIONS_MAX]:
-        last = known.fields.get("last")
-        is_idle = isinstance(last, int | float) and now - last > IDLE_S
-        if is_idle and episode.is_due(known, "end"):
-            found.append(known)
+    for session in state.load_all(memory.home)[:IDLE_SESSIONS_MAX]:
+        last = session.fields.get("last")
+        if last is not None and now - last > IDLE_S and episode.is_due(session, "end"):
+            found.append(session)
     return found
 
 

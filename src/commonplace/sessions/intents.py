@@ -1,7 +1,7 @@
-"""What a command is about: its program and first word, whichever way it is called.
+"""The intent of a command: its program and first word, however it is called.
 
-`sudo npm ci` and `npm install --force` both install with npm; `uv run pytest -x` and `python -m pytest` both test. Two
-commands with one intent are two attempts at the same thing.
+`sudo npm ci` and `npm install --force` both install with npm; `uv run pytest -x` and
+`python -m pytest` both run tests. Two commands with the same intent are two attempts at one thing.
 """
 
 from __future__ import annotations
@@ -11,17 +11,20 @@ from functools import lru_cache
 
 from commonplace.sessions import shell
 
-# They look, move or speak: that they fail is no failure, and that they succeed solves nothing.
-_LOOKING = frozenset(
+INTENT_CHARS_MAX = 80
+
+# They read, move around or print: their failure is no error, and their success solves nothing.
+_WITHOUT_INTENT = frozenset(
     [
-        "cd", "ls", "ll", "cat", "echo", "printf", "pwd", "which", "whereis", "type", "true", "false", "test", "[",
-        "grep", "egrep", "rg", "ag", "find", "fd", "head", "tail", "less", "more", "wc", "sed", "awk", "sort", "uniq",
-        "cut", "tr", "tee", "diff", "stat", "file", "tree", "du", "df", "ps", "env", "export", "set", "unset", "source",
-        ".", "sleep", "wait", "date", "history", "jq", "read", "exit", "return", "kill", "pkill", "mkdir", "touch",
+        "cd", "ls", "ll", "cat", "echo", "printf", "pwd", "which", "whereis", "type", "true",
+        "false", "test", "[", "grep", "egrep", "rg", "ag", "find", "fd", "head", "tail", "less",
+        "more", "wc", "sed", "awk", "sort", "uniq", "cut", "tr", "tee", "diff", "stat", "file",
+        "tree", "du", "df", "ps", "env", "export", "set", "unset", "source", ".", "sleep", "wait",
+        "date", "history", "jq", "read", "exit", "return", "kill", "pkill", "mkdir", "touch",
         "man", "help", "clear", "for", "while", "if", "fi", "done", "esac", "xxd", "command",
     ]
 )  # fmt: skip
-# They run another program, which is what matters.
+# They run another program, whose intent it is.
 _RUNNERS = (
     ("uv", "run"),
     ("poetry", "run"),
@@ -43,17 +46,17 @@ _RUNNERS = (
     ("xvfb-run",),
     ("doas",),
 )
-# Options of theirs with a word of their own.
-_VALUED = frozenset(
+# Options of the runners that take a value.
+_VALUE_OPTIONS = frozenset(
     ["--with", "--from", "--python", "--extra", "--group", "--package", "--project", "--directory"]
 )
 _PACKAGERS = frozenset(["npm", "pnpm", "yarn", "bun"])
 _INSTALLS = frozenset(["install", "ci", "i", "add"])
-# Programs of one word: what follows is what they work on, not what they do.
-_SINGLE = frozenset(
+# Their first argument is what they work on, not what they do.
+_ONE_WORD = frozenset(
     ["pytest", "jest", "vitest", "tsc", "ruff", "mypy", "eslint", "tox", "nox", "pre-commit"]
 )
-# They run whatever they are given: without a file there is nothing that two calls would have in common.
+# Two calls have the same intent only if they run the same file.
 _INTERPRETERS = frozenset(
     ["python", "node", "bash", "sh", "zsh", "ruby", "perl", "php", "pwsh", "powershell"]
 )
@@ -69,65 +72,66 @@ _TESTS = r"^(pytest|jest|vitest|mocha|tox|nox|rspec|phpunit|ctest|tsc|ruff|mypy|
 
 @lru_cache(maxsize=32)
 def intents(command: str) -> tuple[str, ...]:
-    """What *command* tries to do, one entry a program that does something; empty if it only looks around."""
+    """The intents of *command*, one for each program that does something; empty if none does."""
     try:
-        simple = shell.commands(command)
-    except shell.Unfinished:
+        simple = shell.parse(command)
+    except shell.UnclosedQuote:
         return ()
-    found = [_intent(_unwrapped(shell.plain(each.words))) for each in simple]
+    found = [_intent(_unwrap(shell.without_prefixes(each.words))) for each in simple]
     return tuple(dict.fromkeys(intent for intent in found if intent))
 
 
 def is_check(intent: str) -> bool:
-    """Whether its success says that the work holds: tests, builds, a commit."""
+    """Whether its success confirms the work: tests, builds, a commit."""
     return re.match(_CHECKS, intent) is not None
 
 
 def is_test(intent: str) -> bool:
-    """Whether it judges what was written: it fails and passes with the code, whatever its arguments."""
+    """Whether it checks the code: it passes or fails with the code, whatever its arguments."""
     return re.match(_TESTS, intent) is not None
 
 
-def _unwrapped(words: list[str]) -> list[str]:
-    """*words* without the programs that only run others."""
+def _unwrap(words: list[str]) -> list[str]:
+    """*words* without programs that only run another one."""
     for _round in range(4):
         runner = next((one for one in _RUNNERS if tuple(words[: len(one)]) == one), None)
         if runner is not None:
             words = words[len(runner) :]
             while words and (words[0].startswith("-") or words[0][:1].isdigit()):
-                words = words[2 if words[0] in _VALUED else 1 :]
-        elif len(words) > 2 and _name(words[0]).startswith("python") and words[1] == "-m":  # noqa: PLR2004
+                words = words[2 if words[0] in _VALUE_OPTIONS else 1 :]
+        elif len(words) > 2 and _program_name(words[0]).startswith("python") and words[1] == "-m":  # noqa: PLR2004
             words = words[2:]
         else:
-            return shell.plain(words)
+            return shell.without_prefixes(words)
     return words
 
 
 def _intent(words: list[str]) -> str:
     if not words:
         return ""
-    program = _name(words[0])
-    if not program or program in _LOOKING or not program[0].isalnum():
+    program = _program_name(words[0])
+    if not program or program in _WITHOUT_INTENT or not program[0].isalnum():
         return ""
-    if program in _SINGLE:
+    if program in _ONE_WORD:
         return program
     rest = [word for word in words[1:] if not word.startswith("-")]
     if program in _INTERPRETERS:
-        ran = rest[0] if rest and not {"-c", "-e", "-"} & set(words) else ""
-        return f"{program} {ran}"[:80] if ran.isprintable() and re.search(_FILE, ran) else ""
+        file = rest[0] if rest and not {"-c", "-e", "-"} & set(words) else ""
+        is_file = file.isprintable() and re.search(_FILE, file)
+        return f"{program} {file}"[:INTENT_CHARS_MAX] if is_file else ""
     first = rest[0] if rest and rest[0].isprintable() else ""
     if re.search(_FILE, first):
-        # What it works on, as far as that names one thing: two addresses are two attempts at two things.
-        return f"{program} {first}"[:80] if "://" in first else program
+        # Two addresses are two different things to attempt; two files usually are not.
+        return f"{program} {first}"[:INTENT_CHARS_MAX] if "://" in first else program
     if program in _PACKAGERS and first in _INSTALLS:
         first = "install"
     if program == "uv" and first == "pip":
         program, first = "pip", rest[1] if len(rest) > 1 else ""
     if program in _PACKAGERS and first == "run" and len(rest) > 1:
         first = f"run {rest[1]}"
-    return f"{program} {first}".strip()[:80]
+    return f"{program} {first}".strip()[:INTENT_CHARS_MAX]
 
 
-def _name(word: str) -> str:
+def _program_name(word: str) -> str:
     name = word.replace("\\", "/").rpartition("/")[2].removesuffix(".exe").lower()
     return re.sub(r"^(python|pip)[\d.]+$", r"\1", name)

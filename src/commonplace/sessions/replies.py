@@ -1,48 +1,20 @@
-"""What an agent accepts as an answer to its event: text becomes context, in the one form that agent reads."""
+"""Replies: what a hook prints so that the agent reads a text as context, in that agent's form."""
 
 from __future__ import annotations
 
 import json
 
+from commonplace import agents
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from commonplace.sessions.events import Event
 
 
-def printed(event: Event, text: str) -> str:
-    """What to print so that the agent reads *text*; nothing where it would not, or where there is no text."""
-    if not text or event.kind not in ("start", "prompt"):
-        return ""
-    # An agent that reads another's settings still reads answers its own way.
-    dialect = "copilot" if event.host == "copilot" else event.agent
-    form = _FORMS.get(dialect)
-    return form(event, text) if form is not None else ""
-
-
-def _specific(event: Event, text: str) -> str:
-    # Two keys and no more: Codex refuses what it does not know.
-    return _json({"hookSpecificOutput": {"hookEventName": event.called, "additionalContext": text}})
-
-
-def _cursor(event: Event, text: str) -> str:
-    return _json({"additional_context": text}) if event.kind == "start" else ""
-
-
-def _copilot(event: Event, text: str) -> str:
-    return _json({"additionalContext": text}) if event.kind == "start" else ""
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-_FORMS: dict[str, Callable[[Event, str], str]] = {
-    "claude-code": _specific,
-    "codex": _specific,
-    "gemini": _specific,
-    "opencode": _specific,
-    "cursor": _cursor,
-    "copilot": _copilot,
-}
+def context_reply(event: Event, text: str) -> str:
+    """The reply that gives the agent *text*; "" where the agent reads none or there is no text."""
+    reader = agents.find(event.host)
+    if not reader.own_replies_always:
+        reader = agents.find(event.agent)
+    form = {"start": reader.start_reply, "prompt": reader.prompt_reply}.get(event.kind)
+    return json.dumps(form(event.called, text), ensure_ascii=False) if text and form else ""

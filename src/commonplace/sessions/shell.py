@@ -1,7 +1,8 @@
-"""A line of shell as the commands it runs: enough of the grammar to see who says what, and to whom.
+"""A shell command line, parsed into the simple commands that it runs.
 
-Quotes are taken away, here-documents become words of the command that reads them, comments vanish. Substitutions are
-left as they are written: nothing here is run.
+Quotes and comments are removed, and a here-document becomes a word of the command that reads it.
+Substitutions stay as they are written: nothing is run. It is enough of the grammar to see which
+program gets which words.
 """
 
 from __future__ import annotations
@@ -12,120 +13,120 @@ from typing import NamedTuple
 COMMAND_CHARS_MAX = 64 << 10
 _BLANK = " \t\r"
 _ENDS = ";&|\n()"
-# What may stand before a command without being it.
-_BEFORE = frozenset(
+# Words that may precede the program.
+_PREFIXES = frozenset(
     ["sudo", "env", "command", "time", "nohup", "exec", "then", "do", "else", "!", "{", "builtin"]
 )
 _SHELLS = frozenset(["bash", "sh", "zsh", "dash", "pwsh", "powershell"])
 _NESTED_MAX = 3
 
 
-class Simple(NamedTuple):
-    """One simple command: its words, and whether what it prints goes into the next."""
+class SimpleCommand(NamedTuple):
+    """The words of one command, and whether its output is piped into the next."""
 
     words: list[str]
     piped: bool
 
 
-class Unfinished(ValueError):
-    """A quote that is never closed: not a command that ran."""
+class UnclosedQuote(ValueError):
+    """A quote that is never closed; such a command cannot have run."""
 
 
-def commands(text: str, nested_max: int = _NESTED_MAX) -> list[Simple]:
-    """The simple commands of *text*, in their order; those given to `bash -c` are looked into."""
-    found: list[Simple] = []
-    for simple in _Reader(text[:COMMAND_CHARS_MAX]).read():
-        inner = _given_to_shell(simple.words)
-        found += commands(inner, nested_max - 1) if inner and nested_max else [simple]
+def parse(text: str, nested_max: int = _NESTED_MAX) -> list[SimpleCommand]:
+    """The simple commands in *text*, in order. The argument of `bash -c` is parsed as well."""
+    found: list[SimpleCommand] = []
+    for simple in _Parser(text[:COMMAND_CHARS_MAX]).parse():
+        inner = _shell_argument(simple.words)
+        found += parse(inner, nested_max - 1) if inner and nested_max else [simple]
     return found
 
 
-def plain(words: list[str]) -> list[str]:
-    """The words from the program on: no assignments, no `sudo`, no option of these."""
+def without_prefixes(words: list[str]) -> list[str]:
+    """*words* from the program on: without assignments, `sudo` and the like, and their options."""
     at = 0
     while at < len(words):
         word = words[at]
         name, equals, _value = word.partition("=")
-        if (equals and name.replace("_", "a").isalnum()) or word in _BEFORE:
+        if (equals and name.replace("_", "a").isalnum()) or word in _PREFIXES:
             at += 1
         elif word.startswith("-") and at:
-            at += 1  # An option of what stands before.
+            at += 1  # An option of the prefix.
         else:
             break
     return words[at:]
 
 
-def _given_to_shell(words: list[str]) -> str:
-    """The command line behind `bash -lc`, if that is what this is."""
-    real = plain(words)
-    if len(real) > 2 and real[0].rpartition("/")[2] in _SHELLS:  # noqa: PLR2004 (a shell, `-c`, the line)
-        for option, line in pairwise(real):
+def _shell_argument(words: list[str]) -> str:
+    """The command line after `bash -lc`; "" for any other command."""
+    rest = without_prefixes(words)
+    if len(rest) > 2 and rest[0].rpartition("/")[2] in _SHELLS:  # noqa: PLR2004 (bash, -c, line)
+        for option, line in pairwise(rest):
             if option in ("-c", "-lc", "-ic", "-Command"):
                 return line
     return ""
 
 
-class _Reader:
-    """Reads one text once, from left to right."""
+class _Parser:
+    """Parses one text, from left to right."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.found: list[Simple] = []
+        self.found: list[SimpleCommand] = []
         self.words: list[str] = []
         self.word: list[str] | None = None
-        # Here-documents that begin behind the end of this line: (delimiter, where its text goes).
-        self.awaited: list[tuple[str, list[str], int]] = []
+        # Here-documents that begin on the next line: delimiter, list of words, index of its word.
+        self.pending_documents: list[tuple[str, list[str], int]] = []
 
-    def read(self) -> list[Simple]:
+    def parse(self) -> list[SimpleCommand]:
         while self.at < len(self.text):
             char = self.text[self.at]
             if char == "\\":
-                self._escaped()
+                self._read_escape()
             elif char == "'":
-                self._single()
+                self._read_single_quotes()
             elif char == '"':
-                self._double()
+                self._read_double_quotes()
             elif char in _BLANK:
                 self._end_word()
                 self.at += 1
             elif char == "#" and self.word is None:
                 self.at = self._line_end()
             elif self.text.startswith("<<", self.at) and not self.text.startswith("<<<", self.at):
-                self._announce()
+                self._note_document()
             elif char in _ENDS and not self._is_redirection(char):
                 self._end_command(char)
             else:
-                self._take(char)
+                self._add(char)
         self._end_word()
         self._end_command("")
         return self.found
 
-    def _take(self, chars: str) -> None:
+    def _add(self, chars: str) -> None:
         if self.word is None:
             self.word = []
         self.word.append(chars)
         self.at += len(chars)
 
-    def _escaped(self) -> None:
+    def _read_escape(self) -> None:
         following = self.text[self.at + 1 : self.at + 2]
         self.at += 1
         if following == "\n":
             self.at += 1
         else:
-            self._take(following) if following else None
+            self._add(following) if following else None
 
-    def _single(self) -> None:
+    def _read_single_quotes(self) -> None:
         end = self.text.find("'", self.at + 1)
         if end < 0:
-            raise Unfinished
+            raise UnclosedQuote
         self.at += 1
-        self._take(self.text[self.at : end])
+        self._add(self.text[self.at : end])
         self.at = end + 1
 
-    def _double(self) -> None:
+    def _read_double_quotes(self) -> None:
         self.at += 1
-        self._take("")
+        self._add("")
         while self.at < len(self.text):
             char = self.text[self.at]
             if char == '"':
@@ -133,36 +134,37 @@ class _Reader:
                 return
             if char == "\\" and self.text[self.at + 1 : self.at + 2] in ('"', "\\", "$", "`", "\n"):
                 self.at += 1
-                self._take(self.text[self.at])
-            elif self.text.startswith("<<", self.at) and "$(" in self._so_far():
-                self._take_document()  # `-m "$(cat <<'EOF' …)"`: the text may hold quotes of its own.
+                self._add(self.text[self.at])
+            elif self.text.startswith("<<", self.at) and "$(" in self._word_end():
+                # In `-m "$(cat <<'EOF' …)"` the document may contain quotes.
+                self._read_document()
             else:
-                self._take(char)
-        raise Unfinished
+                self._add(char)
+        raise UnclosedQuote
 
-    def _so_far(self) -> str:
+    def _word_end(self) -> str:
         return "".join(self.word or [])[-200:]
 
-    def _take_document(self) -> None:
+    def _read_document(self) -> None:
         delimiter = self._delimiter()
         body, end = self._document(delimiter, self._line_end() + 1)
         assert self.word is not None
-        # `$(cat` before it and the bracket behind are how it is read, not what is said.
-        said = "".join(self.word)
-        self.word[:] = [said[: said.rfind("$(")], body]
+        # `$(cat` before the document and the bracket after it are not part of its text.
+        before = "".join(self.word)
+        self.word[:] = [before[: before.rfind("$(")], body]
         self.at = end
         while self.at < len(self.text) and self.text[self.at] in " \t\r\n":
             self.at += 1
         if self.text.startswith(")", self.at):
             self.at += 1
 
-    def _announce(self) -> None:
+    def _note_document(self) -> None:
         self._end_word()
         self.words.append("")
-        self.awaited.append((self._delimiter(), self.words, len(self.words) - 1))
+        self.pending_documents.append((self._delimiter(), self.words, len(self.words) - 1))
 
     def _delimiter(self) -> str:
-        """The word behind `<<`, with its quotes off; the reader stands behind it afterwards."""
+        """The word after `<<` without its quotes; leaves the position after it."""
         self.at += 2
         while self.text[self.at : self.at + 1] in ("-", " ", "\t") and self.at < len(self.text):
             self.at += 1
@@ -172,7 +174,7 @@ class _Reader:
         return self.text[start : self.at].strip("'\"\\")
 
     def _document(self, delimiter: str, start: int) -> tuple[str, int]:
-        """The lines from *start* up to the delimiter, and where what follows begins."""
+        """The lines from *start* up to the delimiter, and the position after them."""
         at = start
         while at < len(self.text):
             end = self.text.find("\n", at)
@@ -187,7 +189,7 @@ class _Reader:
         return len(self.text) if end < 0 else end
 
     def _is_redirection(self, char: str) -> bool:
-        """`2>&1` and `&>file` end nothing."""
+        """Whether *char* is part of `2>&1`, `&>file` or `>|`, which do not end a command."""
         before, after = self.text[self.at - 1 : self.at], self.text[self.at + 1 : self.at + 2]
         return (char == "&" and (before == ">" or after == ">")) or (char == "|" and before == ">")
 
@@ -200,12 +202,12 @@ class _Reader:
         self._end_word()
         piped = char == "|" and self.text[self.at + 1 : self.at + 2] != "|"
         if self.words:
-            self.found.append(Simple(self.words, piped))
+            self.found.append(SimpleCommand(self.words, piped))
             self.words = []
         self.at += (
             2 if char and char in "&|" and self.text[self.at + 1 : self.at + 2] == char else 1
         )
         if char == "\n":
-            for delimiter, words, place in self.awaited:
+            for delimiter, words, place in self.pending_documents:
                 words[place], self.at = self._document(delimiter, self.at)
-            self.awaited = []
+            self.pending_documents = []

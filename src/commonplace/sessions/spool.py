@@ -1,7 +1,8 @@
-"""The spool: what hooks saw and nobody has taken in yet, one small file an event, in `.state/spool/` of a home.
+"""The spool: events that hooks have seen and no process has applied yet.
 
-A file appears whole or not at all, so whoever drains never meets half an event, and a hook killed at its work leaves
-only a temporary file. The names sort in the order of the events, even when the clock goes backwards.
+One small file for each event, in `.state/spool/` of a home. A file appears as a whole or not at
+all, so a reader never meets half an event, and a hook that is killed leaves only a temporary file.
+The names sort in the order of the events, even when the clock goes backwards.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ FILE_BYTES_MAX = 256 << 10
 SUFFIX = ".json"
 
 
-def put(folder: Path, event: Mapping[str, Any]) -> bool:
-    """Keep *event* for whoever drains next; whether there was room. Raises `OSError` where nothing can be written."""
+def add(folder: Path, event: Mapping[str, Any]) -> bool:
+    """Write *event* to the spool; `False` if it or the spool is too large. Raises `OSError`."""
     raw = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     if len(raw) > FILE_BYTES_MAX:
         return False
-    there = waiting(folder)
-    if len(there) >= FILES_MAX:
+    names = list_names(folder)
+    if len(names) >= FILES_MAX:
         return False
-    stamp = max(time.time_ns(), int(there[-1].partition("-")[0]) + 1) if there else time.time_ns()
+    stamp = max(time.time_ns(), int(names[-1].partition("-")[0]) + 1) if names else time.time_ns()
     name = f"{stamp:020d}-{os.getpid()}-{os.urandom(4).hex()}{SUFFIX}"
     atomic.write(folder / name, [raw], durable=False)
     return True
 
 
-def waiting(folder: Path) -> list[str]:
-    """The names of what waits, in the order of the events."""
+def list_names(folder: Path) -> list[str]:
+    """The names of the files in the spool, in the order of the events."""
     try:
         names = os.listdir(folder)
     except OSError:
@@ -50,7 +51,7 @@ def waiting(folder: Path) -> list[str]:
 
 
 def read(folder: Path, name: str) -> dict[str, Any] | None:
-    """The event in a file; `None` if a power cut or somebody else left no whole one there."""
+    """The event in a file; `None` if the file is damaged."""
     try:
         with (folder / name).open("rb") as stream:
             value = json.loads(stream.read(FILE_BYTES_MAX + 1))
@@ -64,8 +65,8 @@ def remove(folder: Path, name: str) -> None:
         (folder / name).unlink()
 
 
-def sweep(folder: Path) -> None:
-    """Remove the half-written files of hooks that were killed."""
+def remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files of processes that were killed."""
     with suppress(OSError):
         for path in folder.iterdir():
             if atomic.is_leftover(path):

@@ -1,14 +1,15 @@
-"""What a session starts with: seed 003's display, the agent's own CONTEXT.md, an open handoff, what matters here.
+"""The context that a session starts with.
 
-Facts with their dates and sources. It is cut to a bound that counts the envelope it is printed in, and when there is
-nothing worth saying, nothing is said.
+Recent knowledge (seed 003), the agent's own CONTEXT.md, an open handoff, and what is known about
+the branch: facts with their dates and sources. It is cut to a bound that includes the JSON it is
+printed in; if there is nothing to show, nothing is printed.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from commonplace.compose import tokens
 from commonplace.errors import CommonplaceError
@@ -25,7 +26,7 @@ from commonplace.rules import (
     standings,
     tally,
 )
-from commonplace.sessions.replies import printed
+from commonplace.sessions.replies import context_reply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,53 +44,56 @@ RECENT_MAX = 5
 ENTRY_CHARS_MAX = 420
 CONTEXT_CHARS_MAX = 3000
 HANDOFF_CHARS_MAX = 1600
-# Of a long log the end is read: the newest is what is shown.
+# Only the end of a long log is read: the newest entries are shown.
 TAIL_BYTES_MAX = 4 << 20
+KEY_CHARS_MAX = 60
 HANDOFF_AGE_MAX = timedelta(days=14)
 KNOWLEDGE = ("lesson", "pattern", "anti_pattern", "fact")
 _LABELS = {"learned": "LEARN", "error": "ERROR", "success": "SUCCESS", "pattern": "PATTERN"}
-_SPOKEN = ("decision", "fact", "gotcha", "pattern")
+_PREFIX_TAGS = ("decision", "fact", "gotcha", "pattern")
 _CLOSED = frozenset(["closed", "done", "completed", "accepted", "taken"])
-# Each try gives the parts this share of their room.
+# The share of its limit that each part gets, in one attempt after the other until all fits.
 _SHARES = (1.0, 0.75, 0.55, 0.4, 0.28, 0.18, 0.1)
 
 
-class Known(NamedTuple):
-    """What there is to say at a start."""
+class StartContext(NamedTuple):
+    """What a session is told at its start."""
 
     recent: Sequence[Record] = ()
-    total: str = "0"
+    total: str = "0"  # How many entries there are in all.
     context: str = ""
     handoff: Record | None = None
     relevant: str = ""
-    where: str = ""
+    where: str = ""  # What *relevant* is about.
 
 
-def text(event: Event, known: Known) -> str:
-    """What *known* comes to for the agent of *event*, within the bounds as it will be printed."""
+def compose(event: Event, found: StartContext) -> str:
+    """*found* as text for the agent of *event*, within the bounds as it will be printed."""
     for share in _SHARES:
-        said = _composed(event, known, share)
-        shown = printed(event, said)
-        if len(shown) <= CHARS_MAX and tokens.count(shown) <= TOKENS_MAX:
-            return said
+        text = _compose(event, found, share)
+        reply = context_reply(event, text)
+        if len(reply) <= CHARS_MAX and tokens.count(reply) <= TOKENS_MAX:
+            return text
     return ""
 
 
-def from_files(memory: Memory, event: Event) -> Known:
-    """What the files alone say, without an index: for a hook that found no server."""
+def read_files(memory: Memory, event: Event) -> StartContext:
+    """What the files alone have, without an index: for a hook without a server."""
     tails = [_fold_tail(home, event) for home in memory.homes]
-    folds = [folded for folded, _whole in tails]
-    unique = deduplicated(
+    folds = [folded for folded, _complete in tails]
+    unique = deduplicate(
         record
         for record, feedback in _current(folds)
         if record.kind in KNOWLEDGE and not is_doubted(feedback)
     )
-    whole = all(complete for _folded, complete in tails)
-    handoffs = [record for record, feedback in _current(folds) if is_open(record, feedback, event)]
-    return Known(
+    is_complete = all(complete for _folded, complete in tails)
+    handoffs = [
+        record for record, feedback in _current(folds) if is_open_handoff(record, feedback, event)
+    ]
+    return StartContext(
         recent=unique[:RECENT_MAX],
-        total=f"{len(unique)}" if whole else f"over {len(unique)}",
-        context=context_of(memory, event),
+        total=f"{len(unique)}" if is_complete else f"over {len(unique)}",
+        context=read_context(memory, event),
         handoff=max(handoffs, key=lambda record: record.timestamp, default=None),
     )
 
@@ -109,15 +113,15 @@ def _current(folds: Sequence[Fold[bytes]]) -> Iterator[tuple[Record, Tally]]:
                 yield from_line(kept.value), tally(outcomes.values())
 
 
-def context_of(memory: Memory, event: Event) -> str:
-    """The agent's own CONTEXT.md, if it can be read: a session starts without it, too."""
+def read_context(memory: Memory, event: Event) -> str:
+    """The agent's own CONTEXT.md; "" if it cannot be read."""
     with suppress(CommonplaceError, OSError):
         return memory.read_at_start(agent=event.name).strip()
     return ""
 
 
-def deduplicated(entries: Iterable[Record]) -> list[Record]:
-    """The latest of each key (seed 003), newest first; of one moment, the later line."""
+def deduplicate(entries: Iterable[Record]) -> list[Record]:
+    """The latest record of each key (seed 003), newest first; at the same time, the later line."""
     newest: dict[str, Record] = {}
     for record in sorted(entries, key=lambda one: one.timestamp):
         newest.pop(_key(record), None)
@@ -126,12 +130,12 @@ def deduplicated(entries: Iterable[Record]) -> list[Record]:
 
 
 def repos(event: Event) -> list[str]:
-    """The logs that are this repository's: under its own name, and under the plain one that scripts give it."""
+    """The names of the repository's logs: its full name, and the plain one that scripts use."""
     return list(dict.fromkeys(name for name in (event.repo, event.short) if name))
 
 
-def is_open(record: Record, feedback: Tally, event: Event) -> bool:
-    """Whether a handoff still waits for the agent of *event*: for it, lately, and nobody has said how it went."""
+def is_open_handoff(record: Record, feedback: Tally, event: Event) -> bool:
+    """Whether *record* is a handoff to the agent of *event*: not its own, recent and not closed."""
     if not isinstance(record, Handoff) or record.to_agent.lower() not in (
         event.name.lower(),
         event.agent,
@@ -147,18 +151,18 @@ def is_open(record: Record, feedback: Tally, event: Event) -> bool:
 
 
 def _fold_tail(home: Home, event: Event) -> tuple[Fold[bytes], bool]:
-    """What the ends of this repository's logs say, and whether that is all of them."""
+    """The ends of this repository's logs, and whether that is all of them."""
     folded: Fold[bytes] = Fold()
-    complete = True
+    is_complete = True
     for repo in repos(event):
         with suppress(CommonplaceError, OSError):
-            lines, all_of_it = _tail(home.log(repo))
-            complete = complete and all_of_it
+            lines, is_whole = _tail(home.log(repo))
+            is_complete = is_complete and is_whole
             for position, line in enumerate(lines):
                 with suppress(ValueError):
                     record = from_line(line)
                     folded.add(Stamp(micros(record.timestamp), repo, position), record, line)
-    return folded, complete
+    return folded, is_complete
 
 
 def _tail(path: Path) -> tuple[list[bytes], bool]:
@@ -169,81 +173,74 @@ def _tail(path: Path) -> tuple[list[bytes], bool]:
         size = stream.seek(0, 2)
         stream.seek(max(0, size - TAIL_BYTES_MAX))
         lines = stream.read(TAIL_BYTES_MAX).split(b"\n")
-    cut = size > TAIL_BYTES_MAX
-    return [line for line in (lines[1:] if cut else lines) if line.strip()], not cut
+    is_cut = size > TAIL_BYTES_MAX
+    return [line for line in (lines[1:] if is_cut else lines) if line.strip()], not is_cut
 
 
 def _key(record: Record) -> str:
-    said = _said(record)
-    return slug(said[:60], 60) or said[:60]
+    text = _text(record)
+    return slug(text[:KEY_CHARS_MAX], KEY_CHARS_MAX) or text[:KEY_CHARS_MAX]
 
 
-def _said(record: Record) -> str:
-    """What a record says, in one line."""
-    fields = record.fields
+def _text(record: Record) -> str:
+    """The content of a record in one line."""
     if isinstance(record, Lesson):
-        said = record.lesson
-    else:
-        said = next(
-            (str(fields[name]) for name in ("pattern", "what_fails", "label") if fields.get(name)),
-            "",
-        )
-        telling = ("correct_approach", "prevention", "payload")
-        more = next((str(fields[name]) for name in telling if fields.get(name)), "")
-        said = f"{said}: {more}" if more else said
-    return " ".join(said.split())
+        return " ".join(record.lesson.split())
+    title = _first_field(record, "pattern", "what_fails", "label")
+    advice = _first_field(record, "correct_approach", "prevention", "payload")
+    return " ".join((f"{title}: {advice}" if advice else title).split())
+
+
+def _first_field(record: Record, *names: str) -> str:
+    return next((str(record.fields[name]) for name in names if record.fields.get(name)), "")
 
 
 def _label(record: Record) -> str:
     if isinstance(record, Lesson):
-        spoken = (
-            next((tag for tag in record.tags if tag in _SPOKEN), "")
-            if record.event_type == "learned"
-            else ""
-        )
-        return spoken.upper() or _LABELS.get(record.event_type, record.event_type.upper())
+        tags = record.tags if record.event_type == "learned" else []
+        prefix = next((tag for tag in tags if tag in _PREFIX_TAGS), "")
+        return prefix.upper() or _LABELS.get(record.event_type, record.event_type.upper())
     return record.kind.replace("_", "-").upper()
 
 
 def _entry(record: Record, chars_max: int) -> str:
-    said = _said(record)
-    if len(said) > chars_max:
-        said = _shortened(said, chars_max, " ") + " …"
+    text = _text(record)
+    if len(text) > chars_max:
+        text = _shorten(text, chars_max, " ") + " …"
     source = record.meta.get("source") or record.agent_id or "unknown"
-    return f"[{_label(record)}] {said} ({source}) · {record.timestamp[:10]}"
+    return f"[{_label(record)}] {text} ({source}) · {record.timestamp[:10]}"
 
 
-def _composed(event: Event, known: Known, share: float) -> str:
+def _compose(event: Event, found: StartContext, share: float) -> str:
     parts: list[str] = []
-    if known.context:
+    if found.context:
         title = f"## Notes of {event.name} (CONTEXT.md)"
-        parts.append(f"{title}\n\n{_cut(known.context, int(CONTEXT_CHARS_MAX * share))}")
-    if known.handoff is not None:
-        parts.append(_handed(known.handoff, int(HANDOFF_CHARS_MAX * share)))
-    if known.recent:
-        lines = [_entry(record, int(ENTRY_CHARS_MAX * share)) for record in known.recent]
-        heading = f"## Recent Knowledge ({known.total} entries)"
+        parts.append(f"{title}\n\n{_cut(found.context, int(CONTEXT_CHARS_MAX * share))}")
+    if found.handoff is not None:
+        parts.append(_handoff(found.handoff, int(HANDOFF_CHARS_MAX * share)))
+    if found.recent:
+        lines = [_entry(record, int(ENTRY_CHARS_MAX * share)) for record in found.recent]
+        heading = f"## Recent Knowledge ({found.total} entries)"
         parts.append("\n".join([heading, "", *lines, "", 'Search: commonplace recall "keyword"']))
-    if known.relevant:
-        parts.append(
-            f"## Known about {known.where}\n\n{_cut(known.relevant, int(CONTEXT_CHARS_MAX * share))}"
-        )
+    if found.relevant:
+        known = _cut(found.relevant, int(CONTEXT_CHARS_MAX * share))
+        parts.append(f"## Known about {found.where}\n\n{known}")
     return "\n\n".join(parts)
 
 
-def _handed(record: Record, chars_max: int) -> str:
+def _handoff(record: Record, chars_max: int) -> str:
     assert isinstance(record, Handoff)
     lines = [
         f"{name.replace('_', ' ')}: {_flat(value)}"
         for name, value in record.context.items()
         if value
     ]
-    said = _cut("\n".join(lines), chars_max)
+    text = _cut("\n".join(lines), chars_max)
     title = f"## Handoff from {record.from_agent} to {record.to_agent} ({record.timestamp[:10]})"
-    return f"{title}\n\n{said}\n\nOpen until `commonplace feedback {record.id} worked` closes it."
+    return f"{title}\n\n{text}\n\nOpen until `commonplace feedback {record.id} worked` closes it."
 
 
-def _flat(value: Any) -> str:  # noqa: ANN401
+def _flat(value: object) -> str:
     if isinstance(value, list):
         return "; ".join(_flat(item) for item in value)
     if isinstance(value, dict):
@@ -251,14 +248,14 @@ def _flat(value: Any) -> str:  # noqa: ANN401
     return " ".join(str(value).split())
 
 
-def _cut(said: str, chars_max: int) -> str:
-    if len(said) <= chars_max:
-        return said
-    return _shortened(said, chars_max, "\n") + "\n…"
+def _cut(text: str, chars_max: int) -> str:
+    if len(text) <= chars_max:
+        return text
+    return _shorten(text, chars_max, "\n") + "\n…"
 
 
-def _shortened(said: str, chars_max: int, end: str) -> str:
-    """The beginning of *said* up to an *end*, or to a blank; but not half of it is given up for that."""
-    kept = said[:chars_max]
+def _shorten(text: str, chars_max: int, end: str) -> str:
+    """The start of *text* up to the last *end* or space, if that is in its second half."""
+    kept = text[:chars_max]
     at = next((at for mark in (end, " ") if (at := kept.rfind(mark)) > chars_max // 2), chars_max)
     return kept[:at].rstrip()

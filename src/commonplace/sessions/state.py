@@ -1,7 +1,7 @@
-"""What is known of each session while it lasts: its draft of an episode, what failed, what was already shown.
+"""The state of each session while it lasts: the draft of its episode, what failed, what was shown.
 
-One small file a session in `.state/sessions/`, this machine's own. Whoever reads one to write it holds the drain's
-lock. It can be deleted at any time: an episode that was not written yet would be lost, nothing else.
+One small file for each session in `.state/sessions/`. A process that changes one holds the drain
+lock. A file can be deleted at any time: only an episode that is not written yet is lost.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypedDict, cast
 
 from commonplace.files import atomic
 from commonplace.records import slug
+from commonplace.sessions.events import is_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,75 +28,119 @@ SESSION_S_MAX = 14 * 86_400.0
 FILE_BYTES_MAX = 512 << 10
 SEEN_MAX = 400
 SHOWN_MAX = 400
-# Two deliveries of one event lie this close together; the same words later are said anew.
-SAME_S_MAX = 10.0
+COUNT_MAX = 10**9
+# Two deliveries of one event are at most this far apart; the same content later is another event.
+SAME_EVENT_S_MAX = 10.0
+
+
+class Failure(TypedDict):
+    """A command that failed and was not solved yet."""
+
+    intent: str
+    tried: list[str]
+    error: str
+    attempts: int
+    edits: list[str]
+
+
+class SessionError(TypedDict, total=False):
+    """An error as the episode will list it."""
+
+    type: str
+    message: str
+    resolution: str
+
+
+class Action(TypedDict, total=False):
+    """A tool call as the episode will list it; `t` is in seconds from the start."""
+
+    t: int
+    action: str
+    target: str
+    result: str
+    error: str
+
+
+class Draft(TypedDict, total=False):
+    """What the file of a session holds."""
+
+    session: str
+    repo: str
+    name: str
+    root: str
+    worktree: bool
+    started: float
+    last: float
+    goal: str
+    ended: str  # The reason for the end.
+    checked: str  # `success` or `failure` of the latest test or build; "" after an edit.
+    done: int  # How many actions there were.
+    written: int  # How many of them the latest written episode has.
+    actions: list[Action]
+    errors: list[SessionError]
+    files: list[str]
+    changed: list[str]
+    open: list[Failure]
+    seen: dict[str, list[Any]]  # Keys of events, each with its time and agent.
+    shown: list[str]  # Ids of memories that were given to the agent.
 
 
 class State:
-    """One session. `fields` is what is kept; the rest of the layer reads and changes it."""
+    """One session: the file that holds it, and its draft."""
 
-    def __init__(self, path: Path, fields: dict[str, Any]) -> None:
+    def __init__(self, path: Path, fields: Draft) -> None:
         self.path = path
         self.fields = fields
 
-    def is_repeated(self, event: Event) -> bool:
-        """Whether *event* was taken in already; if not, it is from now on."""
-        seen = self._map("seen")
-        before = seen.get(event.key)
-        if isinstance(before, list) and (
-            event.key.startswith("=") or abs(event.at - before[0]) <= SAME_S_MAX
-        ):
-            return True
+    def has_seen(self, event: Event) -> bool:
+        """Whether *event* was applied before."""
+        before = self.fields.get("seen", {}).get(event.key)
+        if before is None:
+            return False
+        return event.key.startswith("=") or abs(event.at - before[0]) <= SAME_EVENT_S_MAX
+
+    def mark_seen(self, event: Event) -> None:
+        seen = self.fields.setdefault("seen", {})
         seen[event.key] = [event.at, event.agent]
         while len(seen) > SEEN_MAX:
             seen.pop(next(iter(seen)))
-        return False
 
-    def answered_elsewhere(self, event: Event) -> bool:
-        """Whether another hook of the same host has had this very event: its answer is enough."""
-        before = self._map("seen").get(event.key)
+    def is_answered_by_other_hook(self, event: Event) -> bool:
+        """Whether another agent's hook got the same event: one answer is enough."""
+        before = self.fields.get("seen", {}).get(event.key)
         return (
-            isinstance(before, list)
+            before is not None
             and before[1] != event.agent
-            and abs(event.at - before[0]) <= SAME_S_MAX
+            and abs(event.at - before[0]) <= SAME_EVENT_S_MAX
         )
 
-    def shown(self) -> frozenset[str]:
-        """The ids of the memories this session has been given."""
-        return frozenset(self._list("shown"))
+    def shown_ids(self) -> frozenset[str]:
+        """The ids of the memories that this session was given."""
+        return frozenset(self.fields.get("shown", []))
 
-    def show(self, ids: list[str]) -> None:
-        shown = [*self._list("shown"), *(ident for ident in ids if ident not in self.shown())]
+    def mark_shown(self, ids: list[str]) -> None:
+        before = self.fields.get("shown", [])
+        shown = [*before, *(ident for ident in ids if ident not in before)]
         self.fields["shown"] = shown[-SHOWN_MAX:]
 
     def save(self) -> None:
-        """Keep it, whole or not at all. What cannot be written is not kept: no answer fails over it."""
+        """Write the file as a whole. If that fails, the draft is lost, but no answer fails."""
         raw = json.dumps(self.fields, ensure_ascii=False, separators=(",", ":")).encode(
             "utf-8", "replace"
         )
         with suppress(OSError):
             atomic.write(self.path, [raw], durable=False)
 
-    def _map(self, name: str) -> dict[str, Any]:
-        value = self.fields.get(name)
-        if not isinstance(value, dict):
-            value = self.fields[name] = {}
-        return value
-
-    def _list(self, name: str) -> list[Any]:
-        value = self.fields.get(name)
-        return value if isinstance(value, list) else []
-
 
 def load(home: Home, session: str) -> State:
-    """The state of *session*; a new one if there is none, or none that can be read."""
-    name = f"{slug(session, 40) or 'session'}-{blake2b(session.encode('utf-8', 'replace'), digest_size=6).hexdigest()}"
-    path = home.sessions_folder / f"{name}.json"
+    """The state of *session*; an empty one if its file is missing or damaged."""
+    digest = blake2b(session.encode("utf-8", "replace"), digest_size=6).hexdigest()
+    path = home.sessions_folder / f"{slug(session, 40) or 'session'}-{digest}.json"
     return State(path, _read(path) or {"session": session})
 
 
-def others(home: Home) -> list[State]:
-    """Every session there is, the latest first."""
+def load_all(home: Home) -> list[State]:
+    """The state of every session whose file can be read, the latest first."""
     folder = home.sessions_folder
     found = [(path.stat().st_mtime, path) for path in folder.glob("*.json") if path.is_file()]
     return [
@@ -106,7 +151,7 @@ def others(home: Home) -> list[State]:
 
 
 def prune(home: Home, now: float) -> None:
-    """Drop sessions that are long over, and the oldest when there are too many."""
+    """Remove the files of sessions that are too old, and the oldest of too many."""
     folder = home.sessions_folder
     with suppress(OSError):
         found = sorted(((path.stat().st_mtime, path) for path in folder.iterdir()), reverse=True)
@@ -115,48 +160,75 @@ def prune(home: Home, now: float) -> None:
                 path.unlink(missing_ok=True)
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+# --- Validation: a damaged draft is dropped as a whole -----
+
+
+def _read(path: Path) -> Draft | None:
     try:
         if path.stat().st_size > FILE_BYTES_MAX:
             return None
         value = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) and _is_whole(value) else None
+    return cast("Draft", value) if isinstance(value, dict) and _is_valid(value) else None
 
 
-def _is_whole(fields: dict[str, Any]) -> bool:
-    """Whether *fields* are what we wrote: a draft somebody else has been at is worth less than starting over."""
-    shapes: dict[str, Callable[[Any], bool]] = {
-        "seen": lambda value: all(
-            isinstance(one, list) and len(one) == 2  # noqa: PLR2004 (when, and which agent)
-            for one in value.values()
-        ),
-        "shown": _all_text,
-        "files": _all_text,
-        "changed": _all_text,
-        "actions": lambda value: all(isinstance(one, dict) for one in value),
-        "errors": lambda value: all(
-            isinstance(one, dict) and isinstance(one.get("type"), str) for one in value
-        ),
-        "open": lambda value: all(
-            isinstance(one, dict) and one.keys() >= _FAILURE and _all_text(one["tried"])
-            for one in value
-        ),
-    }
-    kinds: dict[str, type | tuple[type, ...]] = {
-        "seen": dict,
-        **dict.fromkeys(set(shapes) - {"seen"}, list),
-    }
-    kinds |= dict.fromkeys(("session", "repo", "name", "root", "goal", "ended", "checked"), str)
-    kinds |= dict.fromkeys(("started", "last", "done", "written"), (int, float))
-    return all(
-        isinstance(fields[name], kind) for name, kind in kinds.items() if name in fields
-    ) and all(shape(fields[name]) for name, shape in shapes.items() if name in fields)
+def _is_valid(fields: dict[str, Any]) -> bool:
+    if not all(check(fields[name]) for name, check in _CHECKS.items() if name in fields):
+        return False
+    # A draft with actions becomes an episode, which needs these.
+    return "done" not in fields or fields.keys() >= {"session", "repo", "name", "started", "last"}
 
 
-def _all_text(value: Any) -> bool:  # noqa: ANN401
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= COUNT_MAX
+
+
+def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
-_FAILURE = {"intent", "tried", "error", "attempts", "edits"}
+def _is_seen(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(one, list) and len(one) == 2 and is_time(one[0]) and isinstance(one[1], str)  # noqa: PLR2004 (time, agent)
+        for one in value.values()
+    )
+
+
+def _is_actions(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, dict) for one in value)
+
+
+def _is_errors(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(one, dict) and isinstance(one.get("type"), str) for one in value
+    )
+
+
+def _is_failures(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(one, dict)
+        and isinstance(one.get("intent"), str)
+        and isinstance(one.get("error"), str)
+        and _is_count(one.get("attempts"))
+        and _is_texts(one.get("tried"))
+        and _is_texts(one.get("edits"))
+        for one in value
+    )
+
+
+_CHECKS: dict[str, Callable[[object], bool]] = {
+    **dict.fromkeys(("session", "repo", "name", "root", "goal", "ended", "checked"), _is_text),
+    **dict.fromkeys(("started", "last"), is_time),
+    **dict.fromkeys(("done", "written"), _is_count),
+    **dict.fromkeys(("files", "changed", "shown"), _is_texts),
+    "worktree": lambda value: isinstance(value, bool),
+    "seen": _is_seen,
+    "actions": _is_actions,
+    "errors": _is_errors,
+    "open": _is_failures,
+}

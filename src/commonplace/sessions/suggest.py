@@ -1,6 +1,6 @@
-"""What the index adds, where there is one at hand: memories for a prompt, and for a branch and its changed files.
+"""What an agent is told from the index: memories for a prompt, and for a branch and its changes.
 
-Only a server imports this; a hook by itself never does.
+Only a server imports this, never a hook.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from commonplace.errors import CommonplaceError
 from commonplace.index.terms import query_terms
 from commonplace.rules import Tally
 from commonplace.sessions import start
-from commonplace.sessions.episode import head
-from commonplace.sessions.replies import printed
+from commonplace.sessions.episode import git_head
+from commonplace.sessions.replies import context_reply
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
@@ -26,93 +26,99 @@ if TYPE_CHECKING:
     from commonplace.sessions.state import State
 
 PROMPT_TOKENS_MAX = 500
-# What the envelope takes of it.
+# Reserved for the JSON around the text.
 ENVELOPE_TOKENS = 40
 PROMPT_WORDS_MIN = 3
-PROMPT_CHARS_ASKED = 2000
+PROMPT_CHARS_MAX = 2000
 HITS_MAX = 5
-HERE_HITS_MAX = 4
+BRANCH_HITS_MAX = 4
 GIT_S_MAX = 0.1
 CHANGED_MAX = 20
-RECENT_LOOKED_AT = 40
+RECENT_CANDIDATES_MAX = 40
 _WORD = re.compile(r"\w{2,}")
-_EVERYDAY = (
-    "please fix test fail run make add change commit push main branch code file update work start stop help thanks"
-    " good look see check go do again now all next step continue proceed task project repository repo error bug issue"
-    " problem implement write create use need want try let think explain yes okay sure done finish new old way thing"
+_COMMON_WORDS = (
+    "please fix test fail run make add change commit push main branch code file update work start"
+    " stop help thanks good look see check go do again now all next step continue proceed task"
+    " project repository repo error bug issue problem implement write create use need want try let"
+    " think explain yes okay sure done finish new old way thing"
 )
-# By words alone relevance is the share of the prompt they cover, which is less than what words and meaning agree on.
-WORDS_SHARE = 0.75
-# Everyday words of a prompt stand in any long memory. Of 40 prompts that had nothing to do with 2,357 memories,
-# 16 were given some, with this bound 5; of 146 that had, 127 were given the right one, and 123 with it. (Relevance was
-# half words and half meaning then. With more meaning in it, as now: 1 of 30 instead of none; 77 % of 217 as before.)
+# Relevance by words alone is lower than relevance by words and meaning together.
+WORDS_ONLY_SHARE = 0.75
+# A long memory contains the common words of any prompt, so meaning has a bound of its own.
+# Measured: of 40 prompts unrelated to 2,357 memories, 16 were given some without it and 5 with it;
+# of 146 related prompts, 127 and 123 were given the right one. (Relevance was half words and half
+# meaning then. With more meaning in it, as now: 1 of 30 instead of none; 77 % of 217 as before.)
 MEANING_MIN = 0.35
-# What nobody asked for is knowledge: how a session went, a task or a handoff is told to those who ask.
-UNASKED = (*start.KNOWLEDGE, "concept", "snippet", "tool")
+# Only knowledge is suggested. Episodes, tasks and handoffs are for those who ask for them.
+SUGGESTED_KINDS = (*start.KNOWLEDGE, "concept", "snippet", "tool")
 _PLAIN_BRANCHES = frozenset(["main", "master", "develop", "trunk", "head", ""])
 
 
-def for_prompt(memory: Memory, event: Event, known: State) -> str:
-    """The memories that matter to the prompt of *event* and were not shown in this session yet."""
+def for_prompt(memory: Memory, event: Event, session: State) -> str:
+    """The memories that are relevant to a prompt and were not shown in the session yet."""
     prompt = event.prompt.strip()
-    if prompt.startswith(("/", "!", "#")) or not _says_something(prompt):
+    if prompt.startswith(("/", "!", "#")) or not _is_specific(prompt):
         return ""
-    least = memory.settings["hooks.relevance_min"]
-    hits = _relevant(memory, prompt[:PROMPT_CHARS_ASKED], event, known.shown(), least)
+    relevance_min = memory.settings["hooks.relevance_min"]
+    query = prompt[:PROMPT_CHARS_MAX]
+    hits = _relevant(memory, query, event, session.shown_ids(), relevance_min)
     while hits:
-        said = _listed("Relevant Memories", hits)
-        shown = printed(event, said)
-        if tokens.count(shown) <= PROMPT_TOKENS_MAX:
-            known.show([hit.id for hit in hits])
-            return said if shown else ""
+        text = _format("Relevant Memories", hits)
+        reply = context_reply(event, text)
+        if tokens.count(reply) <= PROMPT_TOKENS_MAX:
+            session.mark_shown([hit.id for hit in hits])
+            return text if reply else ""
         hits = hits[:-1]
     return ""
 
 
-def _says_something(prompt: str) -> bool:
-    """Whether it has words of its own: `please fix the failing tests` is said of every project every day."""
+def _is_specific(prompt: str) -> bool:
+    """Whether it has words of its own, unlike `please fix the failing tests`."""
     if len(_WORD.findall(prompt)) < PROMPT_WORDS_MIN:
         return False
-    return bool(query_terms(prompt[:PROMPT_CHARS_ASKED]).keys() - query_terms(_EVERYDAY).keys())
+    return bool(query_terms(prompt[:PROMPT_CHARS_MAX]).keys() - query_terms(_COMMON_WORDS).keys())
 
 
-def for_start(memory: Memory, event: Event, known: State) -> start.Known:
-    """What there is to say at a start: the same as the files say, by way of the index, and what matters here."""
+def for_start(memory: Memory, event: Event, session: State) -> start.StartContext:
+    """What `start.read_files` returns, from the index, and what is known about the branch."""
     repos = start.repos(event)
-    hits = memory.recent(RECENT_LOOKED_AT, repo=repos, kinds=start.KNOWLEDGE)
-    unique = start.deduplicated(hit.record for hit in reversed(hits) if not hit.is_doubted)
-    count = len(unique) if len(hits) < RECENT_LOOKED_AT else _counted(memory, repos)
+    hits = memory.recent(RECENT_CANDIDATES_MAX, repo=repos, kinds=start.KNOWLEDGE)
+    unique = start.deduplicate(hit.record for hit in reversed(hits) if not hit.is_doubted)
+    count = len(unique) if len(hits) < RECENT_CANDIDATES_MAX else _count(memory, repos)
     recent = unique[: start.RECENT_MAX]
     handoffs = [hit.record for hit in memory.recent(HITS_MAX, repo=repos, kinds=["handoff"])]
     still_open = [
         one
         for one in handoffs
-        if start.is_open(one, Tally(**memory.describe(one.id)["feedback"]), event)
+        if start.is_open_handoff(one, Tally(**memory.describe(one.id)["feedback"]), event)
     ]
-    # A start follows on an empty context, also in the middle of a session: what was shown before is gone from it.
-    relevant, where = _here(memory, event, known, frozenset(record.id for record in recent))
-    known.show([record.id for record in recent])
-    return start.Known(
+    # At a start the context is empty, also in the middle of a session: memories may be shown again.
+    shown = frozenset(record.id for record in recent)
+    relevant, where = _about_branch(memory, event, session, shown)
+    session.mark_shown([record.id for record in recent])
+    return start.StartContext(
         recent=recent,
         total=str(count),
-        context=start.context_of(memory, event),
+        context=start.read_context(memory, event),
         handoff=still_open[0] if still_open else None,
         relevant=relevant,
         where=where,
     )
 
 
-def _counted(memory: Memory, repos: list[str]) -> int:
+def _count(memory: Memory, repos: list[str]) -> int:
     kinds = memory.stats(repos)["kinds"]
     return sum(kinds.get(kind, 0) for kind in start.KNOWLEDGE)
 
 
-def _here(memory: Memory, event: Event, known: State, above: frozenset[str]) -> tuple[str, str]:
-    """What is known about the branch and the files that are changed in it."""
+def _about_branch(
+    memory: Memory, event: Event, session: State, shown: frozenset[str]
+) -> tuple[str, str]:
+    """What is known about the branch and its changed files, and a title for that."""
     if not event.root:
         return "", ""
-    _commit, branch = head(event.root)
-    changed = _changed(event.root)
+    _commit, branch = git_head(event.root)
+    changed = _changed_files(event.root)
     words = " ".join(
         re.split(r"[\W_]+", "" if branch.lower() in _PLAIN_BRANCHES else branch.rpartition("/")[2])
     )
@@ -121,10 +127,10 @@ def _here(memory: Memory, event: Event, known: State, above: frozenset[str]) -> 
         return "", ""
     with suppress(CommonplaceError):
         hits = _relevant(
-            memory, query, event, above, memory.settings["recall.relevance_min"], changed
-        )[:HERE_HITS_MAX]
+            memory, query, event, shown, memory.settings["recall.relevance_min"], changed
+        )[:BRANCH_HITS_MAX]
         if hits:
-            known.show([hit.id for hit in hits])
+            session.mark_shown([hit.id for hit in hits])
             names = (
                 f"branch {branch}" if words else "",
                 f"{len(changed)} changed files" if changed else "",
@@ -138,41 +144,41 @@ def _relevant(
     memory: Memory,
     query: str,
     event: Event,
-    above: frozenset[str],
+    shown: frozenset[str],
     relevance_min: float,
     files: list[str] | None = None,
 ) -> list[Hit]:
-    by_words = relevance_min * WORDS_SHARE
+    by_words_min = relevance_min * WORDS_ONLY_SHARE
     with suppress(CommonplaceError):
         found = memory.recall(
             query,
             repo=start.repos(event),
-            kinds=UNASKED,
+            kinds=SUGGESTED_KINDS,
             files=files or (),
             limit=HITS_MAX,
             tokens_max=PROMPT_TOKENS_MAX - ENVELOPE_TOKENS,
-            relevance_min=by_words,
-            without=above,
+            relevance_min=by_words_min,
+            without=shown,
             automatic=True,
         )
-        return [hit for hit in found.hits if _matters(hit, relevance_min)]
+        return [hit for hit in found.hits if _is_relevant(hit, relevance_min)]
     return []
 
 
-def _matters(hit: Hit, relevance_min: float) -> bool:
+def _is_relevant(hit: Hit, relevance_min: float) -> bool:
     why = hit.why
     if why is None or why.meaning is None or why.relevance is None:
-        return True  # Not embedded yet, or never: its words were asked for enough of the prompt already.
+        return True  # Not embedded: the recall has judged it by its words.
     return why.relevance >= relevance_min and why.meaning >= min(MEANING_MIN, relevance_min)
 
 
-def _listed(title: str, hits: list[Hit]) -> str:
+def _format(title: str, hits: list[Hit]) -> str:
     lines = [f"{number}. {hit.text}" for number, hit in enumerate(hits, 1)]
     return "\n".join([f"**{title} ({len(hits)}):**", "", *lines])
 
 
-def _changed(root: str) -> list[str]:
-    """Files that git says were changed, if it says so in time."""
+def _changed_files(root: str) -> list[str]:
+    """The files that `git status` lists as changed; none if it takes too long."""
     with suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run(
             [  # noqa: S607

@@ -1,6 +1,7 @@
-"""Setting up: the agents' own settings files, edited so that everything else in them stays byte for byte.
+"""Setup: editing the agents' own settings files so that every other byte in them stays.
 
-`plan.py` says what would change and does it; `agents.py` is the table of who gets what where; `edits.py` has the kinds
-of edits, over `jsonc.py` (JSON with comments) and `marked.py` (a section between markers); `launch.py` is how our
-programs are called.
+What is written where is described in `agents/`. `plan.py` finds out what would change and changes
+it; `edits.py` has one kind of edit for each kind of description, over `jsonc.py` (JSON with
+comments) and `marked_section.py` (a section between markers); `launch.py` is how our programs are
+called.
 """

@@ -1,48 +1,125 @@
-"""What is done to one file for one agent: `put` into its text, `taken` out of it again, and whether it is `there`.
+"""Edits: for each kind of description in `agents/parts.py`, how it gets into a file and out again.
 
-All are functions of the text. `None` is a file that is not there. A text that cannot be edited raises `NotEditable`.
+All are functions of the file's text; `None` is a file that does not exist. A text that cannot be
+edited raises `NotEditable`.
 """
 
 from __future__ import annotations
 
+import json
 import tomllib
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from commonplace.setup import jsonc, launch, marked
+from commonplace.agents.parts import (
+    HookCall,
+    HookEntries,
+    Instructions,
+    OwnFile,
+    ServerEntry,
+    TomlServerEntry,
+)
+from commonplace.setup import jsonc, launch, marked_section
 from commonplace.setup.jsonc import NotEditable
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from commonplace.agents import Agent
+    from commonplace.agents.parts import JsonObject, Part
+    from commonplace.setup.launch import Programs
+
 SERVER = "commonplace"
-# `other`: the place is taken by something that setup has not written, and is left to it.
-Found = Literal["", "ours", "other"]
+# `other`: there is an entry that setup has not written. It is left as it is.
+Presence = Literal["", "ours", "other"]
 
 
 class Edit(Protocol):
     """One agent's part in one file."""
 
-    def put(self, text: str | None) -> str | None: ...
-    def taken(self, text: str | None) -> str | None: ...
-    def found(self, text: str | None) -> Found: ...
+    def add(self, text: str | None) -> str | None: ...
+    def remove(self, text: str | None) -> str | None: ...
+    def presence(self, text: str | None) -> Presence: ...
+
+
+def edit_for(agent: Agent, part: Part, programs: Programs) -> Edit:
+    """The edit that writes *part* of *agent*."""
+    match part.content:
+        case HookEntries() as entries:
+            return HooksEdit(agent.name, hooks(agent, entries, programs.hook), entries.version)
+        case ServerEntry(key, entry):
+            arguments = launch.server_arguments(agent.name)
+            return ServerEdit(agent.name, key, entry(programs.main, arguments))
+        case TomlServerEntry(table):
+            return TomlServerEdit(agent.name, table, _toml_server(agent.name, table, programs))
+        case Instructions(text):
+            return InstructionsEdit(agent.name, text)
+        case OwnFile(content):
+            return OwnFileEdit(content(programs.hook))
+
+
+def hooks(agent: Agent, entries: HookEntries, program: str) -> dict[str, JsonObject]:
+    """What is added to the list of each event: a handler, or a group with one."""
+    found: dict[str, JsonObject] = {}
+    for event in entries.events:
+        # The start of a session also starts the server.
+        is_start = agent.kind_of(event.name) == "start"
+        arguments = launch.hook_arguments(agent.name, ensure=is_start)
+        handler = entries.handler(
+            HookCall(
+                program,
+                arguments,
+                line=launch.shell_line(program, arguments),
+                powershell_line=launch.shell_line(program, arguments, powershell=True),
+                timeout_s=event.timeout_s,
+            )
+        )
+        matcher = {"matcher": event.matcher} if event.matcher else {}
+        found[event.name] = {**matcher, "hooks": [handler]} if entries.grouped else handler
+    return found
+
+
+def _toml_server(agent: str, table: str, programs: Programs) -> str:
+    # JSON's notation of strings and of lists of strings is valid TOML.
+    command = json.dumps(programs.main, ensure_ascii=False)
+    arguments = json.dumps(launch.server_arguments(agent), ensure_ascii=False)
+    return f"[{table}.{SERVER}]\ncommand = {command}\nargs = {arguments}\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Hooks:
-    """Calls of our hook in a JSON file: under `hooks`, a list an event, of handlers or of groups of handlers."""
+class HooksEdit:
+    """Calls of our hook in a JSON file: under `hooks`, a list of handlers or groups by event."""
 
     agent: str
-    events: dict[str, dict[str, Any]]
-    version: int | None = None  # What a new file must say besides.
+    events: dict[str, JsonObject]
+    version: int | None = None  # The `version` that a new file must state.
 
-    def put(self, text: str | None) -> str | None:
+    @property
+    def _line_keys(self) -> list[str]:
+        """The keys of a handler that may hold a command line: the usual and the agent's own."""
+        handlers = (
+            event["hooks"][0] if "hooks" in event else event for event in self.events.values()
+        )
+        own = [
+            key
+            for handler in handlers
+            for key, value in handler.items()
+            if isinstance(value, str) and launch.is_hook_line(value, self.agent)
+        ]
+        return list(dict.fromkeys([*launch.LINE_KEYS, *own]))
+
+    def _is_ours(self, handler: object) -> bool:
+        return launch.is_hook(handler, self.agent, self._line_keys)
+
+    def add(self, text: str | None) -> str | None:
         root = _object(text)
-        alone = self.version is not None and (root is None or not root.members)
+        is_new = self.version is not None and (root is None or not root.members)
         for event, handler in self.events.items():
-            text = self._put(text, ("hooks", event), handler)
-        if alone and text is not None:
+            text = self._add_event(text, ("hooks", event), handler)
+        if is_new and text is not None:
             text = jsonc.with_member(text, (), "version", self.version)
         return text
 
-    def _put(self, text: str | None, path: tuple[str, str], handler: dict[str, Any]) -> str:
+    def _add_event(self, text: str | None, path: tuple[str, str], handler: JsonObject) -> str:
         root = _object(text)
         if text is None or root is None:
             return jsonc.with_root(text, path[0], {path[1]: [handler]})
@@ -56,30 +133,31 @@ class Hooks:
             return jsonc.with_member(text, path[:1], path[1], [handler])
         if not isinstance(handlers.value, list):
             raise NotEditable(f"its `hooks.{path[1]}` is not a list")
-        ours = self._ours(handlers, path)
+        ours = self._own_handlers(handlers, path)
         if not ours:
             return jsonc.with_member(text, path, None, handler)
         for place in ours:
-            text = _updated(text, place, handler["hooks"][0] if "hooks" in handler else handler)
+            wanted = handler["hooks"][0] if "hooks" in handler else handler
+            text = _update(text, place, wanted, [*self._line_keys, "args"])
         return text
 
-    def taken(self, text: str | None) -> str | None:
-        places = self._places(_object(text))
+    def remove(self, text: str | None) -> str | None:
         root = _object(text)
+        places = self._own_places(root)
         if text is None or root is None or not places:
             return text
         if self.version is not None and [one.key for one in root.members] == ["hooks", "version"]:
-            rest = _without(text, places)
+            rest = _remove(text, places)
             if rest is None or jsonc.find(_object(rest), ("hooks",)) is None:
-                # Nothing but the version would be left, which came with the hooks: behind them.
+                # Only the version would be left. It follows the hooks, so it was added with them.
                 places = [*places, ("version",)]
-        return _without(text, places)
+        return _remove(text, places)
 
-    def found(self, text: str | None) -> Found:
-        return "ours" if self._places(_object(text)) else ""
+    def presence(self, text: str | None) -> Presence:
+        return "ours" if self._own_places(_object(text)) else ""
 
-    def _places(self, root: jsonc.Node | None) -> list[jsonc.Path]:
-        """Where our handlers are, in order: whole groups where nobody else's handler is in them."""
+    def _own_places(self, root: jsonc.Node | None) -> list[jsonc.Path]:
+        """Where our handlers are, in order; the whole group where it has no other handlers."""
         hooks = jsonc.find(root, ("hooks",))
         events = (
             {str(one.key): one.node for one in hooks.members}
@@ -89,35 +167,35 @@ class Hooks:
         places: list[jsonc.Path] = []
         for event, node in events.items():
             path = ("hooks", event)
-            ours = self._ours(node, path)
+            ours = self._own_handlers(node, path)
             for index in dict.fromkeys(place[2] for place in ours):
-                mixed = any(not launch.is_hook(one, self.agent) for one in _handlers(node, index))
+                is_mixed = any(not self._is_ours(one) for one in _group(node, index))
                 places += (
-                    [place for place in ours if place[2] == index] if mixed else [(*path, index)]
+                    [place for place in ours if place[2] == index] if is_mixed else [(*path, index)]
                 )
         return places
 
-    def _ours(self, handlers: jsonc.Node, path: tuple[str, str]) -> list[jsonc.Path]:
+    def _own_handlers(self, handlers: jsonc.Node, path: tuple[str, str]) -> list[jsonc.Path]:
         places: list[jsonc.Path] = []
         for index, one in enumerate(handlers.value if isinstance(handlers.value, list) else ()):
-            if launch.is_hook(one, self.agent):
+            if self._is_ours(one):
                 places.append((*path, index))
             inner = one.get("hooks") if isinstance(one, dict) else None
             for number, handler in enumerate(inner if isinstance(inner, list) else ()):
-                if launch.is_hook(handler, self.agent):
+                if self._is_ours(handler):
                     places.append((*path, index, "hooks", number))
         return places
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
-    """Our MCP server in a JSON file: an entry under *key*."""
+class ServerEdit:
+    """Our MCP server in a JSON file: an entry in the object *key*."""
 
     agent: str
     key: str
-    entry: dict[str, Any]
+    entry: JsonObject
 
-    def put(self, text: str | None) -> str | None:
+    def add(self, text: str | None) -> str | None:
         root = _object(text)
         if text is None or root is None:
             return jsonc.with_root(text, self.key, {SERVER: self.entry})
@@ -126,19 +204,19 @@ class Server:
             return jsonc.with_member(text, (), self.key, {SERVER: self.entry})
         if not isinstance(servers.value, dict):
             raise NotEditable(f"its `{self.key}` is not an object")
-        match self.found(text):
+        match self.presence(text):
             case "":
                 return jsonc.with_member(text, (self.key,), SERVER, self.entry)
             case "ours":
-                return _updated(text, (self.key, SERVER), self.entry)
+                return _update(text, (self.key, SERVER), self.entry, ["command", "args"])
         return text
 
-    def taken(self, text: str | None) -> str | None:
-        if text is None or self.found(text) != "ours":
+    def remove(self, text: str | None) -> str | None:
+        if text is None or self.presence(text) != "ours":
             return text
         return jsonc.without(text, (self.key, SERVER))
 
-    def found(self, text: str | None) -> Found:
+    def presence(self, text: str | None) -> Presence:
         entry = jsonc.find(_object(text), (self.key, SERVER))
         if entry is None:
             return ""
@@ -146,78 +224,76 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class TomlServer:
-    """Our MCP server in Codex's `config.toml`: a marked section at its end."""
+class TomlServerEdit:
+    """Our MCP server in a TOML file: a marked section at its end."""
 
     agent: str
+    table: str
     body: str
 
-    def put(self, text: str | None) -> str | None:
-        if self.found(text) == "other":
+    def add(self, text: str | None) -> str | None:
+        if self.presence(text) == "other":
             return text
-        after = marked.with_section(text, marked.HASH, self.body, self.agent)
+        after = marked_section.add(text, marked_section.HASH, self.body, self.agent)
         try:
             tomllib.loads(after)
         except tomllib.TOMLDecodeError:
             raise NotEditable(
-                "its `mcp_servers` is closed (an inline table): nothing can be added"
+                f"its `{self.table}` is closed (an inline table): nothing can be added"
             ) from None
         return after
 
-    def taken(self, text: str | None) -> str | None:
-        return (
-            marked.without_section(text, marked.HASH, self.agent)
-            if text and self.found(text) == "ours"
-            else text
-        )
+    def remove(self, text: str | None) -> str | None:
+        if text is None or self.presence(text) != "ours":
+            return text
+        return marked_section.remove(text, marked_section.HASH, self.agent)
 
-    def found(self, text: str | None) -> Found:
-        servers = _tables(text or "").get("mcp_servers")
-        if marked.find(text or "", marked.HASH):
+    def presence(self, text: str | None) -> Presence:
+        servers = _toml_tables(text or "").get(self.table)
+        if marked_section.find(text or "", marked_section.HASH):
             return "ours"
         return "other" if isinstance(servers, dict) and SERVER in servers else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """A few lines for the agent to read, in a Markdown file that may be read by others too."""
+class InstructionsEdit:
+    """Lines for the agent in a Markdown file, in a section that several agents may share."""
 
     agent: str
     body: str
 
-    def put(self, text: str | None) -> str | None:
-        return marked.with_section(text, marked.MARKDOWN, self.body, self.agent)
+    def add(self, text: str | None) -> str | None:
+        return marked_section.add(text, marked_section.MARKDOWN, self.body, self.agent)
 
-    def taken(self, text: str | None) -> str | None:
-        return text if text is None else marked.without_section(text, marked.MARKDOWN, self.agent)
+    def remove(self, text: str | None) -> str | None:
+        if text is None:
+            return None
+        return marked_section.remove(text, marked_section.MARKDOWN, self.agent)
 
-    def found(self, text: str | None) -> Found:
-        section = marked.find(text or "", marked.MARKDOWN)
+    def presence(self, text: str | None) -> Presence:
+        section = marked_section.find(text or "", marked_section.MARKDOWN)
         return "ours" if section and self.agent in section.names else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """A file that is ours from its first line on, which says so."""
+class OwnFileEdit:
+    """A file that is ours as a whole; its first line identifies it."""
 
     content: str
 
-    def put(self, text: str | None) -> str | None:
-        if self.found(text) == "other":
+    def add(self, text: str | None) -> str | None:
+        if self.presence(text) == "other":
             raise NotEditable("it is not one of ours")
         return self.content
 
-    def taken(self, text: str | None) -> str | None:
-        return None if self.found(text) == "ours" else text
+    def remove(self, text: str | None) -> str | None:
+        return None if self.presence(text) == "ours" else text
 
-    def found(self, text: str | None) -> Found:
+    def presence(self, text: str | None) -> Presence:
         if text is None:
             return ""
-        return (
-            "ours"
-            if text.partition("\n")[0].strip() == self.content.partition("\n")[0]
-            else "other"
-        )
+        first_line, own_first_line = (one.partition("\n")[0] for one in (text, self.content))
+        return "ours" if first_line.strip() == own_first_line else "other"
 
 
 def _object(text: str | None) -> jsonc.Node | None:
@@ -227,36 +303,34 @@ def _object(text: str | None) -> jsonc.Node | None:
     return root
 
 
-def _handlers(events: jsonc.Node, index: str | int) -> list[object]:
-    """The handlers of a group; one that is in no group stands alone."""
-    one = events.members[int(index)].node.value
+def _group(event: jsonc.Node, index: str | int) -> list[object]:
+    """The handlers of a group; a handler without a group is one by itself."""
+    one = event.members[int(index)].node.value
     inner = one.get("hooks") if isinstance(one, dict) else None
     return inner if isinstance(inner, list) else [one]
 
 
-def _updated(text: str, place: jsonc.Path, wanted: dict[str, Any]) -> str:
-    """*text* with the command of the entry at *place* as it should be; what else the user has put there stays."""
+def _update(text: str, place: jsonc.Path, wanted: JsonObject, keys: list[str]) -> str:
+    """*text* with *keys* of our entry at *place* as *wanted*; what the user has added stays."""
     node = jsonc.find(jsonc.parse(text), place)
-    assert node is not None, "it has just been found"
-    assert isinstance(node.value, dict), "an entry of ours"
-    command = {
-        key: wanted[key] for key in ("command", "args", "bash", "powershell") if key in wanted
-    }
+    assert node is not None, "the caller has found it"
+    assert isinstance(node.value, dict), "entries of ours are objects"
+    command = {key: wanted[key] for key in keys if key in wanted}
     if all(node.value.get(key) == value for key, value in command.items()):
         return text
     return jsonc.with_value(text, place, {**node.value, **command})
 
 
-def _without(text: str, places: list[jsonc.Path]) -> str | None:
-    """*text* less what is at all *places*, the last one first: so the others stay where they are."""
+def _remove(text: str, places: list[jsonc.Path]) -> str | None:
+    """*text* without what is at *places*; the last goes first, so that the others do not move."""
     rest: str | None = text
     for place in reversed(places):
-        assert rest is not None, "one more is in it"
+        assert rest is not None, "there is another place in it"
         rest = jsonc.without(rest, place)
     return rest
 
 
-def _tables(text: str) -> dict[str, Any]:
+def _toml_tables(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -1,9 +1,10 @@
-"""JSON with comments, edited in place: what is put in is a run of characters, and taking it out gives back the rest.
+"""JSON with comments, edited in place: an edit inserts characters, and undoing it removes them.
 
-Nothing is parsed and printed again, so order, comments, indentation, line ends and trailing commas stay as they are.
-No note is kept of what was done; the file itself says it. A container that was there and empty gets our first member
-after exactly one space (`{ "a": …}`), a file that was there and blank an object with two; containers that we make never
-have either. So undoing knows which brackets to take along, and whether the file.
+Nothing is parsed and printed again, so order, comments, indentation, line ends and trailing commas
+stay. What was inserted is not recorded anywhere; the layout shows it. An existing empty container
+gets our first member after exactly one space (`{ "a": …}`), an existing blank file gets an object
+with two spaces; containers that we make have neither. So undoing knows which brackets, and whether
+the file, to remove.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ Path = tuple[str | int, ...]
 
 
 class NotEditable(ValueError):
-    """A text that is left as it is: damaged, or laid out so that nothing can be added. Says why."""
+    """A text that cannot be edited: damaged, or laid out so that nothing can be added. Says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value and the characters it was read from; of a container also its members, in order."""
+    """A value and its position in the text; for a container also its members, in order."""
 
     start: int
     end: int
@@ -42,7 +43,7 @@ class Node:
 
 
 class Member(NamedTuple):
-    """A value within a container, by key or number. *start* is where its key begins, or in a list the value itself."""
+    """A value in a container. *start* is where its key begins, or in a list the value."""
 
     key: str | int
     start: int
@@ -50,21 +51,21 @@ class Member(NamedTuple):
 
 
 def parse(text: str) -> Node | None:
-    """The value that *text* holds; nothing if it is blank."""
-    at = _skipped(text, 0).end
+    """The value in *text*; `None` if it is blank."""
+    at = _skip_space(text, 0).end
     if at == len(text):
         if text.strip():
             raise NotEditable("it holds comments alone")
         return None
     root = _value(text, at, 0)
-    rest = _skipped(text, root.end).end
+    rest = _skip_space(text, root.end).end
     if rest != len(text):
-        raise NotEditable(f"there is something behind its end, {_place(text, rest)}")
+        raise NotEditable(f"there is something after its end, {_place(text, rest)}")
     return root
 
 
 def find(root: Node | None, path: Path) -> Node | None:
-    """The node at *path*. Of a key that is there twice the last counts, as it does for those who read the file."""
+    """The node at *path*. Of two members with the same key it is the last, as for other readers."""
     node = root
     for step in path:
         node = (
@@ -76,48 +77,48 @@ def find(root: Node | None, path: Path) -> Node | None:
 
 
 def with_member(text: str, path: Path, key: str | None, value: object) -> str:
-    """*text* with *value* as the last member of the container at *path*, which must be there."""
+    """*text* with *value* added as the last member of the container at *path*, which must exist."""
     container = find(parse(text), path)
     assert container is not None, "the caller has looked"
     style = _Style(text)
     indent = style.within(container)
     between = f"{style.newline}{indent}" if style.lines else " "
     member = f"{json.dumps(key, ensure_ascii=False)}: " if key is not None else ""
-    member += style.rendered(value, indent)
+    member += style.render(value, indent)
     if not container.members:
-        return _inserted(text, (container.start + 1, _WAS_EMPTY + member))
+        return _insert(text, (container.start + 1, _WAS_EMPTY + member))
     last = container.members[-1].node.end
     comma = _comma(text, last)
-    behind = last if comma is None else comma + 1
-    line_end = _line_comments_end(text, behind)
+    after = last if comma is None else comma + 1
+    line_end = _line_comments_end(text, after)
     if comma is None:
-        return _inserted(text, (last, ","), (line_end, between + member))
-    return _inserted(text, (line_end, between + member + ","))
+        return _insert(text, (last, ","), (line_end, between + member))
+    return _insert(text, (line_end, between + member + ","))
 
 
 def with_root(text: str | None, key: str, value: object) -> str:
-    """A file with one object that holds *value*: a new one, or *text*, which is blank."""
+    """A new file, or the blank file *text*, with an object that holds *value*."""
     if text is None:
-        return _Style("\n").rendered({key: value}, "") + "\n"
+        return _Style("\n").render({key: value}, "") + "\n"
     style = _Style(text or "\n")
-    member = f"{json.dumps(key, ensure_ascii=False)}: {style.rendered(value, style.unit)}"
+    member = f"{json.dumps(key, ensure_ascii=False)}: {style.render(value, style.unit)}"
     return f"{text}{{{_WAS_BLANK}{member}}}"
 
 
 def with_value(text: str, path: Path, value: object) -> str:
-    """*text* with *value* in the place of the one at *path*."""
+    """*text* with *value* instead of the value at *path*."""
     node = find(parse(text), path)
     assert node is not None, "the caller has looked"
     style = _Style(text)
     return (
-        text[: node.start] + style.rendered(value, style.line_indent(node.start)) + text[node.end :]
+        text[: node.start] + style.render(value, style.line_indent(node.start)) + text[node.end :]
     )
 
 
 def without(text: str, path: Path) -> str | None:
-    """*text* less what is at *path*, and less the containers around it that were made to hold it.
+    """*text* without the value at *path* and without the containers that were made to hold it.
 
-    Nothing at all is left of a file that was made for it.
+    `None` if the file was created for it.
     """
     root = parse(text)
     assert root is not None, "the caller has looked"
@@ -127,32 +128,32 @@ def without(text: str, path: Path) -> str | None:
         assert container is not None, "the caller has looked"
         alone = len(container.members) == 1 and (container is not root or not rest.strip())
         if not alone or not _was_made(text, container):
-            # Of a key that is there twice the last one, as in `find`.
+            # Of two members with the same key the last one, as in `find`.
             index = max(i for i, member in enumerate(container.members) if member.key == path[-1])
             return _cut(text, container, index)
         path = path[:-1]
     return rest if text[root.start + 1 : root.members[0].start] == _WAS_BLANK else None
 
 
-# --- Reading --------------------------------------------------------------------------------------------------------
+# --- Reading --------------------------------------------------------------------------------------
 
 
-class _Skipped(NamedTuple):
-    """The space and comments from a place on: where they end, and where the last comment does (and if it is a line)."""
+class _Space(NamedTuple):
+    """Space and comments: where they end, where the last comment does, and if it is a `//`."""
 
     end: int
     comment_end: int
     line_comment: bool
 
 
-def _skipped(text: str, at: int) -> _Skipped:
+def _skip_space(text: str, at: int) -> _Space:
     comment_end, line_comment = at, False
     while True:
         space = _SPACE.match(text, at)
-        assert space is not None, "it matches nothing as well"
+        assert space is not None, "the pattern matches an empty text"
         comment = _COMMENT.match(text, space.end())
         if comment is None:
-            return _Skipped(space.end(), comment_end, line_comment)
+            return _Space(space.end(), comment_end, line_comment)
         at = comment_end = comment.end()
         line_comment = comment[0].startswith("//")
 
@@ -183,7 +184,7 @@ def _string(text: str, at: int) -> Node:
 
 def _container(text: str, start: int, depth: int, closing: str) -> Node:
     members: list[Member] = []
-    at = _skipped(text, start + 1).end
+    at = _skip_space(text, start + 1).end
     while text[at : at + 1] != closing:
         begins = at
         key: str | int = len(members)
@@ -191,15 +192,15 @@ def _container(text: str, start: int, depth: int, closing: str) -> Node:
             if text[at : at + 1] != '"':
                 raise NotEditable(f"a key is missing {_place(text, at)}")
             name = _string(text, at)
-            key, at = str(name.value), _skipped(text, name.end).end
+            key, at = str(name.value), _skip_space(text, name.end).end
             if text[at : at + 1] != ":":
                 raise NotEditable(f"a colon is missing {_place(text, at)}")
-            at = _skipped(text, at + 1).end
+            at = _skip_space(text, at + 1).end
         node = _value(text, at, depth + 1)
         members.append(Member(key, begins, node))
-        at = _skipped(text, node.end).end
+        at = _skip_space(text, node.end).end
         if text[at : at + 1] == ",":
-            at = _skipped(text, at + 1).end
+            at = _skip_space(text, at + 1).end
         elif text[at : at + 1] != closing:
             raise NotEditable(f"a comma or `{closing}` is missing {_place(text, at)}")
     plain = (
@@ -214,11 +215,11 @@ def _place(text: str, at: int) -> str:
     return "at its end" if at >= len(text) else f"in line {text.count(chr(10), 0, at) + 1}"
 
 
-# --- Editing --------------------------------------------------------------------------------------------------------
+# --- Editing --------------------------------------------------------------------------------------
 
 
 class _Style:
-    """How a text is laid out: on one line or on many, and with which indentation and line ends."""
+    """The layout of a text: on one line or several, and its indentation and line ends."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -236,12 +237,12 @@ class _Style:
         return _INDENT
 
     def within(self, container: Node) -> str:
-        """The indentation of what comes into *container*."""
+        """The indentation of members of *container*."""
         own = self.own_line(container.members[-1].start) if container.members else None
         return self.line_indent(container.start) + self.unit if own is None else own
 
     def own_line(self, at: int) -> str | None:
-        """The space before what begins at *at*, if it begins a line."""
+        """The space before position *at* if nothing else precedes it on its line; else `None`."""
         start = self._line(at)
         return self.text[start:at] if start and not self.text[start:at].strip(" \t") else None
 
@@ -252,8 +253,8 @@ class _Style:
     def _line(self, at: int) -> int:
         return max(self.text.rfind("\n", 0, at), self.text.rfind("\r", 0, at)) + 1
 
-    def rendered(self, value: object, indent: str) -> str:
-        """*value* as it stands on a line with that *indent*: a member a line, but for lists of plain values."""
+    def render(self, value: object, indent: str) -> str:
+        """*value* for a line with *indent*: one member on each line, lists of scalars on one."""
         nested = isinstance(value, dict) or (
             isinstance(value, list) and any(isinstance(one, dict) for one in value)
         )
@@ -262,41 +263,41 @@ class _Style:
         inner = f"{self.newline}{indent}{self.unit}"
         if isinstance(value, dict):
             parts = (
-                f"{json.dumps(name, ensure_ascii=False)}: {self.rendered(one, indent + self.unit)}"
+                f"{json.dumps(name, ensure_ascii=False)}: {self.render(one, indent + self.unit)}"
                 for name, one in value.items()
             )
             return "{" + inner + f",{inner}".join(parts) + f"{self.newline}{indent}" + "}"
-        assert isinstance(value, list), "the other nested kind"
-        parts = (self.rendered(one, indent + self.unit) for one in value)
+        assert isinstance(value, list), "nested values are objects or lists"
+        parts = (self.render(one, indent + self.unit) for one in value)
         return "[" + inner + f",{inner}".join(parts) + f"{self.newline}{indent}" + "]"
 
 
 def _comma(text: str, at: int) -> int | None:
-    """Where the comma is that follows what ends at *at*."""
-    end = _skipped(text, at).end
+    """The position of the comma after a value that ends at *at*."""
+    end = _skip_space(text, at).end
     return end if text[end : end + 1] == "," else None
 
 
 def _line_comments_end(text: str, at: int) -> int:
-    """The end of the comments that stand on the same line from *at* on: they belong to what is before them."""
+    """The end of the comments after *at* on its line, which belong to the member before."""
     found = _SAME_LINE.match(text, at)
-    assert found is not None, "it matches nothing as well"
+    assert found is not None, "the pattern matches an empty text"
     return found.end()
 
 
-def _inserted(text: str, *pieces: tuple[int, str]) -> str:
+def _insert(text: str, *pieces: tuple[int, str]) -> str:
     for at, piece in reversed(pieces):
         text = text[:at] + piece + text[at:]
     return text
 
 
 def _was_made(text: str, container: Node) -> bool:
-    """Whether *container*, which has one member, is one that was made for it."""
+    """Whether *container* was made for its one member."""
     only = container.members[0]
     before = text[container.start + 1 : only.start]
     comma = _comma(text, only.node.end)
-    behind = text[only.node.end if comma is None else comma + 1 : container.end - 1]
-    return before != _WAS_EMPTY and not before.strip() and not behind.strip()
+    after = text[only.node.end if comma is None else comma + 1 : container.end - 1]
+    return before != _WAS_EMPTY and not before.strip() and not after.strip()
 
 
 def _cut(text: str, container: Node, index: int) -> str:
@@ -305,24 +306,24 @@ def _cut(text: str, container: Node, index: int) -> str:
     comma_before = _comma(text, container.members[index - 1].node.end) if index else None
     if comma_before is not None:
         before = comma_before + 1
-    space = _skipped(text, before)
-    comma_behind = _comma(text, member.node.end)
+    space = _skip_space(text, before)
+    comma_after = _comma(text, member.node.end)
     if (
         not index
         and len(container.members) > 1
         and text[before : member.start] in (_WAS_EMPTY, _WAS_BLANK)
     ):
-        # What says that the container was empty stays for the next one.
+        # The space that marks an empty container stays for the next member.
         following = container.members[1].start
         if not text[member.node.end : following].replace(",", "").strip():
             return text[: member.start] + text[following:]
     head, rest = text[: space.comment_end], text[member.node.end :]
-    if comma_behind is not None:
-        rest = text[member.node.end : comma_behind] + text[comma_behind + 1 :]
+    if comma_after is not None:
+        rest = text[member.node.end : comma_after] + text[comma_after + 1 :]
     elif comma_before is not None:
         head = text[:comma_before] + text[comma_before + 1 : space.comment_end]
     if space.line_comment and not rest.startswith(("\r", "\n")):
-        # What follows would become part of the comment: the end of its line stays.
+        # Without the line end, what follows would become part of the comment.
         newline = _NEWLINE.match(text, space.comment_end)
         assert newline is not None, "a line comment ends with its line"
         head += newline[0]

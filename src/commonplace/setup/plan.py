@@ -1,6 +1,7 @@
-"""What setting up would change, file by file, and doing it: whole or not at all a file, and nothing outside the folder.
+"""What setup would change, file by file, and changing it: each file as a whole or not at all.
 
-A file that is damaged, cannot be written or lies elsewhere is left alone with the reason; the others still get done.
+A file that is damaged, cannot be written or lies outside the folder is left alone, with the reason;
+the others are changed all the same.
 """
 
 from __future__ import annotations
@@ -14,15 +15,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace import agents
 from commonplace.errors import CommonplaceError
 from commonplace.files import atomic
 from commonplace.redaction.redact import redact_text
-from commonplace.setup.agents import AGENTS, Agent, Part, Where
+from commonplace.setup.edits import edit_for
 from commonplace.setup.jsonc import NotEditable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from commonplace.agents import Agent
+    from commonplace.agents.parts import Scope
+    from commonplace.setup.edits import Edit
     from commonplace.setup.launch import Programs
 
 FILE_BYTES_MAX = 32 << 20
@@ -30,7 +35,7 @@ _BOM = "\ufeff"
 
 
 class Change(NamedTuple):
-    """One file: for whom, what is in it, what would be, and why it is left alone if it is."""
+    """One file: its agents, our parts in it, its text before and after; why it is left alone."""
 
     path: Path
     agents: tuple[str, ...]
@@ -49,7 +54,7 @@ class Change(NamedTuple):
         return "remove" if self.after is None else "make" if self.before is None else "change"
 
     def diff(self) -> list[str]:
-        """What changes, as a unified diff without line ends, and without the secrets that such files hold."""
+        """A unified diff without line ends, and without the secrets that are in such files."""
         before, after = (_lines(text) for text in (self.before, self.after))
         old, new = (
             "/dev/null" if text is None else str(self.path) for text in (self.before, self.after)
@@ -58,8 +63,8 @@ class Change(NamedTuple):
         return [redact_text(line)[0] for line in diff]
 
 
-class Wired(NamedTuple):
-    """How an agent is wired in one place: which of its parts are there, and which are not as they should be."""
+class Wiring(NamedTuple):
+    """Which of an agent's parts are in the files of one scope, and which of these are outdated."""
 
     agent: str
     scope: str
@@ -67,76 +72,80 @@ class Wired(NamedTuple):
     outdated: tuple[str, ...]
 
 
-def present(where: Where) -> dict[str, str]:
-    """The agents that are here, each with what says so."""
+def find_agents(scope: Scope) -> dict[str, str]:
+    """The agents that are in use here, each with the reason."""
     found: dict[str, str] = {}
-    for agent in AGENTS.values():
+    for agent in agents.all():
         sign = (
-            next((sign for sign in agent.signs if (where.root / sign).exists()), "")
-            if not where.of_user
+            next((sign for sign in agent.project_signs if (scope.root / sign).exists()), "")
+            if not scope.of_user
             else ""
         )
         command = next(
             (
                 one
                 for one in agent.commands
-                if shutil.which(one, path=where.environment.get("PATH"))
+                if shutil.which(one, path=scope.environment.get("PATH"))
             ),
             "",
         )
-        folder = agent.folder(where)
+        folder = agent.folder_in(scope)
         if sign:
             found[agent.name] = f"`{sign}` is in this project"
         elif command:
             found[agent.name] = f"`{command}` is on the PATH"
-        elif where.of_user and folder.is_dir():
+        elif scope.of_user and folder.is_dir():
             found[agent.name] = f"there is `{folder}`"
     return found
 
 
-def planned(names: Sequence[str], where: Where, programs: Programs, *, undo: bool) -> list[Change]:
-    """What setting up (or undoing) the named agents changes, in order, nothing done yet."""
-    files: dict[Path, list[tuple[Agent, Part]]] = {}
-    for name in names:
-        for part in AGENTS[name].parts(where, programs):
-            files.setdefault(part.path, []).append((AGENTS[name], part))
-    return [_change(path, parts, where, undo=undo) for path, parts in files.items()]
+def plan_changes(
+    names: Sequence[str], scope: Scope, programs: Programs, *, undo: bool
+) -> list[Change]:
+    """What setup (or undoing it) changes for the named agents, in order. Nothing is written yet."""
+    files: dict[Path, list[_FileEdit]] = {}
+    for agent in map(agents.find, names):
+        for part in agent.parts(scope):
+            file_edit = _FileEdit(agent, part.what, edit_for(agent, part, programs))
+            files.setdefault(part.path, []).append(file_edit)
+    return [_change(path, parts, scope, undo=undo) for path, parts in files.items()]
 
 
-def wired(where: Where, programs: Programs) -> list[Wired]:
-    """The agents that have something of ours in this folder's files."""
+def find_wiring(scope: Scope, programs: Programs) -> list[Wiring]:
+    """The agents that have something of ours in the files of *scope*."""
     rows = []
-    for agent in AGENTS.values():
+    for agent in agents.all():
         parts, outdated = [], []
-        for part in agent.parts(where, programs):
+        for part in agent.parts(scope):
+            edit = edit_for(agent, part, programs)
             try:
-                text = _without_bom(_text(_target(part.path, agent, where)))
-                if part.edit.found(text) == "ours":
+                text = _without_bom(_text(_target(part.path, agent, scope)))
+                if edit.presence(text) == "ours":
                     parts.append(part.what)
-                    outdated += [part.what] if part.edit.put(text) != text else []
+                    outdated += [part.what] if edit.add(text) != text else []
             except NotEditable:
                 continue
         if parts:
-            scope = "user" if where.of_user else "project"
-            rows.append(Wired(agent.name, scope, tuple(parts), tuple(outdated)))
+            name = "user" if scope.of_user else "project"
+            rows.append(Wiring(agent.name, name, tuple(parts), tuple(outdated)))
     return rows
 
 
-def carry_out(change: Change, where: Where, folders: Folders) -> Change:
-    """Do it; what comes back says so, or why the file was left alone after all."""
+def apply(change: Change, scope: Scope, folders: Folders) -> Change:
+    """Write or remove the file; the result says if it was left alone after all, and why."""
     if change.action in ("left alone", "unchanged"):
         return change
     try:
-        target = _target(change.path, AGENTS[change.agents[0]], where)
+        target = _target(change.path, agents.find(change.agents[0]), scope)
         if _text(target) != change.before:
             raise NotEditable("it has changed in the meantime; run this again")
         if change.after is None:
             target.unlink()
             folders.remove_empty(target.parent)
         else:
-            folders.make(target.parent, mode=0o700 if where.of_user else 0o777)
+            folders.make(target.parent, mode=0o700 if scope.of_user else 0o777)
             atomic.write(
-                target, [change.after.encode("utf-8")], mode=0o600 if where.of_user else 0o666
+                target, [change.after.encode("utf-8")], mode=0o600 if scope.of_user else 0o666
             )
     except NotEditable as error:
         return change._replace(left_alone=str(error))
@@ -146,7 +155,7 @@ def carry_out(change: Change, where: Where, folders: Folders) -> Change:
 
 
 class Folders:
-    """The folders that setting up has made, noted in the user's home: only these are removed again, when empty."""
+    """The folders that setup has made, listed in the user's home: only these are removed again."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -165,12 +174,12 @@ class Folders:
             try:
                 folder.rmdir()
             except OSError:
-                return  # Something else is in it by now.
+                return  # It is not empty.
             self.made.discard(str(folder))
             folder = folder.parent
 
     def save(self) -> None:
-        """Write the note, or remove it when there is nothing to note. Without it, folders stay: no harm done."""
+        """Write the list, or remove it when it is empty. Without it, empty folders stay."""
         with suppress(CommonplaceError, OSError):
             if self.made:
                 for folder in (self.path.parent.parent, self.path.parent):
@@ -184,36 +193,44 @@ class Folders:
                 self.path.parent.parent.rmdir()
 
 
-# --- One file -------------------------------------------------------------------------------------------------------
+# --- One file -------------------------------------------------------------------------------------
 
 
-def _change(path: Path, parts: list[tuple[Agent, Part]], where: Where, *, undo: bool) -> Change:
-    agents = tuple(dict.fromkeys(agent.name for agent, _ in parts))
-    what = tuple(dict.fromkeys(part.what for _, part in parts))
+class _FileEdit(NamedTuple):
+    """What one agent's part does to a file."""
+
+    agent: Agent
+    what: str
+    edit: Edit
+
+
+def _change(path: Path, parts: list[_FileEdit], scope: Scope, *, undo: bool) -> Change:
+    names = tuple(dict.fromkeys(part.agent.name for part in parts))
+    what = tuple(dict.fromkeys(part.what for part in parts))
     before: str | None = None
     try:
-        target = _target(path, parts[0][0], where)
+        target = _target(path, parts[0].agent, scope)
         before = _text(target)
-        after = _edited(before, parts, undo=undo)
+        after = _edit(before, parts, undo=undo)
         if after != before:
             _check_writable(target)
     except NotEditable as error:
-        return Change(path, agents, what, before, before, left_alone=str(error))
-    other = any(part.edit.found(_without_bom(after)) == "other" for _, part in parts)
+        return Change(path, names, what, before, before, left_alone=str(error))
+    other = any(part.edit.presence(_without_bom(after)) == "other" for part in parts)
     remark = (
         "it has a `commonplace` that setup has not written: left as it is"
         if other and not undo
         else ""
     )
-    return Change(path, agents, what, before, after, remark=remark)
+    return Change(path, names, what, before, after, remark=remark)
 
 
-def _edited(text: str | None, parts: list[tuple[Agent, Part]], *, undo: bool) -> str | None:
-    """*text* with all *parts* put in, or taken out in the opposite order. A byte order mark stays in front."""
+def _edit(text: str | None, parts: list[_FileEdit], *, undo: bool) -> str | None:
+    """*text* with all *parts* added, or removed in reverse order. A byte order mark stays first."""
     bom = _BOM if text is not None and text.startswith(_BOM) else ""
     text = _without_bom(text)
-    for _, part in reversed(parts) if undo else parts:
-        text = part.edit.taken(text) if undo else part.edit.put(text)
+    for part in reversed(parts) if undo else parts:
+        text = part.edit.remove(text) if undo else part.edit.add(text)
     return bom + (text or "") if bom else text
 
 
@@ -225,15 +242,17 @@ def _without_bom(text: str | None) -> str | None:
     return text.removeprefix(_BOM) if text is not None else None
 
 
-def _target(path: Path, agent: Agent, where: Where) -> Path:
-    """The file behind *path*, through links. It must lie in the folder, or in the one the agent was told to use."""
+def _target(path: Path, agent: Agent, scope: Scope) -> Path:
+    """The file that *path* leads to; it must be in the scope's root or the agent's folder."""
     try:
         target = path.resolve()
-        inside = [where.root.resolve(), *([agent.folder(where).resolve()] if where.of_user else [])]
+        allowed = [scope.root.resolve()]
+        if scope.of_user:
+            allowed.append(agent.folder_in(scope).resolve())
     except (OSError, RuntimeError):  # A loop of links.
         raise NotEditable("it leads nowhere") from None
-    if not any(target.is_relative_to(folder) for folder in inside):
-        raise NotEditable(f"it leads out of `{where.root}`, to `{target}`")
+    if not any(target.is_relative_to(folder) for folder in allowed):
+        raise NotEditable(f"it leads out of `{scope.root}`, to `{target}`")
     return target
 
 
@@ -253,7 +272,7 @@ def _text(target: Path) -> str | None:
 
 
 def _check_writable(target: Path) -> None:
-    """Refuse what replacing would do against the owner's will: a read-only file, a file of somebody else's."""
+    """Refuse to replace a read-only file or a file of another user."""
     folder = next(one for one in target.parents if one.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise NotEditable(f"nothing can be written in `{folder}`")

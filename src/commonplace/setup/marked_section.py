@@ -1,7 +1,8 @@
-"""A section of a text file between two markers that are comments there. Taking it out gives back every other byte.
+"""A section of a text file between two markers, which are comments in that kind of file.
 
-Several agents may read one file, so the end marker names those it is there for; it goes with the last of them. A file
-that did not end with a newline still does not, which is how undoing knows what else was put in.
+Removing it restores every other byte. Several agents may read one file, so the end marker names the
+agents that the section is for; it is removed with the last of them. A file that did not end with a
+newline still does not, which shows how many line ends were added.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ HASH = Marks("# ", "")
 
 
 class Section(NamedTuple):
-    """Where a section is, markers included, and whom it is there for."""
+    """Where a section is, markers included, and the agents it is for."""
 
     start: int
     end: int
@@ -45,19 +46,19 @@ class Section(NamedTuple):
 def find(text: str, marks: Marks) -> Section | None:
     """The section in *text*, if there is one."""
     start = re.search(rf"(?m)^{re.escape(marks.start)}(?=\r?$)", text)
-    end_line = rf"(?m)^{re.escape(marks.opens)}commonplace:end \(([^)\r\n]*)\){re.escape(marks.closes)}(?=\r?$)"
-    end = re.search(end_line, text)
+    opens, closes = re.escape(marks.opens), re.escape(marks.closes)
+    end = re.search(rf"(?m)^{opens}commonplace:end \(([^)\r\n]*)\){closes}(?=\r?$)", text)
     if start is None and end is None:
         return None
     if start is None or end is None or end.start() < start.end():
         raise NotEditable(
-            "one of the two lines that mark our section is missing; put it back, or take out the other"
+            "one of the two lines that mark our section is missing; restore it, or delete the other"
         )
     return Section(start.start(), end.end(), frozenset(end[1].split(", ")))
 
 
-def with_section(text: str | None, marks: Marks, body: str, name: str) -> str:
-    """*text* with *body* in a section of ours that is there for *name*, among others."""
+def add(text: str | None, marks: Marks, body: str, name: str) -> str:
+    """*text* with *body* in our section, which is for the agent *name* among others."""
     found = find(text, marks) if text else None
     names = found.names | {name} if found else {name}
     newline = _newline((text or "")[found.start if found else 0 :])
@@ -76,10 +77,10 @@ def with_section(text: str | None, marks: Marks, body: str, name: str) -> str:
     )
 
 
-def without_section(text: str, marks: Marks, name: str) -> str | None:
-    """*text* less *name*'s part in the section, and less the section if it was there for *name* alone.
+def remove(text: str, marks: Marks, name: str) -> str | None:
+    """*text* without *name* in the end marker, and without the section if it was for *name* alone.
 
-    Nothing at all is left of a file that was made for it.
+    `None` if the file was created for the section.
     """
     found = find(text, marks)
     if found is None or name not in found.names:
@@ -87,14 +88,15 @@ def without_section(text: str, marks: Marks, name: str) -> str | None:
     if len(found.names) > 1:
         end = text.rindex(marks.opens, 0, found.end)
         return text[:end] + marks.end(found.names - {name}) + text[found.end :]
-    before, behind = text[: found.start], text[found.end :]
+    before, after = text[: found.start], text[found.end :]
     newline = _newline(text[found.start :])
-    if behind == newline and not before:
+    if after == newline and not before:
         return None
-    # One empty line before it is ours, and the end of its last line; or the end of the line before, if that had none.
-    if behind.startswith(newline):
-        return before.removesuffix(newline) + behind.removeprefix(newline)
-    return before.removesuffix(newline).removesuffix(newline) + behind
+    # The empty line before the section is ours, and its last line end; in a file without a final
+    # newline, the two line ends before it.
+    if after.startswith(newline):
+        return before.removesuffix(newline) + after.removeprefix(newline)
+    return before.removesuffix(newline).removesuffix(newline) + after
 
 
 def _newline(text: str) -> str:

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.sessions import shell
-from commonplace.sessions.spoken import PREFIXES, spoken_in, tags_of
+from commonplace.sessions.lesson_prefixes import PREFIXES, find_lessons, tags_for
 
 SAID = "never rebase a shared branch"
 
 
 def texts(command: str) -> list[str]:
-    return [spoken.text for spoken in spoken_in(command)]
+    return [spoken.text for spoken in find_lessons(command)]
 
 
 @pytest.mark.parametrize(
@@ -63,19 +63,19 @@ def test_what_is_not_said_to_a_reader_is_not(command: str) -> None:
 
 
 def test_several_lessons_and_prefixes_keep_their_order_and_what_they_are_about() -> None:
-    found = spoken_in('bd comment BD-7 "LEARNED: one\n\nDECISION: two\nFACT: three"')
+    found = find_lessons('bd comment BD-7 "LEARNED: one\n\nDECISION: two\nFACT: three"')
 
     assert [tuple(spoken) for spoken in found] == [
         ("LEARNED:", "one", "BD-7"),
         ("DECISION:", "two", "BD-7"),
         ("FACT:", "three", "BD-7"),
     ]
-    assert spoken_in('echo "TIL: x y"', ["TIL:"])[0].text == "x y"
+    assert find_lessons('echo "TIL: x y"', ["TIL:"])[0].text == "x y"
     assert (
-        spoken_in('gh issue comment https://github.com/a/b/issues/12 -b "LEARNED: x y"')[0].issue
+        find_lessons('gh issue comment https://github.com/a/b/issues/12 -b "LEARNED: x y"')[0].issue
         == "#12"
     )
-    assert spoken_in('git commit -m "fix it, fixes #34" -m "LEARNED: x y"')[0].issue == "#34"
+    assert find_lessons('git commit -m "fix it, fixes #34" -m "LEARNED: x y"')[0].issue == "#34"
 
 
 @pytest.mark.parametrize(
@@ -94,27 +94,27 @@ def test_several_lessons_and_prefixes_keep_their_order_and_what_they_are_about()
     ],
 )
 def test_however_it_is_handed_over_the_same_is_heard(command: str, said: tuple[str, str]) -> None:
-    assert [(spoken.text, spoken.issue) for spoken in spoken_in(command)] == [said]
+    assert [(spoken.text, spoken.issue) for spoken in find_lessons(command)] == [said]
 
 
 @pytest.mark.parametrize(
     "text", ["$RESULT", "${RESULT}", "$(cat found.txt)", "<what you learned>", "…", "$A: <b>"]
 )
 def test_a_blank_that_nobody_filled_in_says_nothing(text: str) -> None:
-    assert spoken_in(f'bd comment BD-1 "LEARNED: {text}"') == []
-    assert [one.text for one in spoken_in(f'bd comment BD-1 "LEARNED: set {text}"')] == [
+    assert find_lessons(f'bd comment BD-1 "LEARNED: {text}"') == []
+    assert [one.text for one in find_lessons(f'bd comment BD-1 "LEARNED: set {text}"')] == [
         f"set {text}"
     ]
 
 
 def test_tags_come_from_the_words() -> None:
-    assert tags_of("TaskGroup requires @Sendable closures in strict concurrency mode.")[:3] == [
+    assert tags_for("TaskGroup requires @Sendable closures in strict concurrency mode.")[:3] == [
         "learned",
         "async",
         "concurrency",
     ]
-    assert tags_of("use SQLite", "DECISION:")[:2] == ["learned", "decision"]
-    assert "ui" not in tags_of("build the suite")
+    assert tags_for("use SQLite", "DECISION:")[:2] == ["learned", "decision"]
+    assert "ui" not in tags_for("build the suite")
 
 
 @given(
@@ -125,20 +125,20 @@ def test_tags_come_from_the_words() -> None:
     )
 )
 def test_a_quoted_word_comes_back_as_it_was(word: str) -> None:
-    assert shell.commands(f"echo {shlex.quote(word)} && true")[0].words[1:] == [word]
+    assert shell.parse(f"echo {shlex.quote(word)} && true")[0].words[1:] == [word]
 
 
 @given(st.text(max_size=200))
 def test_no_text_breaks_the_reader(text: str) -> None:
     try:
-        found = shell.commands(text)
-    except shell.Unfinished:
+        found = shell.parse(text)
+    except shell.UnclosedQuote:
         return
     assert all(simple.words for simple in found)
 
 
 @given(st.sampled_from(PREFIXES), st.text(alphabet="abc XYZ'$`!|&;()<>#", min_size=1, max_size=40))
 def test_whatever_is_quoted_is_heard_whole(prefix: str, text: str) -> None:
-    said = [spoken.text for spoken in spoken_in(f"echo {shlex.quote(f'{prefix} word {text}')}")]
+    said = [spoken.text for spoken in find_lessons(f"echo {shlex.quote(f'{prefix} word {text}')}")]
 
     assert said == [" ".join(["word", *text.split()])]

@@ -1,4 +1,4 @@
-"""Lessons spoken in passing: `LEARNED: …` in a comment, a commit message, a note or a plain `echo` (seed 003)."""
+"""Lessons after a prefix: `LEARNED: …` in a comment, a commit message or an `echo` (seed 003)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 PREFIXES = ("LEARNED:", "DECISION:", "FACT:", "GOTCHA:", "PATTERN:")
-# The commands whose arguments are meant for readers. A `grep LEARNED:` or a file that holds the word says nothing.
-SPEAKERS = (
+# Commands whose arguments are messages to readers. `grep LEARNED:` states no lesson.
+MESSAGE_COMMANDS = (
     ("bd", "comment"),
     ("bd", "comments", "add"),
     ("bd", "note"),
@@ -31,81 +31,80 @@ SPEAKERS = (
 )
 LESSON_CHARS_MAX = 4000
 LESSONS_MAX = 20
-# Options of git's own that take a value and stand before the subcommand.
-_GIT_VALUED = ("-C", "-c", "--git-dir", "--work-tree", "--namespace")
-# What ends a commit message is not part of what was learned.
+# Options of git that take a value and precede the subcommand.
+_GIT_VALUE_OPTIONS = ("-C", "-c", "--git-dir", "--work-tree", "--namespace")
+# Trailers of a commit message are not part of the lesson.
 _TRAILERS = ("co-authored-by:", "signed-off-by:", "reviewed-by:", "change-id:", "🤖 generated with")
-# Patterns are compiled when they are first needed: hooks pay for every millisecond.
+# Patterns are compiled when they are first used: hooks pay for every millisecond.
 _ISSUE = r"(?i)\b(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?|refs?|see)\s+(#\d+|[A-Za-z]\w*-\d+)"
-_LEAD = "-*#> \t"
+_LIST_MARKS = "-*#> \t"
 _OPTION = r"^(?:--[a-z][\w-]*=|-[a-z]*m)"
 _REDIRECTION = r"\d?>|<"
-# What the shell would have filled in, or a reader should: nothing is said yet.
-_BLANKS = r"\$\(.*?\)|\$\{?\w+\}?|<[^<>]*>"
+# Variables and placeholders: a lesson that consists of these has no content.
+_PLACEHOLDERS = r"\$\(.*?\)|\$\{?\w+\}?|<[^<>]*>"
 TAGS_MAX = 8
-BEGINNING_MIN = 4
+WORD_START_CHARS_MIN = 4
 
 
-class Spoken(NamedTuple):
-    """What was said: the prefix it was said with, the text, and the issue it was said about."""
+class PrefixedLesson(NamedTuple):
+    """A lesson, the prefix it was stated with, and the issue it is about."""
 
     prefix: str
     text: str
     issue: str
 
 
-def spoken_in(command: str, prefixes: Sequence[str] = PREFIXES) -> list[Spoken]:
-    """What a shell command says to its readers, in its order, once each."""
+def find_lessons(command: str, prefixes: Sequence[str] = PREFIXES) -> list[PrefixedLesson]:
+    """The lessons that a shell command states, in order, without repetitions."""
     if not any(prefix in command for prefix in prefixes):
         return []
     try:
-        simple = shell.commands(command)
-    except shell.Unfinished:
+        simple = shell.parse(command)
+    except shell.UnclosedQuote:
         return []
-    found: list[Spoken] = []
+    found: list[PrefixedLesson] = []
     for pipeline in _pipelines(simple):
-        # Where one feeds another, the last says to whom: `echo … | gh issue comment 5 -F -`.
-        speaker = next((words for words in reversed(pipeline) if _subcommand(words)), None)
-        if speaker is not None:
-            texts = [text for words in pipeline for text in _texts(words, prefixes)]
-            issue = _issue(speaker, " ".join(texts))
+        # In a pipeline the last command names the issue: `echo … | gh issue comment 5 -F -`.
+        words = next((words for words in reversed(pipeline) if _message_command(words)), None)
+        if words is not None:
+            texts = [text for each in pipeline for text in _texts(each, prefixes)]
+            issue = _issue(words, " ".join(texts))
             found += [
-                Spoken(prefix, lesson, issue)
+                PrefixedLesson(prefix, lesson, issue)
                 for text in texts
-                for prefix, lesson in said(text, prefixes)
+                for prefix, lesson in _lessons_in(text, prefixes)
             ]
     return list(dict.fromkeys(found))[:LESSONS_MAX]
 
 
-def said(text: str, prefixes: Sequence[str] = PREFIXES) -> Iterator[tuple[str, str]]:
-    """(prefix, lesson) for each lesson stated in *text*: up to the next one, a blank line or a trailer."""
+def _lessons_in(text: str, prefixes: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(prefix, lesson) for each lesson in *text*: up to the next, an empty line or a trailer."""
     prefix, lines = "", list[str]()
     for line in [*text.split("\n"), ""]:
-        begun, rest = _begun(line, prefixes)
-        if begun or not line.strip() or line.strip().lower().startswith(_TRAILERS):
-            if prefix and re.search(
-                r"\w", re.sub(_BLANKS, "", lesson := " ".join(" ".join(lines).split()))
-            ):
+        found, rest = _split_at_prefix(line, prefixes)
+        if found or not line.strip() or line.strip().lower().startswith(_TRAILERS):
+            lesson = " ".join(" ".join(lines).split())
+            if prefix and re.search(r"\w", re.sub(_PLACEHOLDERS, "", lesson)):
                 yield prefix, lesson[:LESSON_CHARS_MAX]
-            prefix, lines = begun, [rest] if begun else []
+            prefix, lines = found, [rest] if found else []
         elif prefix:
             lines.append(line.strip())
 
 
-def _begun(line: str, prefixes: Sequence[str]) -> tuple[str, str]:
-    """The prefix that *line* states a lesson with, and what follows it."""
+def _split_at_prefix(line: str, prefixes: Sequence[str]) -> tuple[str, str]:
+    """The first prefix in *line* that begins a lesson, and the text after it; else ("", "")."""
     places = ((line.find(prefix), prefix) for prefix in prefixes)
     for at, prefix in sorted(place for place in places if place[0] >= 0):
-        if at == 0 or line[at - 1] in _LEAD:
+        if at == 0 or line[at - 1] in _LIST_MARKS:
             return prefix, line[at + len(prefix) :].lstrip("*: ")
     return "", ""
 
 
-def _pipelines(simple: Sequence[shell.Simple]) -> Iterator[list[list[str]]]:
-    """Commands that feed one another together: `cat <<EOF | gh issue comment 5 --body-file -` is one saying."""
+def _pipelines(simple: Sequence[shell.SimpleCommand]) -> Iterator[list[list[str]]]:
+    """The words of commands, those of one pipeline together."""
     pipeline: list[list[str]] = []
     for command in simple:
-        pipeline.append(shell.plain(command.words))
+        pipeline.append(shell.without_prefixes(command.words))
         if not command.piped:
             yield pipeline
             pipeline = []
@@ -114,21 +113,21 @@ def _pipelines(simple: Sequence[shell.Simple]) -> Iterator[list[list[str]]]:
 
 
 def _texts(words: Sequence[str], prefixes: Sequence[str]) -> Iterator[str]:
-    """The words as their reader sees them: `printf` knows line ends, and a prefix alone begins what follows it."""
+    """The texts among *words*. A prefix that is a word by itself goes with the words after it."""
     if words[:1] == ["printf"] or list(words[:2]) == ["echo", "-e"]:
         words = [word.replace("\\n", "\n") for word in words]
     for at, word in enumerate(words):
         if word in prefixes:
             yield " ".join(takewhile(lambda each: not re.match(_REDIRECTION, each), words[at:]))
             return
-        # `--body=…` and `-m…` hold a text as well as `--body …` does.
+        # `--body=…` and `-m…` contain the text too.
         yield re.sub(_OPTION, "", word)
 
 
-def _subcommand(words: Sequence[str]) -> tuple[str, ...]:
-    """The speaker that *words* call, if they call one."""
+def _message_command(words: Sequence[str]) -> tuple[str, ...]:
+    """The entry of `MESSAGE_COMMANDS` that *words* call; empty if they call none."""
     words = _without_git_options(words)
-    return next((speaker for speaker in SPEAKERS if tuple(words[: len(speaker)]) == speaker), ())
+    return next((known for known in MESSAGE_COMMANDS if tuple(words[: len(known)]) == known), ())
 
 
 def _without_git_options(words: Sequence[str]) -> Sequence[str]:
@@ -136,17 +135,17 @@ def _without_git_options(words: Sequence[str]) -> Sequence[str]:
         return words
     at = 1
     while at < len(words) and words[at].startswith("-"):
-        at += 2 if words[at] in _GIT_VALUED else 1
+        at += 2 if words[at] in _GIT_VALUE_OPTIONS else 1
     return ["git", *words[at:]]
 
 
 def _issue(words: Sequence[str], text: str) -> str:
-    """The bead or issue it is about: what the comment is on, else what a commit says it closes."""
-    speaker = _subcommand(words)
-    if speaker[0] in ("bd", "gh", "glab"):
-        given = [word for word in words[len(speaker) :] if not word.startswith("-")]
+    """The bead or issue: the one a comment is on, else the one a commit message refers to."""
+    command = _message_command(words)
+    if command[0] in ("bd", "gh", "glab"):
+        given = [word for word in words[len(command) :] if not word.startswith("-")]
         numbers = (
-            [word.rstrip("/").rpartition("/")[2] for word in given] if speaker[0] != "bd" else []
+            [word.rstrip("/").rpartition("/")[2] for word in given] if command[0] != "bd" else []
         )
         if number := next((one for one in numbers if one.isdecimal()), ""):
             return f"#{number}"
@@ -155,9 +154,9 @@ def _issue(words: Sequence[str], text: str) -> str:
     return named.group(1) if named else ""
 
 
-# --- Tags ---------------------------------------------------------------------------------------------------------
+# --- Tags -----------------------------------------------------------------------------------------
 
-# A tag, and the beginnings of words that speak of it.
+# A tag, and the words, or starts of words, that it is given for.
 _TAGS = {
     "async": "async await coroutine promise taskgroup sendable asyncio",
     "concurrency": "concurren thread deadlock mutex race lock parallel actor",
@@ -190,14 +189,12 @@ _TAGS = {
 _WORD = r"[a-z][a-z0-9-]+"
 
 
-def tags_of(text: str, prefix: str = "LEARNED:") -> list[str]:
-    """Tags by keyword scan; the first says how it was spoken."""
-    spoken = prefix.rstrip(":").strip().lower().replace(" ", "-")
+def tags_for(text: str, prefix: str = "LEARNED:") -> list[str]:
+    """`learned`, the *prefix* as a tag, and the tags whose words are in *text*."""
+    prefix_tag = prefix.rstrip(":").strip().lower().replace(" ", "-")
     words = set(re.findall(_WORD, text.lower()))
-    starts = {word[:length] for word in words for length in range(BEGINNING_MIN, len(word))}
-    # A short beginning (`ui`, `ci`) must be the whole word; a longer one may have an ending.
-    spoken_of = words | starts
-    found = [
-        tag for tag, beginnings in _TAGS.items() if not spoken_of.isdisjoint(beginnings.split())
-    ]
-    return list(dict.fromkeys(["learned", spoken, *found]))[: TAGS_MAX + 1]
+    starts = {word[:length] for word in words for length in range(WORD_START_CHARS_MIN, len(word))}
+    # A short one (`ui`, `ci`) must be the whole word; a longer one may be the start of a word.
+    present = words | starts
+    found = [tag for tag, keywords in _TAGS.items() if not present.isdisjoint(keywords.split())]
+    return list(dict.fromkeys(["learned", prefix_tag, *found]))[: TAGS_MAX + 1]

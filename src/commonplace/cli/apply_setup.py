@@ -1,0 +1,138 @@
+"""`commonplace setup`: show what would change, ask, change it. For `doctor`: who is wired."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace import agents
+from commonplace.agents.parts import Scope
+from commonplace.errors import NoAgentFound, SetupIncomplete, UsageError
+from commonplace.setup import launch, plan
+from commonplace.where import homes, repository
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from commonplace.memory import Memory
+    from commonplace.setup.plan import Change
+
+
+class Request(NamedTuple):
+    """The arguments of the command."""
+
+    agents: list[str]
+    project: bool
+    dry_run: bool
+    undo: bool
+
+
+def setup(
+    request: Request,
+    show: Callable[[dict[str, Any], Sequence[Change]], None],
+    confirm: Callable[[int], bool],
+) -> None:
+    """Show the plan; apply it, unless this is a dry run or *confirm* says no; show the result."""
+    scope = _project() if request.project else _user()
+    programs = launch.programs(shared=request.project)
+    chosen, changes = _plan(request, scope, programs)
+    report: dict[str, Any] = {
+        "scope": "project" if request.project else "user",
+        "root": str(scope.root),
+        "undo": request.undo,
+        "agents": chosen,
+        "temporary": launch.is_temporary(programs),
+        "done": None,  # Not yet known.
+    }
+    pending = [change for change in changes if change.action not in ("unchanged", "left alone")]
+    show(report, changes)
+    done = bool(pending) and not request.dry_run and confirm(len(pending))
+    if done:
+        folders = plan.Folders(homes.of_user(os.environ).setup_file)
+        changes = [plan.apply(change, scope, folders) for change in changes]
+        folders.save()
+    show({**report, "done": done}, changes)
+    left = [change for change in changes if change.left_alone]
+    if left:
+        raise SetupIncomplete([(change.path, change.left_alone) for change in left], len(changes))
+
+
+def _plan(
+    request: Request, scope: Scope, programs: launch.Programs
+) -> tuple[dict[str, str], list[Change]]:
+    """The agents to set up, each with the reason, and what changes for them."""
+    names = [agent.name for agent in agents.all()]
+    for name in request.agents:
+        if name not in names:
+            raise UsageError(f"there is no agent `{name}`", f"there are {', '.join(names)}")
+    if request.agents:
+        chosen = dict.fromkeys(request.agents, "it was named")
+    elif request.undo:
+        chosen = dict.fromkeys(names, "")
+    else:
+        chosen = plan.find_agents(scope)
+        if not chosen:
+            raise NoAgentFound(names)
+    changes = plan.plan_changes(list(chosen), scope, programs, undo=request.undo)
+    if request.undo and not request.agents:
+        # The files of every agent were checked; those without anything of ours are not reported.
+        changes = [change for change in changes if change.action != "unchanged"]
+        chosen = {
+            name: "it is wired"
+            for name in chosen
+            if any(name in change.agents for change in changes)
+        }
+    return chosen, changes
+
+
+def wiring(memory: Memory) -> list[dict[str, Any]]:
+    """The agents that are wired, for user and project, and when their hooks last ran."""
+    scopes = [_user()] + ([_project()] if memory.repository.root is not None else [])
+    found = [
+        row
+        for scope in scopes
+        for row in plan.find_wiring(scope, launch.programs(shared=not scope.of_user))
+    ]
+    folders = [home.hook_marks_folder for home in memory.homes]
+    rows: list[dict[str, Any]] = [
+        {**row._asdict(), "hook_last_ran": _last_ran(folders, row.agent)} for row in found
+    ]
+    unwired = [
+        name for name in plan.find_agents(_user()) if name not in {row.agent for row in found}
+    ]
+    return rows + [
+        {"agent": name, "scope": "", "parts": [], "outdated": [], "hook_last_ran": None}
+        for name in unwired
+    ]
+
+
+def ask(count: int) -> bool:
+    """Ask at a terminal whether to go on; without one, go on."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return True
+    sys.stderr.write(f"Change {'this file' if count == 1 else f'these {count} files'}? [Y/n] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("", "y", "yes")
+
+
+def _project() -> Scope:
+    here = homes.current_folder()
+    return Scope(repository.find(here).root or here, of_user=False, environment=os.environ)
+
+
+def _user() -> Scope:
+    return Scope(homes.user_folder(os.environ), of_user=True, environment=os.environ)
+
+
+def _last_ran(folders: Sequence[Path], agent: str) -> str | None:
+    """When the agent's hook last ran here: each time it touches a file with the agent's name."""
+    times = []
+    for folder in folders:
+        try:
+            times.append((folder / agent).stat().st_mtime)
+        except OSError:
+            continue
+    return datetime.fromtimestamp(max(times), UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if times else None
