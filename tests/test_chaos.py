@@ -35,10 +35,11 @@ with Memory.open() as memory:
 """
 UPKEEP = """
 import sys
-from commonplace import Memory, maintenance
+from commonplace import Memory
+from commonplace.maintenance import runner
 while True:
     with Memory.open() as memory:
-        maintenance.run(memory, ["rotation"])
+        runner.run(memory, ["rotation"])
         memory.mend()
     if sys.argv[1] in open(sys.argv[2]).read():
         break

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commonplace import maintenance
 from commonplace.index import removal
 from commonplace.index.embedded import catch_up as catch_up_module
 from commonplace.index.embedded import text as text_module
 from commonplace.index.embedded.index import TABLES, EmbeddedIndex
 from commonplace.index.ports import Filter
+from commonplace.maintenance import runner
 from commonplace.memory import Memory
 from commonplace.recall.search import Search
 from commonplace.where.home import Home
@@ -119,7 +119,7 @@ def test_catching_up_equals_rebuilding_for_any_history(
             elif step == "look":
                 memory.engine().catch_up()
             elif step == "rotate":
-                maintenance.run(memory, ["rotation"])
+                runner.run(memory, ["rotation"])
             elif known:
                 one = known[which % len(known)]
                 act(memory, step, one, known[0])

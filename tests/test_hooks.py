@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commonplace import hooks
+from commonplace.client import nearest_home
 from commonplace.files.lock import hold
 from commonplace.memory import Memory
 from commonplace.sessions import inbox, spool
@@ -178,7 +179,7 @@ def test_with_a_server_a_hook_loads_next_to_nothing(own_home: Path, tmp_path: Pa
         )
 
     loaded = set(eval(done.stderr))
-    assert loaded <= {"commonplace", "commonplace.hooks", "_socket", "fcntl"}
+    assert loaded <= {"commonplace", "commonplace.client", "commonplace.hooks", "_socket", "fcntl"}
 
 
 @pytest.mark.parametrize("behaviour", ["hangs", "closes", "says nonsense", "says half", "refuses"])
@@ -467,7 +468,7 @@ def test_the_nearest_home_is_the_one_that_counts(
 
     wanted = homes.find(None, cwd, repository.find(cwd), environment)[0].path
 
-    assert Path(hooks.nearest_home(str(cwd), environment)).resolve() == wanted.resolve()
+    assert Path(nearest_home(str(cwd), environment)).resolve() == wanted.resolve()
 
 
 @pytest.mark.parametrize(

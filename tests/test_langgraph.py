@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commonplace import maintenance
 from commonplace.errors import RecordInvalid
+from commonplace.maintenance import runner
 from commonplace.memory import Memory
 
 pytest.importorskip("langgraph.store.base", reason="the extra `langgraph` is not installed")
@@ -418,7 +418,7 @@ def test_what_was_rotated_to_the_archive_is_still_there(own_home: Path) -> None:
         store = CommonplaceStore(memory)
         for number in range(15):
             store.put(("n",), f"k{number}", {"v": number})
-        assert maintenance.run(memory, ["rotation"]).steps["rotation"]["rotated"]
+        assert runner.run(memory, ["rotation"]).steps["rotation"]["rotated"]
 
         assert len(store.search(("n",), limit=99)) == 15
         store.put(("n",), "k0", {"v": "new"})
@@ -478,7 +478,7 @@ def test_a_value_that_is_no_json_and_a_time_to_live_are_refused_and_cost_nothing
 def test_two_processes_share_it_and_lose_nothing(own_home: Path) -> None:
     code = """
 import sys
-from commonplace import maintenance
+from commonplace.maintenance import runner
 from commonplace.memory import Memory
 from commonplace.integrations.langgraph import CommonplaceStore
 with Memory.open(sys.argv[1]) as memory:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commonplace import maintenance
 from commonplace.compose import tokens
 from commonplace.errors import RecordNotFound, UsageError
+from commonplace.maintenance import runner
 from commonplace.memory import Memory
 from commonplace.recall.dedupe import SUPERSEDED
 from commonplace.recall.priors import Weights, wilson
@@ -428,7 +428,7 @@ def test_the_archive_is_searched_only_when_asked(words: Memory, own_home: Path) 
     old = logged(words, "the kettle rule of old")
     for number in range(4):
         logged(words, f"something else {number}")
-    maintenance.run(words, ["rotation"])
+    runner.run(words, ["rotation"])
 
     assert ids(words, "kettle rule") == []
     assert ids(words, "kettle rule", archived=True) == [old]

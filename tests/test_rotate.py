@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace import maintenance
 from commonplace.files import atomic
 from commonplace.log import rotate as rotation
 from commonplace.log.fold import fold
+from commonplace.maintenance import runner
 from commonplace.memory import Memory
 from commonplace.where.home import Home
 
@@ -208,8 +208,8 @@ def test_maintenance_rotates_by_the_settings_and_an_append_never_does(own_home: 
         )
         assert not (own_home / "log" / "archive").exists()
 
-        done = maintenance.run(memory, ["rotation"]).steps["rotation"]
+        done = runner.run(memory, ["rotation"]).steps["rotation"]
 
         assert done == {"rotated": [{"repo": "app", "lines_moved": 10, "lines_left": 15}]}
         assert len(list(memory.records())) == 25
-        assert maintenance.run(memory, ["rotation"]).steps["rotation"] == {"rotated": []}
+        assert runner.run(memory, ["rotation"]).steps["rotation"] == {"rotated": []}

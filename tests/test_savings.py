@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from commonplace import maintenance
+from commonplace.maintenance import runner
 from commonplace.memory import Memory
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def test_the_archive_counts_only_where_it_was_searched(own_home: Path) -> None:
     (own_home / "config.toml").write_text("[rotation]\nlines_max = 100\nmove = 60\n")
     with opened(own_home) as memory:
         fill(memory, "shop", 120)
-        maintenance.run(memory, ["rotation"])
+        runner.run(memory, ["rotation"])
         archive = (own_home / "log" / "archive" / "shop.jsonl").stat().st_size
         memory.recall("kettle")
         without = memory.savings()["tokens_logs"]

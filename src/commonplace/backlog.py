@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from commonplace import processes
 from commonplace.embed.http import HttpEmbedder
 from commonplace.embed.service import EmbeddingService
 from commonplace.errors import CommonplaceError, EmbedderUnavailable
@@ -41,8 +42,6 @@ EMBED_BATCH = 64
 WORKER_PAUSE_S = 30.0
 # A backlog that takes longer than this is continued by the next worker.
 WORKER_S_MAX = 900.0
-LOWEST_PRIORITY = 19
-_DETACHED_ON_WINDOWS = 0x00000248  # CREATE_NO_WINDOW, CREATE_NEW_PROCESS_GROUP, idle priority.
 
 
 def embed_few(index: Index, embedder: Embedder) -> None:
@@ -118,22 +117,10 @@ def start_worker(
     It is given the *settings* of the embedder: they may come from another home than its own.
     """
     paths = [str(home.path.absolute()) for home in homes]
-    # Without `-P`, a file in the working folder could be taken for a module.
-    command = [sys.executable, "-P", "-m", "commonplace.backlog"]
-    flags: dict[str, Any] = {"start_new_session": True}
-    if os.name != "posix":
-        flags = {"creationflags": _DETACHED_ON_WINDOWS}
     try:
-        process = subprocess.Popen(  # noqa: S603 (our own command)
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd=paths[0],
-            **flags,
+        process = processes.start(
+            "commonplace.backlog", cwd=paths[0], stdin=subprocess.PIPE, lowest_priority=True
         )
-        if os.name == "posix":
-            os.setpriority(os.PRIO_PROCESS, process.pid, LOWEST_PRIORITY)
         threading.Thread(target=process.wait, daemon=True).start()  # It leaves no zombie.
         assert process.stdin is not None
         with process.stdin:
@@ -160,7 +147,7 @@ def run_worker(homes: Sequence[Home], settings: Settings | Mapping[str, Any]) ->
 
 def main() -> None:
     with suppress(OSError):  # Linux may weigh sessions against each other before processes.
-        Path("/proc/self/autogroup").write_text(str(LOWEST_PRIORITY), "ascii")
+        Path("/proc/self/autogroup").write_text(str(processes.LOWEST_PRIORITY), "ascii")
     job = json.load(sys.stdin)
     run_worker([Home(Path(home)) for home in job["homes"]], job["settings"])
 

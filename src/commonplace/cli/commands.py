@@ -69,7 +69,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "index": Entry("index", "Show, rebuild or complete the search index"),
         "scan": Entry("scan", "Find secrets in this home, and remove them"),
         "doctor": Entry("doctor", "Check this home, and which agents are connected"),
-        "maintain": Entry("maintain", "Move old lines of long logs to the archive"),
+        "maintain": Entry("maintain", "Rotate, embed and trim: keep this home small and complete"),
     },
 }
 COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commonplace import maintenance
 from commonplace.cli.arguments import add_home, add_json, comma_list, suggest
 from commonplace.cli.output import note, plain, print_json
+from commonplace.maintenance.due import is_due
+from commonplace.maintenance.runner import Report
+from commonplace.maintenance.runner import run as run_steps
+from commonplace.maintenance.steps import STEPS
 from commonplace.memory import Memory
 
 if TYPE_CHECKING:
@@ -16,7 +19,7 @@ EXAMPLES = ("commonplace maintain", "commonplace maintain --step rotation --dry-
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    steps = ", ".join(maintenance.STEPS)
+    steps = ", ".join(STEPS)
     step = parser.add_argument(
         "--step",
         metavar="NAME",
@@ -24,9 +27,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=comma_list,
         help=f"Run only this step: {steps}; repeat it or use commas for several (default: all)",
     )
-    suggest(step, list(maintenance.STEPS))
+    suggest(step, list(STEPS))
     parser.add_argument(
         "--dry-run", action="store_true", help="Say what would be done, and do nothing"
+    )
+    parser.add_argument(
+        "--if-due",
+        action="store_true",
+        help="Do nothing within a minute of the last run, or if `maintenance.background` is off",
     )
     add_home(parser)
     add_json(parser)
@@ -34,7 +42,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     with Memory.open(args.home or None) as memory:
-        report = maintenance.run(memory, args.step, dry_run=args.dry_run)
+        if args.if_due and not is_due(memory):
+            report = Report(str(memory.home.path), args.dry_run)
+        else:
+            report = run_steps(memory, args.step, dry_run=args.dry_run)
     if args.json:
         print_json(report.as_dict())
         return 0

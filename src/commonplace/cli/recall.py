@@ -1,12 +1,15 @@
 """`commonplace recall`: ask a question, list the latest memories, or count them.
 
-What is printed is made from the JSON form of an answer, whoever produced that.
+The home's server answers if one runs; if not, this process opens the memory. What is printed is
+made from the JSON form of the answer, which is the same either way.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+import os
 
+import commonplace
 from commonplace.cli.arguments import (
     add_home,
     add_json,
@@ -14,18 +17,22 @@ from commonplace.cli.arguments import (
     suggest,
     whole_number,
 )
-from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import note, plain, print_json
-from commonplace.cli.search_scope import logs_to_search
+from commonplace.client import find_server, nearest_home, post
 from commonplace.errors import UsageError
 from commonplace.records import EVENT_TYPES, KINDS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from typing import Any
 
-    from commonplace.memory import Memory
     from commonplace.recall.query import Narrowing
-    from commonplace.where.repository import Repository
+
+ADDRESS = "/api/v1/ask"
+# A server that does not answer in this time is not waited for.
+SERVER_S_MAX = 2.0
+REPLY_BYTES_MAX = 64 << 20
 
 EXAMPLES = (
     'commonplace recall "npm install fails with EACCES"',
@@ -82,24 +89,41 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    with open_memory(args.home) as memory:
-        memory.engine(for_one_query=True)
-        if args.stats:
-            from commonplace.cli.stats import print_counts  # noqa: PLC0415 (another command's)
+    request = request_of(args)
+    found = ask_server(args.home, request)
+    if found is None:
+        found = ask_memory(args.home, request)
+    if args.stats:
+        from commonplace.cli.stats import print_counts  # noqa: PLC0415 (another command's)
 
-            logs = logs_to_search(memory.repository, args.repo, all_repos=args.all_repos)
-            print_counts(memory.stats(logs), as_json=args.json)
-        elif args.recent is not None:
-            list_recent(memory, args)
-        else:
-            answer(memory, args)
+        print_counts(found, as_json=args.json)
+        return 0
+    if args.json:
+        print_json(found)
+    elif args.recent is not None:
+        print_recent(found)
+    else:
+        print_answer(found, explain=args.explain)
+    if not args.json and not (found if args.recent is not None else found["hits"]):
+        _suggest_all_repos(args)
+    if args.recent is None:
+        for text in found["notes"]:
+            note(f"note: {text}")
     return 0
 
 
-def narrowing_of(args: Namespace, here: Repository) -> Narrowing:
-    """What the flags narrow the question by, asked in the repository *here*."""
-    return {
-        "repo": logs_to_search(here, args.repo, all_repos=args.all_repos),
+def request_of(args: Namespace) -> dict[str, Any]:
+    """What the user typed, as `server.ask.answer` takes it."""
+    if args.repo is not None and args.all_repos:
+        raise UsageError("`--repo` and `--all-repos` exclude each other", "give one of them")
+    if args.query is not None and args.recent is not None:
+        raise UsageError("`--recent` takes no question", "leave one of them out")
+    if args.query is None and args.recent is None and not args.stats:
+        raise UsageError(
+            "a question is needed", 'e.g. `commonplace recall "npm install fails with EACCES"`'
+        )
+    want = "counts" if args.stats else "answer" if args.recent is None else "recent"
+    narrowing: Narrowing = {
         "kinds": args.kind,
         "types": args.type,
         "tags": args.tag,
@@ -113,23 +137,49 @@ def narrowing_of(args: Namespace, here: Repository) -> Narrowing:
         "tokens_max": args.tokens,
         "cutoff": not args.no_cutoff,
     }
+    return {
+        "want": want,
+        "text": args.query,
+        "count": args.recent,
+        "repo": args.repo,
+        "all_repos": args.all_repos,
+        "narrowing": narrowing,
+    }
 
 
-def answer(memory: Memory, args: Namespace) -> None:
-    """Answer the question and print the answer."""
-    if args.query is None:
-        raise UsageError(
-            "a question is needed", 'e.g. `commonplace recall "npm install fails with EACCES"`'
-        )
-    fields = memory.recall(args.query, **narrowing_of(args, memory.repository)).as_dict()
-    if args.json:
-        print_json(fields)
-    else:
-        print_answer(fields, explain=args.explain)
-        if not fields["hits"]:
-            _suggest_all_repos(args, memory.repository)
-    for text in fields["notes"]:
-        note(f"note: {text}")
+def ask_server(home: str | None, request: dict[str, Any]) -> Any:  # noqa: ANN401 (its JSON)
+    """The answer of the home's server; `None` if there is no server that can give it."""
+    try:
+        cwd = os.getcwd()
+    except OSError:
+        return None
+    if home:
+        home = os.path.join(cwd, os.path.expanduser(home))
+    server = find_server(home or nearest_home(cwd, os.environ))
+    if server is None:
+        return None
+    names = ("HOME", "USERPROFILE", "COMMONPLACE_HOME")
+    request = {
+        **request,
+        "version": commonplace.__version__,
+        "agent": os.environ.get("COMMONPLACE_AGENT"),
+        "home": home or None,
+        "cwd": cwd,
+        "environment": {name: os.environ[name] for name in names if name in os.environ},
+    }
+    reply = post(server, ADDRESS, json.dumps(request).encode(), SERVER_S_MAX, REPLY_BYTES_MAX)
+    return json.loads(reply) if reply else None
+
+
+def ask_memory(home: str | None, request: dict[str, Any]) -> Any:  # noqa: ANN401 (see above)
+    """The answer of the memory itself, opened in this process."""
+    # Loads the libraries of the index: without them the server's answer comes in a third of the time.
+    from commonplace.cli.open_memory import open_memory  # noqa: PLC0415
+    from commonplace.server.ask import answer  # noqa: PLC0415
+
+    with open_memory(home) as memory:
+        memory.engine(for_one_query=True)
+        return answer(memory, request)
 
 
 def print_answer(fields: dict[str, Any], *, explain: bool) -> None:
@@ -143,23 +193,18 @@ def print_answer(fields: dict[str, Any], *, explain: bool) -> None:
     note(f"{fields['considered']} candidates, {fields['tokens']} tokens")
 
 
-def list_recent(memory: Memory, args: Namespace) -> None:
+def print_recent(rows: list[dict[str, Any]]) -> None:
     """Print the latest memories, one a line."""
-    if args.query is not None:
-        raise UsageError("`--recent` takes no question", "leave one of them out")
-    hits = memory.recent(args.recent, **narrowing_of(args, memory.repository))
-    rows = [hit.as_dict() for hit in hits]
-    if args.json:
-        print_json(rows)
-        return
     for row in rows:
         writer = row["record"].get("agent_id") or row["kind"]
         print(plain(f"[{row['timestamp'][:10]}] {row['text']}  ({writer}) {row['id']}"))
     if not rows:
         print("No memories match.")
-        _suggest_all_repos(args, memory.repository)
 
 
-def _suggest_all_repos(args: Namespace, here: Repository) -> None:
+def _suggest_all_repos(args: Namespace) -> None:
     if not args.all_repos and args.repo is None:
+        from commonplace.where import homes, repository  # noqa: PLC0415 (seldom needed)
+
+        here = repository.find(homes.current_folder())
         note(f"hint: only `{here.name}` was searched; `--all-repos` searches every log")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from commonplace.cli.arguments import add_home, add_id, add_json
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import note, print_json
-from commonplace.cli.search_scope import logs_of
+from commonplace.server.ask import logs_of
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -26,4 +26,16 @@ def answer(agent: str, raw: bytes, cwd: str, variables: Collection[str]) -> str:
     folder = Path(event.cwd).resolve()
     add_to_spool(homes.find(None, folder, repository.find(folder), os.environ)[0], event)
     with Memory.open(cwd=folder, agent_id=event.name, wait_s_max=LOG_WAIT_S_MAX) as memory:
-        return answer_from_files(memory, event)
+        reply = answer_from_files(memory, event)
+        if event.kind == "end":
+            _maintain(memory, folder)
+        return reply
+
+
+def _maintain(memory: Memory, folder: Path) -> None:
+    # Only the end of a session needs these, and every import makes a hook slower.
+    from commonplace.hooks.background import start_maintenance  # noqa: PLC0415
+    from commonplace.maintenance.due import is_due  # noqa: PLC0415
+
+    if is_due(memory):
+        start_maintenance(memory.home.path, folder)

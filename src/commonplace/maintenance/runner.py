@@ -11,7 +11,7 @@ from commonplace.files.lock import try_hold
 from commonplace.maintenance.steps import STEPS, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from commonplace.maintenance.steps import Step
     from commonplace.memory import Memory
@@ -46,10 +46,12 @@ def run(
     *,
     dry_run: bool = False,
     step_s_max: float = STEP_S_MAX,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Report:
     """Run the named *steps*, or all, on the nearest home of *memory*.
 
-    A step that fails is reported, and the next one runs all the same.
+    A step that fails is reported, and the next one runs all the same. Each takes *step_s_max* at
+    most; when *is_over* is true, no more is done.
     """
     unknown = [name for name in steps or () if name not in STEPS]
     if unknown:
@@ -62,14 +64,22 @@ def run(
             report.busy = True
             return report
         for name, step in STEPS.items():
-            if steps is None or name in steps:
-                report.steps[name] = _run_step(step, memory, step_s_max, dry_run=dry_run)
+            if (steps is None or name in steps) and not is_over():
+                turn = Turn(dry_run, _either(is_over, step_s_max))
+                report.steps[name] = _run_step(step, memory, turn)
+        if steps is None and not dry_run and not is_over():
+            memory.home.maintenance_mark.touch(mode=0o600)
     return report
 
 
-def _run_step(step: Step, memory: Memory, seconds: float, *, dry_run: bool) -> dict[str, Any]:
+def _either(is_over: Callable[[], bool], seconds: float) -> Callable[[], bool]:
+    """True when *is_over* is, or when the *seconds* are over."""
     deadline = time.monotonic() + seconds
+    return lambda: is_over() or time.monotonic() > deadline
+
+
+def _run_step(step: Step, memory: Memory, turn: Turn) -> dict[str, Any]:
     try:
-        return step.run(memory, Turn(dry_run, lambda: time.monotonic() > deadline))
+        return step.run(memory, turn)
     except CommonplaceError as error:
         return {"error": str(error)}

@@ -28,16 +28,18 @@ from commonplace.errors import (
     RecordNotFound,
     ScopeMissing,
 )
+from commonplace.server.ask import ADDRESS, answer_for_command, settings_times
 from commonplace.sessions import answer
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from mcp.server.mcpserver import MCPServer
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
     from commonplace.server.tools import Opened
+    from commonplace.where.home import Home
 
 BASE = "/api/v1"
 HOOK_WAITS_S = 0.25  # As long as `hooks/__init__.py` does.
@@ -55,8 +57,11 @@ STATUS: dict[type[CommonplaceError], int] = {
 REFUSED = {"$ref": "#/components/responses/error"}
 
 
-def routes(server: MCPServer[Any], memory: Opened, stop: Callable[[], None]) -> list[Route]:
-    """The routes of the API over *server*'s tools; *stop* ends the process."""
+def routes(
+    server: MCPServer[Any], memory: Opened, homes: Sequence[Home], stop: Callable[[], None]
+) -> list[Route]:
+    """The routes of the API over *server*'s tools on *homes*; *stop* ends the process."""
+    settings_read_at = settings_times(homes)
 
     async def call(request: Request) -> Response:
         result = await server.call_tool(request.path_params["tool"], await _body(request))
@@ -93,6 +98,12 @@ def routes(server: MCPServer[Any], memory: Opened, stop: Callable[[], None]) -> 
             return Response(status_code=204)
         return Response(reply, media_type="application/json")
 
+    async def ask(request: Request) -> Response:
+        here = memory("own")  # It names the agent that asks: only our own command may.
+        given = await _body(request)
+        found = await to_thread.run_sync(lambda: answer_for_command(here, given, settings_read_at))
+        return JSONResponse(found) if found is not None else Response(status_code=409)
+
     async def described(_request: Request) -> Response:
         return JSONResponse(await openapi(server))
 
@@ -108,6 +119,7 @@ def routes(server: MCPServer[Any], memory: Opened, stop: Callable[[], None]) -> 
         Route(f"{BASE}/context", _told(context), methods=["GET"]),
         Route(f"{BASE}/stop", _told(stopped), methods=["POST"]),
         Route(f"{BASE}/hook", _told(hook), methods=["POST"]),
+        Route(ADDRESS, _told(ask), methods=["POST"]),
         Route(f"{BASE}/{{tool}}", _told(call), methods=["POST"]),
     ]
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Any
 
+from commonplace import processes
 from commonplace.errors import ServerTrouble, unusable
 from commonplace.files.lock import hold
 from commonplace.server import presence
@@ -104,18 +103,13 @@ def _started(home: Home, arguments: Sequence[str]) -> Presence:
     except OSError as error:
         raise unusable(log, error) from error
     try:
-        # Without `-P`, a file in the working folder could pass for a module.
-        process = subprocess.Popen(  # noqa: S603 (our own command)
-            [sys.executable, "-P", "-m", "commonplace", "serve", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=descriptor,
-            stderr=descriptor,
-            close_fds=True,
-            env={
-                "MALLOC_ARENA_MAX": "2",
-                **os.environ,
-            },  # A heap a thread would double what it holds.
-            **_detached(),
+        # A heap for each thread would double the memory that the server holds.
+        arenas = os.environ.get("MALLOC_ARENA_MAX", "2")
+        process = processes.start(
+            "commonplace",
+            ["serve", *arguments],
+            output=descriptor,
+            environment={"MALLOC_ARENA_MAX": arenas},
         )
     finally:
         os.close(descriptor)
@@ -136,18 +130,6 @@ def _started(home: Home, arguments: Sequence[str]) -> Presence:
     # A full disk takes no log; then the exit code is all there is to know.
     why = " ".join(last) or f"exit code {process.returncode}, see docs/CLI.md"
     raise ServerTrouble(f"the server did not start: {why}", f"its log is `{log}`")
-
-
-def _detached() -> dict[str, Any]:
-    """So that the server outlives who started it, and takes no signal meant for that one's terminal."""
-    if sys.platform == "win32":
-        flags = (
-            subprocess.DETACHED_PROCESS
-            | subprocess.CREATE_NEW_PROCESS_GROUP
-            | subprocess.CREATE_NO_WINDOW
-        )
-        return {"creationflags": flags}
-    return {"start_new_session": True}
 
 
 def _gone(home: Home, seconds: float) -> bool:

@@ -152,6 +152,10 @@ class Guard:
             self._count(-1, is_stream=is_stream)
             CALLER.reset(counting)
 
+    def idle_s(self) -> float:
+        """For how many seconds nobody has asked anything."""
+        return 0.0 if self.in_flight else self._clock() - self.last_used
+
     def _count(self, step: int, *, is_stream: bool) -> None:
         if is_stream:
             self.streams += step

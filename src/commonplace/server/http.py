@@ -33,6 +33,7 @@ from commonplace.server.access_tokens import SCOPES, Token, Tokens
 from commonplace.server.build import chosen, made
 from commonplace.server.connection import KEEP_ALIVE_S, Connection, make_room
 from commonplace.server.guard import LOOPBACK_NAMES, Guard, Limits, current
+from commonplace.server.idle import IdleMaintenance
 from commonplace.sessions import drain_waiting
 from commonplace.where.repository import Repository, find
 
@@ -103,7 +104,7 @@ class Serving:
         self._listening = listening
         self._idle_s = memory.settings["server.idle_minutes"] * 60.0
         # Known to whoever may read the home's files, so that our own commands need no token.
-        self._own = Token("local", memory.agent_id, SCOPES, "", "")
+        self._own = Token("local", memory.agent_id, (*SCOPES, "own"), "", "")
         self._key = secrets.token_hex(32)
         self._presence = presence.Presence(
             host=FROM_HERE.get(host, host),
@@ -170,7 +171,7 @@ class Serving:
             max_sessions=SESSIONS_MAX,
         )
         extra = [Route("/health", self._health), Route("/metrics", self._metrics_page)]
-        routes = api.routes(self._server, self._opened, self._stop)
+        routes = api.routes(self._server, self._opened, self._memory.homes, self._stop)
         self._metrics = metrics.made(self._operations, lambda: self._guard.in_flight)
         loopback = is_loopback(host)
         tokenless = loopback and not settings["server.token_required"]
@@ -200,6 +201,7 @@ class Serving:
                 )
                 self._stop()
             watching = asyncio.create_task(self._watch())
+            maintenance = IdleMaintenance(self._memory, self._guard.idle_s)
             await to_thread.run_sync(
                 drain_waiting, self._memory
             )  # What hooks saw while nobody was there.
@@ -207,6 +209,7 @@ class Serving:
                 yield
             finally:
                 watching.cancel()
+                await to_thread.run_sync(maintenance.close)
 
     async def _warm_up(self) -> None:
         """Open the index and take in what is new, so that the first question is answered as quickly as the next.
@@ -273,7 +276,9 @@ class Serving:
 
     def _operations(self) -> frozenset[str]:
         tools = {tool.name for tool in self._server._tool_manager.list_tools()}  # noqa: SLF001 (no public way that waits for nothing)
-        return frozenset({*tools, "records", "stats", "context", "openapi.json", "hook", "stop"})
+        return frozenset(
+            {*tools, "records", "stats", "context", "openapi.json", "hook", "ask", "stop"}
+        )
 
     async def _health(self, _request: Request) -> Response:
         told: dict[str, Any] = {"status": "ok", "version": commonplace.__version__}

@@ -155,6 +155,11 @@ class Home(NamedTuple):
         return self.state_folder / "maintenance.lock"
 
     @property
+    def maintenance_mark(self) -> Path:
+        """Touched when all steps of maintenance have run."""
+        return self.state_folder / "maintenance.done"
+
+    @property
     def setup_file(self) -> Path:
         """The folders `commonplace setup` has made."""
         return self.state_folder / "setup.json"

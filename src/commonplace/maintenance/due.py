@@ -1,0 +1,26 @@
+"""When maintenance is due by itself: at the end of a session, and while a server is idle."""
+
+from __future__ import annotations
+
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from commonplace.memory import Memory
+    from commonplace.where.home import Home
+
+# Sessions can end every few seconds; a home is maintained at most once in this time.
+PAUSE_S = 60.0
+
+
+def is_due(memory: Memory) -> bool:
+    """Whether the nearest home should be maintained now: it is allowed, and some time has passed."""
+    return bool(memory.settings["maintenance.background"]) and since_last(memory.home) > PAUSE_S
+
+
+def since_last(home: Home) -> float:
+    """How many seconds ago *home* was maintained last."""
+    try:
+        return abs(time.time() - home.maintenance_mark.stat().st_mtime)
+    except OSError:
+        return float("inf")
