@@ -29,7 +29,15 @@ from commonplace.errors import (
 from commonplace.files.lock import LOCK_S_MAX
 from commonplace.log.logs import Logs
 from commonplace.log.prepare import Entry, prepare
-from commonplace.records import EVENT_TYPES, KINDS, OUTCOMES, Record, checked_repo, decode, encode
+from commonplace.records import (
+    EVENT_TYPES,
+    KINDS,
+    OUTCOMES,
+    Record,
+    check_repo_name,
+    decode,
+    encode,
+)
 from commonplace.redaction.redact import redact, suspicious
 from commonplace.where import homes, repository
 from commonplace.where.home import Home, repo_of
@@ -640,6 +648,6 @@ def _known(names: frozenset[str] | None, known: Iterable[str], what: str) -> fro
 
 def _check_repo(repo: str) -> None:
     try:
-        checked_repo(repo)
+        check_repo_name(repo)
     except ValueError as error:
         raise RecordInvalid("repo", str(error)) from None
