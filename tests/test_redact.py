@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.redaction.redact import Redaction, redact, redact_text, suspicious
+from commonplace.redaction import Redaction, redact, redact_text, suspicious
 
 # Secrets are drawn at run time, so that no scanner trips over this file.
 RANDOM = random.Random(20260)

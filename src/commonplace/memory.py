@@ -38,7 +38,7 @@ from commonplace.records import (
     decode,
     encode,
 )
-from commonplace.redaction.redact import redact, suspicious
+from commonplace.redaction import redact, suspicious
 from commonplace.where import homes, repository
 from commonplace.where.home import Home, repo_of
 

@@ -1,6 +1,6 @@
 """The fields of a kind: what each may hold, and the check that refuses anything else.
 
-A check raises `ValueError` with a reason that reads on from the field's name: "`tags` has 65 entries".
+A check raises `ValueError` with a reason that follows the field's name: "`tags` has 65 entries".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ids: made from a record's content, so that the same content is the same record; or given, and checked."""
+"""Ids: made from a record's content, so that the same content has the same id; or given."""
 
 from __future__ import annotations
 

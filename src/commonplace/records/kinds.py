@@ -1,7 +1,7 @@
 """The kinds of record, as typed values.
 
-A record keeps the JSON object it was read from, so that unknown fields survive a round trip in their order. The
-classes name and check the fields that are known.
+A record keeps the JSON object it was read from, so that unknown fields survive a round trip in
+their order. The classes name and check the fields that are known.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ class Context(Record):
 
 
 class Feedback(Record):
-    """One outcome of using a record. Each is a record of its own, so counts add up when logs merge."""
+    """One outcome of using a record; each is a record, so that counts add up when logs merge."""
 
     __slots__ = ()
     prefix = "fb"

@@ -54,7 +54,7 @@ def make(given: Mapping[str, Any], *, now: datetime, repo: str, agent_id: str) -
 def from_line(raw: bytes) -> Record:
     """Return the record in one line of a log. Raises `ValueError` with the reason if there is none.
 
-    A kind that is not known here becomes a plain `Record`: a newer version wrote it, and it is kept.
+    A kind that is not known here becomes a plain `Record`: a newer version may have written it.
     """
     fields = decode(raw)
     kind = fields.get("kind")

@@ -7,7 +7,8 @@ from commonplace.records.json_text import type_name
 REPO_BYTES_MAX = 120
 
 _FORBIDDEN = '/\\:*?"<>|'
-# Windows reserves these names, with any extension; a log with such a name could not be cloned there.
+# Windows reserves these names, with any extension; a log with such a name could not be cloned
+# there.
 _WINDOWS_DEVICES = frozenset(
     [
         *("con", "conin$", "conout$", "prn", "aux", "nul"),

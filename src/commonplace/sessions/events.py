@@ -12,7 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from commonplace.redaction.redact import redact, redact_text, suspicious
+from commonplace.redaction import redact, redact_text, suspicious
 from commonplace.sessions import shell
 from commonplace.sessions.intents import intents
 from commonplace.where import repository

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from commonplace.errors import CandidateNotFound, IdAmbiguous
 from commonplace.files import atomic
 from commonplace.records import slug
-from commonplace.redaction.redact import redact_text
+from commonplace.redaction import redact_text
 from commonplace.sessions.spoken import tags_of
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.errors import CommonplaceError
 from commonplace.files import atomic
-from commonplace.redaction.redact import redact_text
+from commonplace.redaction import redact_text
 from commonplace.setup.agents import AGENTS, Agent, Part, Where
 from commonplace.setup.jsonc import NotEditable
 
