@@ -14,16 +14,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from commonplace.redaction.table import Form
 
+    # By value, name and form: whether the value is a secret.
+    Answers = dict[tuple[str, str, Form], bool]
+
 QUOTED_MAX = 2000
 # Whether a bare value is a secret shows within this many characters. Reading each value to its end
 # would take the square of a text's length.
 JUDGED_MAX = 200
+# How many answers about values are remembered while a text is searched.
+ANSWERS_MAX = 1000
 
+_LOWER_CASE = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _OWNERS = "|".join(KEY_OWNERS)
 _NAME_WORD = rf"(?:pass|pwd|secret|token|(?:{_OWNERS})[_-]{{0,3}}key|auth|cred|_pat)"
+# For a text in lower case: a regex that ignores case takes twice as long.
 _ASSIGNMENT = (
-    rf"(?<![\w-])(?P<name>secret access key|(?:{_OWNERS}) key"
-    rf"|(?=[\w-]{{0,60}}?{_NAME_WORD})[\w-]{{1,80}})"
+    rf"(?<![\w-])(?=[\w-])(?P<name>secret access key|(?:{_OWNERS}) key"
+    rf"|(?=[\w-]{{0,60}}?{_NAME_WORD})[\w-]{{1,80}}+)"
     r"(?P<gap>(?: \[[\w*. -]{0,40}\])?\\*[\"'`]?[\])]? {0,4}[:=]{1,2}>? {0,4}"
     r"|(?: (?:is|was|to|of|=))? )"
     rf"(?:\"(?P<double>(?:[^\"\\\n]|\\.){{1,{QUOTED_MAX}}})\""
@@ -44,12 +51,21 @@ _OBJECTS = word_set(
 def find_named(text: str) -> list[Span]:
     """Return the secrets of *text* that a name announces."""
     spans = _find_framed(text)
-    assignment = compiled(_ASSIGNMENT, re.ASCII | re.IGNORECASE)
+    search = compiled(_ASSIGNMENT).search
+    lowered = _lower(text)
+    # A text often repeats its names and values.
+    kinds: dict[str, str] = {}
+    answers: Answers = {}
     at = 0
-    while match := assignment.search(text, at):
-        span = _assigned_span(text, match)
+    while match := search(lowered, at):
+        begin, end = match.span("name")
+        name = text[begin:end]
+        kind = kinds.get(name)
+        if kind is None:
+            kind = kinds[name] = name_kind(name)
+        span = _assigned_span(text, match, name, kind, answers) if kind else None
         # What looks like a value may itself be `name=value`, so the search goes on inside it.
-        at = span.end if span else match.end("name")
+        at = span.end if span else end
         if span:
             spans.append(span)
     return spans
@@ -72,29 +88,50 @@ def _find_framed(text: str) -> list[Span]:
     return spans
 
 
-def _assigned_span(text: str, match: re.Match[str]) -> Span | None:
-    group = match.lastgroup or ""
-    name, kind = match["name"], name_kind(match["name"])
-    if not kind or text.endswith("://", 0, match.start()):
+def _lower(text: str) -> str:
+    """Return *text* with its ASCII letters in lower case, and every character in its place."""
+    return text.lower() if text.isascii() else text.translate(_LOWER_CASE)
+
+
+def _assigned_span(
+    text: str, match: re.Match[str], name: str, kind: str, answers: Answers
+) -> Span | None:
+    begin = match.start()
+    if text.endswith("://", 0, begin):
         return None
+    group = match.lastgroup or ""
     start, end = match.span(group)
-    in_query = match.start() > 0 and text[match.start() - 1] in "?&"
+    in_query = begin > 0 and text[begin - 1] in "?&"
     if group == "bare":
         end = _bare_end(text, start, start + JUDGED_MAX, in_query=in_query)
     form = _form(group, match["gap"], name)
-    if form == "tight" and _is_outside_code(text, match.start(), end, name):
-        form = "literal"
-    if not is_secret_value(text[start:end], kind, name, form):
+    value = text[start:end]
+    if not _is_secret(value, kind, name, form, answers) and not (
+        # Only passwords may be plain words.
+        form == "tight"
+        and kind == "password"
+        and _is_secret(value, kind, name, "literal", answers)
+        and _is_outside_code(text, begin, end, name)
+    ):
         return None
     if end == start + JUDGED_MAX:
         end = _bare_end(text, start, len(text), in_query=in_query)
     return Span(start, end, kind)
 
 
+def _is_secret(value: str, kind: str, name: str, form: Form, answers: Answers) -> bool:
+    answer = answers.get((value, name, form))
+    if answer is None:
+        answer = is_secret_value(value, kind, name, form)
+        if len(answers) < ANSWERS_MAX:
+            answers[value, name, form] = answer
+    return answer
+
+
 def _form(group: str, gap: str, name: str) -> Form:
     if name.startswith("--"):
         return "sure" if group == "bare" else "quoted"
-    if not any(mark in gap for mark in ":="):
+    if ":" not in gap and "=" not in gap:
         return "prose"
     if group == "header":
         return "header"

@@ -18,16 +18,15 @@ def merge_spans(spans: list[Span]) -> list[Span]:
     before general ones.
     """
     merged: list[Span] = []
-    rank = {id(span): i for i, span in enumerate(spans)}
-    best = 0
-    for span in sorted(spans, key=lambda span: span.start):
+    first = 0
+    for rank, span in sorted(enumerate(spans), key=lambda item: item[1].start):
         if not merged or span.start >= merged[-1].end:
             merged.append(span)
-            best = rank[id(span)]
-            continue
-        kind = span.kind if rank[id(span)] < best else merged[-1].kind
-        best = min(best, rank[id(span)])
-        merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end), kind)
+            first = rank
+        else:
+            kind = span.kind if rank < first else merged[-1].kind
+            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end), kind)
+            first = min(first, rank)
     return merged
 
 

@@ -16,7 +16,7 @@ _NAME_END = (
 _OWNER_CHARS_MAX = 20
 _FLAG_CHARS_MAX = 80
 
-_COMMAND_KEYS = [key for rule in table.COMMANDS for key in rule.keys]
+_COMMAND_KEYS = [rule.key for rule in table.COMMANDS]
 _WEBHOOK_KEYS = [key for rule in table.WEBHOOKS for key in rule.keys]
 _URL_KEYS = [key for rule in table.URLS for key in rule.keys]
 _SIGNATURE_KEY = "sig="
@@ -28,6 +28,8 @@ _RUN = b"x" * table.RUN_MIN
 _TOKEN_KEYS = [key.encode() for rule in table.TOKENS for key in rule.keys]
 _PLAIN_KEYS = [key for key in _TOKEN_KEYS if b"_" not in key and b"-" not in key]
 _JOINED_KEYS = [key for key in _TOKEN_KEYS if b"_" in key or b"-" in key]
+# A line with more runs than this is searched for each key once before further runs are.
+_FEW_RUNS = 8
 
 
 def suspicious(line: str) -> bool:
@@ -65,26 +67,33 @@ def has_token(line: str) -> bool:
     start = classes.find(_RUN)
     if start < 0:
         return False
+    plain, joined = _PLAIN_KEYS, _JOINED_KEYS
+    runs = 0
     while start >= 0:
         end = classes.find(b" ", start)
         end = len(classes) if end < 0 else end
-        if _has_key(encoded[start:end], encoded[max(0, start - table.KEY_LEAD) : end]):
+        before = max(0, start - table.KEY_LEAD)
+        if _has_key(encoded[start:end], encoded[before:end], plain, joined):
             return True
+        runs += 1
+        if runs == _FEW_RUNS:
+            plain = [key for key in plain if key in encoded]
+            joined = [key for key in joined if key in encoded]
         start = classes.find(_RUN, end)
     return any(key in line for key in _WEBHOOK_KEYS)
 
 
-def _has_key(run: bytes, run_and_lead: bytes) -> bool:
+def _has_key(run: bytes, run_and_lead: bytes, plain: list[bytes], joined: list[bytes]) -> bool:
     # Most runs are hashes, UUIDs or long plain names, in which there is no key to look for.
     if not run.strip(b"0123456789abcdef-"):
         return b"earer " in run_and_lead or b"v1.0-" in run_and_lead
     if run.islower() and run.replace(b"_", b"").replace(b"-", b"").isalpha():
         return False
-    for key in _PLAIN_KEYS:
+    for key in plain:
         if key in run_and_lead:
             return True
     if b"_" in run_and_lead or b"-" in run_and_lead:
-        for key in _JOINED_KEYS:
+        for key in joined:
             if key in run_and_lead:
                 return True
     return False

@@ -203,33 +203,46 @@ URLS: tuple[Rule, ...] = (
     Rule("url-token", ("://",), r"://([A-Za-z0-9_.~%-]{16,300})(?::x-oauth-basic)?@"),
 )
 
-# Commands that take a secret as an argument: the regex is for what comes before the secret.
+# Commands that take a secret as an argument
 
-_ARGUMENTS = r"[^\n|;&]{0,300}?(?<= )"
-COMMANDS: tuple[Rule, ...] = (
-    Rule("password", ("mysql",), r"mysql(?:dump|admin|import)? " + _ARGUMENTS + r"-p"),
-    Rule("password", ("mariadb",), r"mariadb(?:-dump|-admin)? " + _ARGUMENTS + r"-p"),
-    Rule("password", ("sshpass",), r"sshpass -p ?"),
-    Rule(
+
+class Command(NamedTuple):
+    """A command that takes a secret: its kind, a literal in every match, the command, the option.
+
+    At most *gap_max* characters are between the command and the option that the secret follows.
+    """
+
+    kind: str
+    key: str
+    command: str
+    option: str
+    gap_max: int = 300
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("password", "mysql", r"mysql(?:dump|admin|import)? ", r"-p"),
+    Command("password", "mariadb", r"mariadb(?:-dump|-admin)? ", r"-p"),
+    Command("password", "sshpass", r"sshpass ", r"-p ?", gap_max=0),
+    Command(
         "password",
-        ("login",),
-        r"(?:docker|podman|az|registry|acr|oras|skopeo) login " + _ARGUMENTS + r"-p[ =]",
+        "login",
+        r"(?:docker|podman|az|registry|acr|oras|skopeo) login ",
+        r"-p[ =]",
     ),
-    Rule("password", ("twine",), r"twine upload " + _ARGUMENTS + r"-p[ =]?"),
-    Rule("password", ("redis-cli",), r"redis-cli " + _ARGUMENTS + r"-a "),
-    Rule(
+    Command("password", "twine", r"twine upload ", r"-p[ =]?"),
+    Command("password", "redis-cli", r"redis-cli ", r"-a "),
+    Command(
         "password",
-        ("curl",),
-        r"curl " + _ARGUMENTS + r"(?:-[uU] ?|--(?:proxy-)?user[ =])\\*[\"']?[^\s:\"'\\]{1,100}:",
+        "curl",
+        r"curl ",
+        r"(?:-[uU] ?|--(?:proxy-)?user[ =])\\*[\"']?[^\s:\"'\\]{1,100}:",
     ),
-    Rule(
-        "secret",
-        ("secretsmanager",),
-        r"secretsmanager " + _ARGUMENTS + r"--secret-(?:string|binary)[ =]",
-    ),
-    Rule("secret", ("gh secret",), r"gh secret set " + _ARGUMENTS + r"(?:-b|--body)[ =]"),
-    Rule("password", ("openssl",), r"openssl " + _ARGUMENTS + r"-pass(?:in|out)? \\*[\"']?pass:"),
+    Command("secret", "secretsmanager", r"secretsmanager ", r"--secret-(?:string|binary)[ =]"),
+    Command("secret", "gh secret", r"gh secret set ", r"(?:-b|--body)[ =]"),
+    Command("password", "openssl", r"openssl ", r"-pass(?:in|out)? \\*[\"']?pass:"),
 )
+# None of these is between a command and its option.
+COMMAND_END = r"[\n|;&]"
 # The secret itself, in quotes or not.
 ARGUMENT = (
     r"(?:\\*\"(?P<double>[^\"\\\n]{3,2000})(?=\\*\")|'(?P<single>[^'\\\n]{3,2000})(?=')"

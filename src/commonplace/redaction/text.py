@@ -92,9 +92,27 @@ def _find_private(text: str) -> list[Span]:
 def _find_arguments(text: str) -> list[Span]:
     spans = []
     for rule in table.COMMANDS:
-        if any(key in text for key in rule.keys):
-            for match in compiled(rule.pattern + table.ARGUMENT).finditer(text):
-                group = match.lastgroup or 0
-                if not is_stand_in(match[group]):
-                    spans.append(Span(*match.span(group), rule.kind))
+        if rule.key in text:
+            spans += _find_arguments_of(text, rule)
+    return spans
+
+
+def _find_arguments_of(text: str, rule: table.Command) -> list[Span]:
+    # Commands and options are searched for separately. One regex for both would read the same
+    # words again for every command before them.
+    command, end = compiled(rule.command), compiled(table.COMMAND_END)
+    option = compiled("(?<= )" + rule.option + table.ARGUMENT)
+    spans = []
+    at = 0
+    found = option.search(text)
+    while found and (match := command.search(text, at)):
+        at = match.end()
+        if found.start() < at and not (found := option.search(text, at)):
+            break
+        start = found.start()
+        if start - at <= rule.gap_max and not end.search(text, at, start):
+            group = found.lastgroup or 0
+            if not is_stand_in(found[group]):
+                spans.append(Span(*found.span(group), rule.kind))
+            at = found.end()
     return spans

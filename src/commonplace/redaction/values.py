@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from commonplace.redaction.names import NAME_WORDS, word_set
 from commonplace.redaction.table import compiled
-from commonplace.redaction.words import count_switches, is_slug, reads_as_words
+from commonplace.redaction.words import count_digits, count_switches, is_slug, reads_as_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,10 +86,13 @@ def is_secret_value(value: str, kind: str, name: str, form: Form) -> bool:
     """Whether *value*, written in *form* after *name*, is a secret of *kind*."""
     if kind == "authorization" and form == "quoted" and " " in value:
         return _is_authorization_header(value)
-    if is_stand_in(value) or (
-        name.isupper() and name.endswith("PWD") and value.startswith(("/", "~"))
-    ):
+    # The quick test comes first: a text may have a value every few characters.
+    if not _may_be_secret(value, kind, name, form) or is_stand_in(value):
         return False
+    return not (name.isupper() and name.endswith("PWD") and value.startswith(("/", "~")))
+
+
+def _may_be_secret(value: str, kind: str, name: str, form: Form) -> bool:
     if form == "prose":
         return is_random(value)
     if form == "header":
@@ -118,9 +121,11 @@ def is_random(value: str) -> bool:
         or is_stand_in(value)
     ):
         return False
-    if not any(c.isdigit() for c in value[:DIGIT_WITHIN]):
-        return False
-    return count_switches(value) >= SWITCHES_MIN and sum(c.isdigit() for c in value) >= DIGITS_MIN
+    return (
+        count_digits(value[:DIGIT_WITHIN]) > 0
+        and count_digits(value) >= DIGITS_MIN
+        and count_switches(value) >= SWITCHES_MIN
+    )
 
 
 def is_stand_in(value: str) -> bool:
@@ -136,7 +141,7 @@ def is_stand_in(value: str) -> bool:
     words = compiled(r"[a-z]+").findall(value.lower())
     if not _PLACEHOLDER_WORDS.isdisjoint(words):
         return True
-    return _VALUE_WORDS.issuperset(words) and not any(c.isdigit() for c in value)
+    return _VALUE_WORDS.issuperset(words) and not count_digits(value)
 
 
 def _is_header(value: str, kind: str) -> bool:
@@ -150,7 +155,7 @@ def _is_authorization_header(value: str) -> bool:
 
 
 def _is_password(value: str, name: str, form: Form) -> bool:
-    if any(c.isspace() for c in value):
+    if _has_space(value):
         is_named = name.isupper() or name.startswith("--")
         return form == "quoted" and is_named and _is_passphrase(value)
     if form in {"quoted", "sure"}:
@@ -182,9 +187,9 @@ def _is_plain_password(value: str) -> bool:
 
 def _is_key(value: str, form: Form) -> bool:
     length_min = KEY_LOOSE_MIN if form == "loose" else KEY_MIN
-    if len(value) < length_min or any(c.isspace() for c in value):
+    if len(value) < length_min or _has_space(value):
         return False
-    digits = sum(c.isdigit() for c in value)
+    digits = count_digits(value)
     if digits == len(value) or (form == "loose" and is_slug(value)):
         return False
     if digits >= (DIGITS_MIN if form == "loose" else 1):
@@ -194,3 +199,7 @@ def _is_key(value: str, form: Form) -> bool:
         and not (value.islower() or value.isupper())
         and not reads_as_words(value)
     )
+
+
+def _has_space(value: str) -> bool:
+    return value.split() != [value]
