@@ -15,11 +15,11 @@ def word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-# What stands before `pass` in the name of a password.
+# What stands before `pass` in the name of a password; `j` ends neo4j.
 _PASS_OWNERS = word_set(
     "db database mysql postgres pg user smtp mail email redis admin root ftp ssh login sudo mongo "
     "amqp http proxy basic auth my bind become vault ldap keystore truststore vpn wifi default "
-    "rabbitmq sa neo4j registry docker jenkins nexus artifactory sonar elastic gpg backup svc"
+    "rabbitmq sa j registry docker jenkins nexus artifactory sonar elastic gpg backup svc"
 )
 # Tokens of a grammar, a page or a design are not secrets.
 _HARMLESS_TOKEN_OWNERS = word_set(

@@ -54,13 +54,13 @@ def compiled(pattern: str, flags: int = re.ASCII) -> re.Pattern[str]:
 
 # A token starts where a word starts; the second half allows for a written-out "\n" before it, as in
 # JSON.
-_START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
+WORD_START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
 # Prefixes that also occur in English or code (`sk-`, `hf_`) need a digit soon after them:
 # `sk-fading-circle-…` is a CSS class.
 _DIGIT = r"(?=[A-Za-z_-]{0,60}[0-9])"
 
 TOKENS: tuple[Rule, ...] = (
-    Rule("aws-access-key", ("AKIA", "ASIA"), _START + r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    Rule("aws-access-key", ("AKIA", "ASIA"), WORD_START + r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])"),
     Rule("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{30,}"),
     Rule("github-token", ("github_pat_",), r"github_pat_[A-Za-z0-9_]{20,}"),
     Rule(
@@ -69,6 +69,7 @@ TOKENS: tuple[Rule, ...] = (
             "glpat-",
             "gldt-",
             "glrt-",
+            "glrtr-",
             "glcbt-",
             "glptt-",
             "glft-",
@@ -78,7 +79,7 @@ TOKENS: tuple[Rule, ...] = (
             "glffct-",
             "gloas-",
         ),
-        _START
+        WORD_START
         + r"gl(?:pat|dt|rtr?|cbt|ptt|ft|imt|agent|soat|ffct|oas)-[A-Za-z0-9_-]{20,}"
         + r"(?:\.[A-Za-z0-9_.-]{1,40})?",
     ),
@@ -87,76 +88,82 @@ TOKENS: tuple[Rule, ...] = (
         ("xox", "xapp-"),
         r"(?:xox[a-z](?:\.xox[a-z])?|xapp)-(?=[0-9A-Za-z-]{20})[0-9A-Za-z-]{20,}",
     ),
-    Rule("stripe-key", ("k_live_", "k_test_"), _START + r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"),
+    Rule(
+        "stripe-key", ("k_live_", "k_test_"), WORD_START + r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"
+    ),
     Rule("stripe-webhook-secret", ("whsec_",), r"whsec_[A-Za-z0-9]{20,}[A-Za-z0-9+/=]*"),
-    Rule("commonplace-token", ("cpb_",), _START + r"cpb_[A-Za-z0-9_-]{43}"),
-    Rule("npm-token", ("npm_",), _START + r"npm_[A-Za-z0-9]{36,}"),
+    Rule("commonplace-token", ("cpb_",), WORD_START + r"cpb_[A-Za-z0-9_-]{43}"),
+    Rule("npm-token", ("npm_",), WORD_START + r"npm_[A-Za-z0-9]{36,}"),
     Rule("pypi-token", ("pypi-",), r"pypi-AgE[A-Za-z0-9_-]{20,}"),
-    Rule("anthropic-key", ("sk-ant-",), _START + r"sk-ant-[A-Za-z0-9_-]{20,}"),
-    Rule("openai-key", ("sk-",), _START + r"sk-" + _DIGIT + r"[A-Za-z0-9_-]{20,}"),
-    Rule("google-api-key", ("AIza",), _START + r"AIza[A-Za-z0-9_-]{35,}"),
+    Rule("anthropic-key", ("sk-ant-",), WORD_START + r"sk-ant-[A-Za-z0-9_-]{20,}"),
+    Rule("openai-key", ("sk-",), WORD_START + r"sk-" + _DIGIT + r"[A-Za-z0-9_-]{20,}"),
+    Rule("google-api-key", ("AIza",), WORD_START + r"AIza[A-Za-z0-9_-]{35,}"),
     Rule("google-oauth-token", ("ya29.",), r"ya29\.[A-Za-z0-9_-]{20,}"),
     Rule("google-oauth-secret", ("GOCSPX-",), r"GOCSPX-[A-Za-z0-9_-]{20,}"),
-    Rule("digitalocean-token", ("_v1_",), _START + r"do[opr]_v1_[a-f0-9]{40,}"),
+    Rule("digitalocean-token", ("_v1_",), WORD_START + r"do[opr]_v1_[a-f0-9]{40,}"),
     Rule(
         "huggingface-token",
-        ("hf_",),
-        _START + r"(?:api_org_|hf_)(?=[A-Za-z]{0,34}[A-Z0-9])[A-Za-z0-9]{30,}",
+        ("hf_", "api_org_"),
+        WORD_START + r"(?:api_org_|hf_)(?=[A-Za-z]{0,34}[A-Z0-9])[A-Za-z0-9]{30,}",
     ),
     Rule("telegram-bot-token", (":AA",), r"(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{32,}"),
-    Rule("twilio-key", ("SK",), _START + r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
-    Rule("sendgrid-key", ("SG.",), _START + r"SG\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}"),
-    Rule("mailgun-key", ("key-",), _START + r"(?:pub)?key-[0-9a-f]{32}(?![A-Za-z0-9])"),
+    Rule("twilio-key", ("SK",), WORD_START + r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
+    Rule("sendgrid-key", ("SG.",), WORD_START + r"SG\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}"),
+    Rule("mailgun-key", ("key-",), WORD_START + r"(?:pub)?key-[0-9a-f]{32}(?![A-Za-z0-9])"),
     Rule(
         "discord-token",
         ("MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"),
-        _START
+        WORD_START
         + r"(?:M[Tjz]|N[DTjz]|O[DT])[A-Za-z0-9_-]{21,26}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,}",
     ),
-    Rule("databricks-token", ("dapi",), _START + r"dapi[0-9a-f]{32}(?:-[0-9])?"),
+    Rule("databricks-token", ("dapi",), WORD_START + r"dapi[0-9a-f]{32}(?:-[0-9])?"),
     Rule("vault-token", ("hvs.", "hvb.", "hvr."), r"hv[sbr]\.[A-Za-z0-9_-]{20,}"),
     Rule(
         "doppler-token",
         ("dp.",),
         r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,10}\.)?[A-Za-z0-9]{30,}",
     ),
-    Rule("linear-key", ("lin_",), _START + r"lin_(?:api|oauth)_[A-Za-z0-9]{30,}"),
+    Rule("linear-key", ("lin_",), WORD_START + r"lin_(?:api|oauth)_[A-Za-z0-9]{30,}"),
     Rule(
         "notion-key",
         ("secret_", "ntn_"),
-        _START + r"(?:secret|ntn)_" + _DIGIT + r"[A-Za-z0-9]{40,}",
+        WORD_START + r"(?:secret|ntn)_" + _DIGIT + r"[A-Za-z0-9]{40,}",
     ),
     Rule("supabase-key", ("sbp_", "sb_secret_"), r"sb(?:p|_secret)_[A-Za-z0-9_-]{20,}"),
     Rule(
         "vercel-token",
         ("vercel_", "vcp_", "vci_", "vcr_", "vca_", "vck_"),
-        _START + r"(?:vercel_blob_rw_[A-Za-z0-9]{8,}_|vc[pirak]_)[A-Za-z0-9]{24,}",
+        WORD_START + r"(?:vercel_blob_rw_[A-Za-z0-9]{8,}_|vc[pirak]_)[A-Za-z0-9]{24,}",
     ),
     Rule(
         "cloudflare-key",
         ("v1.0-", "cfut_", "cfat_", "cfk_"),
-        _START + r"(?:v1\.0-[a-f0-9]{24}-[a-f0-9]{100,}|cf(?:ut|at|k)_[A-Za-z0-9]{40,})",
+        WORD_START + r"(?:v1\.0-[a-f0-9]{24}-[a-f0-9]{100,}|cf(?:ut|at|k)_[A-Za-z0-9]{40,})",
     ),
     Rule("sentry-token", ("sntry",), r"sntry[su]_[A-Za-z0-9_-]{20,}[A-Za-z0-9_=+/-]*"),
-    Rule("shopify-token", ("shp",), _START + r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32,}"),
+    Rule("shopify-token", ("shp",), WORD_START + r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32,}"),
     Rule(
         "square-token",
         ("sq0", "EAAA"),
-        _START + r"(?:sq0[a-z]{3}-[A-Za-z0-9_-]{22,}|EAAA[lE][A-Za-z0-9_-]{55,})",
+        WORD_START + r"(?:sq0[a-z]{3}-[A-Za-z0-9_-]{22,}|EAAA[lE][A-Za-z0-9_-]{55,})",
     ),
     Rule("docker-token", ("dckr_",), r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}"),
     Rule("age-secret-key", ("AGE-SECRET-KEY-",), r"AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
     Rule(
         "tailscale-key",
         ("tskey-",),
-        _START + r"tskey-(?:[a-z]{2,10}-)?" + _DIGIT + r"[A-Za-z0-9-]{16,}",
+        WORD_START + r"tskey-(?:[a-z]{2,10}-)?" + _DIGIT + r"[A-Za-z0-9-]{16,}",
     ),
     Rule("atlassian-token", ("ATATT3", "ATCTT3"), r"AT[AC]TT3[A-Za-z0-9_-]{40,}[A-Za-z0-9_=-]*"),
     Rule(
-        "grafana-token", ("glsa_", "glc_"), _START + r"gl(?:sa|c)_[A-Za-z0-9_]{30,}[A-Za-z0-9_=+/]*"
+        "grafana-token",
+        ("glsa_", "glc_"),
+        WORD_START + r"gl(?:sa|c)_[A-Za-z0-9_]{30,}[A-Za-z0-9_=+/]*",
     ),
     Rule(
-        "jwt", ("eyJ",), _START + r"eyJ[A-Za-z0-9_-]{17,}\.[A-Za-z0-9_-]{16,}(?:\.[A-Za-z0-9_-]*)*"
+        "jwt",
+        ("eyJ",),
+        WORD_START + r"eyJ[A-Za-z0-9_-]{17,}\.[A-Za-z0-9_-]{16,}(?:\.[A-Za-z0-9_-]*)*",
     ),
     Rule(
         "bearer-token",

@@ -8,7 +8,7 @@ from commonplace.redaction.table import compiled
 # How much likelier a letter follows another in a word than at random, in bits plus 5: 26 rows of
 # 26 digits, a to z. Counted over the words in the Python standard library, each weighted by the
 # logarithm of its count.
-_FOLLOWS = (
+FOLLOWS = (
     b"2565235151376615176744334174446332652733641564623152"
     b"6243632650664373254753213163358432722533631564522231"
     b"5366444231255734377624453162346632811633732655612140"
@@ -76,7 +76,7 @@ def _pair_scores(mixed_case: bool) -> list[bytes]:
     digits = 10 * (minus_two if mixed_case else none)
     scores = [128 * none] * 128
     for place in range(26):
-        follows = _FOLLOWS[26 * place : 26 * place + 26]
+        follows = FOLLOWS[26 * place : 26 * place + 26]
         upper = bytes(score - mixed_case for score in follows)
         lower = bytes(score + mixed_case for score in follows)
         for letter, to_upper in ((ord("A") + place, upper), (ord("a") + place, 26 * minus_two)):
