@@ -216,6 +216,9 @@ def test_what_cannot_be_written_as_json_has_no_id() -> None:
         ("x " * 100, 5, "x-x-x"),
         ("naïve", 28, "na-ve"),
         ("    abc", 2, ""),
+        # Only the first 2 * chars_max characters are read.
+        ("........ab", 5, "ab"),
+        (".........ab", 5, "a"),
     ],
 )
 def test_a_slug_is_the_first_words_that_fit(text: str, chars_max: int, expected: str) -> None:
@@ -231,6 +234,15 @@ def test_a_slug_is_short_ascii_words_and_can_be_an_id(text: str, chars_max: int)
     assert not found.startswith("-")
     assert not found.endswith("-")
     check_id(found)
+
+
+def test_an_id_has_at_most_28_characters_of_words() -> None:
+    def words(lesson: str) -> str:
+        return made(event_type="error", lesson=lesson).id[len("les-") : -len("-12345678901234")]
+
+    assert words("a" * 20 + " " + "b" * 7) == "a" * 20 + "-" + "b" * 7
+    assert words("a" * 20 + " " + "b" * 8) == "a" * 20
+    assert words("a" * 29) == "a" * 28
 
 
 def test_an_id_may_hold_any_printable_ascii_but_four() -> None:

@@ -189,10 +189,13 @@ def test_punctuation_after_a_value_stays(mark: str) -> None:
             (f"token{gap}a1b2c3d4e5f6a7b8", f"token{gap}[redacted:token]")
             for gap in (" is ", " was ", " to ", " of ", " ")
         ),
+        ("é token [None]: abcdefgh1234", "é token [None]: [redacted:token]"),
+        ("é TOKEN=abcdefgh1234 @A[`a{Z", "é TOKEN=[redacted:token] @A[`a{Z"),
         ("token     = abcdefgh1234", "token     = abcdefgh1234"),
         ("token =     abcdefgh1234", "token =     abcdefgh1234"),
         ("token and a1b2c3d4e5f6a7b8", "token and a1b2c3d4e5f6a7b8"),
         ("token://abcdefgh1234", "token:[redacted:token]"),
+        ("://token=abcdefgh1234", "://token=abcdefgh1234"),
         ("https://token=abcdefgh1234", "https://token=abcdefgh1234"),
         # quotes
         ('token="abcdefg1"', 'token="[redacted:token]"'),
@@ -373,9 +376,9 @@ def test_a_text_made_to_defeat_redaction_is_dropped_as_a_whole() -> None:
             [("github-token", "token")],
         ),
         (
-            {7: {"password": "abcd"}},
-            {7: {"password": "[redacted:password]"}},
-            [("password", "7.password")],
+            {7: {"password": "abcd"}, "password": "abcd"},
+            {7: {"password": "[redacted:password]"}, "password": "[redacted:password]"},
+            [("password", "7.password"), ("password", "password")],
         ),
     ],
 )

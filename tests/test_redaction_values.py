@@ -154,6 +154,9 @@ def test_a_key_of_a_record_announces_a_secret_only_if_it_is_an_identifier() -> N
 VALUES: list[tuple[str, Form, str, str]] = [
     # Passwords in quotes or after a sure name: 4 characters.
     ("password", "quoted", "abcd", "abc"),
+    ("password", "quoted", "abcdefghi", " abcd"),
+    ("password", "quoted", "abcd", "abcd\n"),
+    ("password", "quoted", "zbcd", "zbcd a"),
     ("PASSWORD", "sure", "abcd", "abc"),
     # Elsewhere 6, and no plain word.
     ("password", "loose", "abc12!", "abc12"),
@@ -212,6 +215,8 @@ VALUES: list[tuple[str, Form, str, str]] = [
     ("token", "tight", "cIfSviRIDnlgrrUe", "handlerFactory"),
     ("token", "quoted", "a1234567", "12345678"),
     ("token", "quoted", "abcdefg1", "abc defg1"),
+    ("token", "quoted", "abcdefg1", " abcdefg1"),
+    ("token", "quoted", "abcdefg1", "abcdefg1\t"),
     # After a colon: 12 characters and two digits, and no slug.
     ("token", "loose", "abcdefghij12", "abcdefghi12"),
     ("token", "loose", "abcdefghij12", "abcdefghijk1"),
@@ -223,7 +228,10 @@ VALUES: list[tuple[str, Form, str, str]] = [
     # A header is sure of its value: 6 characters; another name is not.
     ("Authorization", "header", "abcdef", "abcde"),
     ("token", "header", "abcdefg1", "abcdefgh"),
+    ("api_key", "header", "abcdefg1", "abcdefgh"),
     ("Authorization", "quoted", "Bearer abcdef", "Bearer abcde"),
+    ("Authorization", "quoted", "Bearer abcdefghi", "Bearer"),
+    ("Authorization", "header", "abcdefghi", ""),
     *(
         ("Authorization", "quoted", f"{scheme} abcdef", "Custom abcdef")
         for scheme in ("bearer", "Basic", "TOKEN", "digest")
@@ -264,7 +272,15 @@ STAND_INS = [
     *("md5:9f86d081", "1.2.3", "v1.2", "2.0.0-rc1", "***", "", "!?"),
     *("auth-svc-7d9f8b6c5d-x2x4z", "web-7d9f8b6c", "web-7d9f8b6c5d"),
     *("process.env.TOKEN", "$this->password", "self.token", "config::token", "a?.b", "*cfg.token"),
-    *("get_token()", "tokens[key]", "os.environ[key]", "load(a, b)", "$cfg.token/x", "[cfg.token]"),
+    *(
+        "a1b2c3.x",
+        "get_token()",
+        "tokens[key]",
+        "os.environ[key]",
+        "load(a, b)",
+        "$cfg.token/x",
+        "[cfg.token]",
+    ),
     *("~/token", "./token", "../a/b", "/run/secrets/db", "a/b/c/", "@/run/x", "HTTP.SERVER"),
     *("your-token-1", "example1", "my-placeholder-7", "changeme123", "dummy7", "fake_token_1"),
     *("todo1", "redacted7", "xxx7", "xxxx7"),
@@ -277,7 +293,16 @@ REAL = [
     *("Zq7$", "$Zq7-x%k9", "%Zq7", "{Zq7"),
     *("<Zq7 k9", "$ecret-Pa55!word", "*hTH^9_hX-chPQ", "aabb7ccdd", "abcdxxxefgh", "Zq7!"),
     *("c:Zq7", "sha:9f86", "md5-9f86", "1", "12a.3", "v1", "a1-7d9f8b6c5dxx-x2x4z", "web-7d9f8b6a"),
-    *("aZ1.b2Y3c4X", "x9.kQ2z7Wv4", "string7", "none1", "stringy", "tokenize", "yourself7"),
+    *(
+        "a1b2c3d.x",
+        "aZ1.b2Y3c4X",
+        "x9.kQ2z7Wv4",
+        "string7",
+        "none1",
+        "stringy",
+        "tokenize",
+        "yourself7",
+    ),
     *("Zq7/k9W2x4", "aZ1b2(Y3c4X5d6"),
 ]
 
