@@ -268,7 +268,7 @@ def test_a_plain_word_outside_code_is_a_password(text: str) -> None:
         *("{{db_password={} }}", "$db_password={}", "x>db_password={}", ")db_password={}"),
         *("@db_password={}", "]db_password={}", "a,db_password={}", "a, db_password={}"),
         *("self.password={}", "user.password={}", "this.db_password={}", "args.x.password={}"),
-        *("x password={}", "password={} x", "say password={}"),
+        *("say" + 19 * " " + "password={}", "x password={}", "password={} x", "say password={}"),
     ],
 )
 def test_a_plain_word_in_code_is_a_variable(text: str) -> None:
@@ -287,6 +287,28 @@ def test_a_member_of_an_object_is_set_by_code(name: str) -> None:
     text = f"{name}.password=correcthorse"
 
     assert redact_text(text) == (text, [])
+
+
+# Commands: each has its own argument, up to its end.
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("mysql -p{0} ; mysql -p{1}", "mysql -p{} ; mysql -p{}"),
+        ("mysql -p{0} | mysql app | mysql -p{1}", "mysql -p{} | mysql app | mysql -p{}"),
+        ("mysql app; mysql -p{0}", "mysql app; mysql -p{}"),
+        ("mysql app; ls -p{0}", "mysql app; ls -p{0}"),
+        ("ls -p{0}; mysql -p{1}", "ls -p{0}; mysql -p{}"),
+        ("mysql mysql -p{0} -p{1}", "mysql mysql -p{} -p{1}"),
+        ("mysql -p$PASS mysql -p{0}", "mysql -p$PASS mysql -p{}"),
+        ("mysql -p{0} mysql -p{1} mysql app", "mysql -p{} mysql -p{} mysql app"),
+        ("mysql -p{0} app\ncurl -u bob:{1} x", "mysql -p{} app\ncurl -u bob:{} x"),
+    ],
+)
+def test_every_command_has_its_own_argument(text: str, clean: str) -> None:
+    words = ("correcthorse", "batterystaple")
+    expected = clean.replace("{}", "[redacted:password]").format(*words)
+
+    assert redact_text(text.format(*words))[0] == expected
 
 
 # Rounds: cutting one secret may bring another to light.

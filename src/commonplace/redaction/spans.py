@@ -42,7 +42,7 @@ def cut_spans(text: str, spans: list[Span]) -> str:
         elif text[at : at + 1] in {" ", ""} and (span.start == 0 or text[span.start - 1] == " "):
             # Of the two spaces around the gap, one goes too.
             at += 1
-    if spans[-1].kind == "private" and at > len(text):
+    if at > len(text):
         pieces[-1] = pieces[-1].removesuffix(" ")
     return "".join([*pieces, text[at:]])
 
