@@ -18,6 +18,13 @@ def some(length: int, alphabet: str = MIXED) -> str:
     return ("aB1" + drawn)[:length] if alphabet == MIXED else drawn
 
 
+def bodies(length: int, alphabet: str, start: str = "") -> list[str]:
+    """Return texts of *length* that together contain every character of *alphabet*."""
+    step = length - len(start)
+    parts = [alphabet[at : at + step] for at in range(0, len(alphabet), step)]
+    return [start + (part * step)[:step] for part in parts]
+
+
 def pem(label: str, newline: str = "\n") -> str:
     body = newline.join(some(64) for _ in range(3))
     return (

@@ -226,6 +226,25 @@ def test_punctuation_after_a_value_stays(mark: str) -> None:
         ("primary key=abcdefg1", "primary key=abcdefg1"),
         ("x" * 75 + "token=abcdefg1", "x" * 75 + "token=abcdefg1"),
         ("x" * 60 + "token=abcdefg1", "x" * 60 + "token=[redacted:token]"),
+        *(
+            (f"{owner}{gap}key=abcdefg1", f"{owner}{gap}key=[redacted:api-key]")
+            for owner in ("api", "my_api", "My-Api")
+            for gap in ("_", "-", "__", "_-_")
+        ),
+        ("apikey=abcdefg1", "apikey=[redacted:api-key]"),
+        ("api____key=abcdefg1", "api____key=abcdefg1"),
+        ("api  key=abcdefg1", "api  key=abcdefg1"),
+        # what ends a value
+        *((f"token=abcdefg1{end}x", f"token=[redacted:token]{end}x") for end in " \n\t\"'`\\,;"),
+        *((f"&token=abcdefg1{end}x", f"&token=[redacted:token]{end}x") for end in " \n\"'`\\,;&"),
+        *(
+            (f"auth: basic abcdef{end}x", f"auth: basic [redacted:authorization]{end}x")
+            for end in " \n\t\"'`\\,;"
+        ),
+        ("token=abcdefg1&b=2&", "token=[redacted:token]"),
+        ("token=abcdefg1&b=2 ?", "token=[redacted:token] ?"),
+        ('--password "correct horse"', '--password "[redacted:password]"'),
+        ("--password 'correct horse'", "--password '[redacted:password]'"),
         # a value may itself be an assignment
         ("config=token=abcdefg1", "config=token=[redacted:token]"),
         ("auth: x/token=abcdefg1", "auth: x/token=[redacted:token]"),
@@ -309,6 +328,35 @@ def test_every_command_has_its_own_argument(text: str, clean: str) -> None:
     expected = clean.replace("{}", "[redacted:password]").format(*words)
 
     assert redact_text(text.format(*words))[0] == expected
+
+
+def test_the_object_of_a_member_is_looked_for_80_characters_back() -> None:
+    near = f"self.{'x' * 74}.password=correcthorse"
+    far = f"self.{'x' * 75}.password=correcthorse"
+
+    assert redact_text(near) == (near, [])
+    assert redact_text(far)[1] == ["password"]
+
+
+@pytest.mark.parametrize(
+    ("tag", "private"),
+    [
+        ("<private>", True),
+        ("<PRIVATE>", True),
+        ("<private >", True),
+        ("<private\na=1>", True),
+        ("<private " + "x" * 200 + ">", True),
+        ("<private " + "x" * 201 + ">", False),
+        ("<privatex>", False),
+        ("<private", False),
+        ("< private>", False),
+        ("<private <>", False),
+    ],
+)
+def test_a_private_tag_may_have_attributes(tag: str, private: bool) -> None:
+    clean, kinds = redact_text(f"a{tag}zebra</private>b")
+
+    assert (clean, kinds) == (("ab", ["private"]) if private else (f"a{tag}zebra</private>b", []))
 
 
 # Rounds: cutting one secret may bring another to light.
@@ -435,6 +483,16 @@ def test_secret_keys_that_become_one_keep_all_values() -> None:
         "git commit -m x && mkdir -p a",
         "100 % of a@b.c",
         "https://x.io and a < b",
+        "--file_path x",
+        "the token don't7",
+        'the token don"t7',
+        "the token don`t7",
+        "the token don\\t7",
+        "the token " + "x" * 61 + "7",
+        "the token and 7",
+        "the primary key: 7",
+        "a mysqldump - and a curl - too",
+        "a -b",
         "",
     ],
 )
@@ -445,6 +503,16 @@ def test_plain_lines_are_not_suspicious(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
+        *(f"token{mark}: x" for mark in ('"', "'", "`", "\\", "]", ")", " ", "_", ".", "-")),
+        *(
+            f"the token{word} {mark}x7"
+            for mark in ("", '"', "'", "`", "\\")
+            for word in ("", " is")
+        ),
+        *(f"the token {word} x7" for word in ("is", "was", "to", "of")),
+        *("the token " + "x" * 60 + "7", "token => x", "--" + "x" * 78 + "token"),
+        *("token [a*. -b]: x", f"token [{'x' * 40}]: x", 'token", "value', "token\nvalue"),
+        *(f"api{gap}key: x" for gap in ("", " ", "_", "-", ".", " _.-")),
         *(
             "token: x",
             "token=x",

@@ -8,7 +8,7 @@ import string
 import pytest
 
 from commonplace.redaction import redact_text, suspicious, table
-from fake_secrets import DIGITS, HEX, UPPER, pem, some
+from fake_secrets import DIGITS, HEX, MIXED, UPPER, bodies, pem, some
 
 LETTERS = string.ascii_lowercase
 # Values that no rule takes for a secret by themselves.
@@ -20,7 +20,10 @@ WORD = "correcthorse"
 TOKENS: dict[str, tuple[list[str], list[str]]] = {
     "aws-access-key AKIA": (
         [f"«{prefix}{some(16, UPPER)}»" for prefix in ("AKIA", "ASIA")],
-        ["AKIA" + some(15, UPPER), "AKIA" + some(17, UPPER), "AXIA" + some(16, UPPER)],
+        [
+            *("AKIA" + some(15, UPPER), "AKIA" + some(17, UPPER), "AXIA" + some(16, UPPER)),
+            *("AKIA" + some(16, UPPER) + char for char in "aZ7"),
+        ],
     ),
     "github-token ghp_": (
         [f"«gh{letter}_{some(30)}»" for letter in "pousr"],
@@ -59,7 +62,10 @@ TOKENS: dict[str, tuple[list[str], list[str]]] = {
     ),
     "npm-token npm_": ([f"«npm_{some(36)}»"], ["npm_" + some(35)]),
     "pypi-token pypi-": ([f"«pypi-AgE{some(20)}»"], ["pypi-AgE" + some(19), "pypi-" + some(40)]),
-    "anthropic-key sk-ant-": ([f"«sk-ant-{some(20)}»"], ["sk-ant-" + some(19, LETTERS)]),
+    "anthropic-key sk-ant-": (
+        [f"«sk-ant-{some(20)}»"],
+        ["sk-ant-" + some(19, string.ascii_letters)],
+    ),
     "openai-key sk-": (
         [f"«sk-{some(20)}»", f"«sk-proj-{some(20)}»", f"«sk-{some(59, LETTERS)}7»"],
         ["sk-" + some(19), "sk-" + some(40, LETTERS)],
@@ -85,7 +91,10 @@ TOKENS: dict[str, tuple[list[str], list[str]]] = {
     ),
     "twilio-key SK": (
         [f"«SK{some(32, HEX)}»"],
-        ["SK" + some(31, HEX), "SK" + some(33, HEX), "SK" + "g" * 32],
+        [
+            *("SK" + some(31, HEX), "SK" + some(33, HEX), "SK" + "g" * 32),
+            *("SK" + some(32, HEX) + char for char in "zZ7"),
+        ],
     ),
     "sendgrid-key SG.": (
         [f"«SG.{some(20)}.{some(20)}»"],
@@ -93,7 +102,10 @@ TOKENS: dict[str, tuple[list[str], list[str]]] = {
     ),
     "mailgun-key key-": (
         [f"«{prefix}key-{some(32, HEX)}»" for prefix in ("", "pub")],
-        ["key-" + some(31, HEX), "key-" + some(33, HEX)],
+        [
+            *("key-" + some(31, HEX), "key-" + some(33, HEX)),
+            *("key-" + some(32, HEX) + char for char in "zZ7"),
+        ],
     ),
     "discord-token MT": (
         [
@@ -124,8 +136,13 @@ TOKENS: dict[str, tuple[list[str], list[str]]] = {
         [
             *(f"«dp.{sort}.{some(30)}»" for sort in ("pt", "st", "ct", "sa", "scim", "audit")),
             f"«dp.st.dev_1-a.{some(30)}»",
+            f"«dp.st.ab.{some(30)}»",
+            f"«dp.st.abcdefghij.{some(30)}»",
         ],
-        ["dp.st." + some(29), "dp.xx." + some(30), "dp.st.Dev." + some(30)],
+        [
+            *("dp.st." + some(29), "dp.xx." + some(30), "dp.st.Dev." + some(30)),
+            *("dp.st.a." + some(30), "dp.st.abcdefghijk." + some(30)),
+        ],
     ),
     "linear-key lin_": (
         [f"«lin_{sort}_{some(30)}»" for sort in ("api", "oauth")],
@@ -272,6 +289,8 @@ URLS: dict[str, tuple[list[str], list[str]]] = {
             f"https://{some(101, LETTERS)}:hunter2@host",
             f"https://u:{some(301)}@host",
             "https://host:80/x@y",
+            *(f"https://u{char}x:hunter2@host" for char in " /?#@\"'<>\\[]"),
+            *(f"https://u:hun{char}ter2@host" for char in " /\"'<>\\"),
             "https://host/a:b@c",
         ],
     ),
@@ -279,6 +298,7 @@ URLS: dict[str, tuple[list[str], list[str]]] = {
         [
             f"https://«{some(16)}»@github.com/a/b",
             f"https://«{some(300)}»@github.com/a/b",
+            *(f"https://«{body}»@github.com/a" for body in bodies(16, MIXED + "_.~-", "a1B2c3")),
         ],
         [
             f"https://{some(15)}@github.com/a/b",
@@ -296,6 +316,11 @@ COMMANDS: dict[str, tuple[list[str], list[str]]] = {
             f'mysql -p"«{WORD}»"',
             f"mysql {FAR}-p«{WORD}»",
             "mysql -pab -p«abc»",
+            f"mysql -p«{'x7' * 100}»",
+            f"mysql -p'«{'x 7y' * 500}»'",
+            f'mysql -p"«{"x 7y" * 500}»"',
+            f'mysql -p\\"«{WORD} {WORD}»\\"',
+            *(f"mysql -p«{WORD}»{char}x" for char in " \n\t\"'\\"),
         ],
         [
             "mysql -pab",
@@ -345,6 +370,7 @@ COMMANDS: dict[str, tuple[list[str], list[str]]] = {
             f"curl -u {'b' * 101}:{WORD}",
             f"curl -x bob:{WORD}",
             f"curl --user-agent bob:{WORD}",
+            *(f"curl -u bo{char}b:{WORD}" for char in " \n\"'\\"),
             "curl -u bob:$PASS x",
         ],
     ),
@@ -374,12 +400,21 @@ FRAMES: dict[str, tuple[list[str], list[str]]] = {
             f"<password>«{WORD}»</password>",
             f'<dbPassword type="x">\n  «{WORD}»\n</dbPassword>',
             f"<a:password>«{some(300)}»</a:password>",
+            f"<password {'x' * 200}>«{WORD}»</password>",
+            f"<password>{' ' * 20}«{WORD}»{' ' * 20}</password>",
+            f"<pass.db-password>«{WORD}»</pass.db-password>",
         ],
         [
             f"<password>{WORD}</passwort>",
             f"<passage>{WORD}</passage>",
             "<password>string</password>",
             f"<password {'x' * 201}>{WORD}</password>",
+            f"<password>{' ' * 21}{WORD}</password>",
+            f"<password>{WORD}{' ' * 21}</password>",
+            f"<password>{some(301)}</password>",
+            *(f"<password>corr{char}horse</password>" for char in "<> "),
+            f"<password a>b>{WORD}</password>",
+            f"<password a<b>{WORD}</password>",
         ],
     ),
     "value": (
@@ -388,12 +423,23 @@ FRAMES: dict[str, tuple[list[str], list[str]]] = {
             f'{{"name": "DB_PASSWORD", "value": "«{WORD}»"}}',
             f'{{"key":"DB_PASSWORD","value":"«{WORD}»"}}',
             f'{{\\"name\\": \\"DB_PASSWORD\\", \\"value\\": \\"«{WORD}»\\"}}',
+            f'name="DB_PASSWORD" value="«{WORD}»"',
+            f"key=DB_PASSWORD,value=«{WORD}»",
+            f"name:DB_PASSWORD\r\n\tvalue:«{WORD}»",
+            *(f"name: DB_PASSWORD{gap}value: «{WORD}»" for gap in ("\\n", "\\r", "\\t ", " " * 60)),
+            *(f"name: DB_PASSWORD\nvalue: «{WORD}»{char}x" for char in " \"'\\,;<>"),
+            f"name: DB_PASSWORD\nvalue: «{some(300)}»",
+            f"name: x.y-DB_PASSWORD\nvalue: «{WORD}»",
         ],
         [
             "name: password value: string",
             f"- name: DB_PASSWORD\n  valueFrom: {WORD}",
             f"- name: DB_HOST\n  value: {WORD}",
             f"- surname: DB_PASSWORD\n  value: {WORD}",
+            f"- sur-name: DB_PASSWORD\n  value: {WORD}",
+            f"name: DB_PASSWORD{' ' * 61}value: {WORD}",
+            f"name: DB_PASSWORDvalue: {WORD}",
+            f"name  : DB_PASSWORD\n  value: {WORD}",
         ],
     ),
     "setx": (
@@ -401,19 +447,41 @@ FRAMES: dict[str, tuple[list[str], list[str]]] = {
             f"setx DB_PASSWORD «{WORD}»",
             f'setx /M DB_PASSWORD "«{WORD}»"',
             f"setx password    «{WORD}»",
+            f"setx my-password «{WORD}»",
+            *(f"setx DB_PASSWORD «{WORD}»{char}x" for char in " \"'\\"),
         ],
-        [f"setx DB_HOST {WORD}", "setx DB_PASSWORD %DB_PASSWORD%", f"sett DB_PASSWORD {WORD}"],
+        [
+            f"setx password     {WORD}",
+            f"setx /MM DB_PASSWORD {WORD}",
+            f"setx DB_HOST {WORD}",
+            "setx DB_PASSWORD %DB_PASSWORD%",
+            f"sett DB_PASSWORD {WORD}",
+        ],
     ),
     "login": (
         [
             f"machine h login u password «{WORD}»",
             f"machine h\n  login u\n  password «{WORD}»\n",
             f"default login u password «{WORD}»",
+            f"machine {'h' * 100} login {'u' * 100} password «{WORD}»",
+            f"machine{' ' * 9}h{' ' * 9}login{' ' * 9}u{' ' * 9}password{' ' * 9}«{WORD}»",
+            *(f"default{gap}login{gap}u{gap}password{gap}«{WORD}»" for gap in ("\r", "\t", "\\n")),
+            f"machine h login u password «{WORD}»\\nx",
         ],
         [
             f"machine h user u password {WORD}",
             f"host h login u password {WORD}",
             "machine h login u password $PASSWORD",
+            f"machine {'h' * 101} login u password {WORD}",
+            f"machine h login {'u' * 101} password {WORD}",
+            *(
+                "machine h login u password".replace(" ", " " * 10, at + 1).replace(
+                    " " * 10, " ", at
+                )
+                + f" {WORD}"
+                for at in range(4)
+            ),
+            f"machine h login u password{' ' * 10}{WORD}",
         ],
     ),
 }
@@ -505,6 +573,175 @@ def test_without_its_row_an_example_is_not_found(
         assert kind_of(name, label) not in redact_text(plain(text))[1], text
 
 
+# Which characters the body of a token may have: every one of them is tried.
+WIDE = MIXED + "_-"
+ALPHABETS: list[tuple[str, str, int, str, str]] = [
+    # label, the text with the body at {}, its shortest length, its alphabet, how it must start
+    ("aws-access-key AKIA", "AKIA{}", 16, string.ascii_uppercase + string.digits, ""),
+    ("github-token ghp_", "ghp_{}", 30, MIXED, ""),
+    ("github-token github_pat_", "github_pat_{}", 20, MIXED + "_", "Q"),
+    ("gitlab-token glpat-", "glpat-{}", 20, WIDE, "Q"),
+    ("gitlab-token glpat-", "glpat-" + some(20) + ".{}", 1, WIDE + ".", ""),
+    ("slack-token xox", "xoxb-{}", 20, MIXED + "-", "Q"),
+    ("slack-token xox", "xox{}-" + some(20), 1, LETTERS, ""),
+    ("slack-token xox", "xoxe.xox{}-" + some(20), 1, LETTERS, ""),
+    ("stripe-key k_live_", "sk_live_{}", 16, MIXED, "Q"),
+    ("stripe-webhook-secret whsec_", "whsec_{}", 20, MIXED, "Q"),
+    ("stripe-webhook-secret whsec_", "whsec_" + some(20) + "{}", 1, MIXED + "+/=", ""),
+    ("commonplace-token cpb_", "cpb_{}", 43, WIDE, "Q"),
+    ("npm-token npm_", "npm_{}", 36, MIXED, "Q"),
+    ("pypi-token pypi-", "pypi-AgE{}", 20, WIDE, ""),
+    ("anthropic-key sk-ant-", "sk-ant-{}", 20, WIDE, "Q"),
+    ("openai-key sk-", "sk-{}", 20, WIDE, "Q7"),
+    ("openai-key sk-", "sk-{}7" + some(20), 1, string.ascii_letters + "_-", ""),
+    ("google-api-key AIza", "AIza{}", 35, WIDE, ""),
+    ("google-oauth-token ya29.", "ya29.{}", 20, WIDE, "Q"),
+    ("google-oauth-secret GOCSPX-", "GOCSPX-{}", 20, WIDE, ""),
+    ("digitalocean-token _v1_", "dop_v1_{}", 40, HEX, ""),
+    ("huggingface-token hf_", "hf_{}", 30, MIXED, "Q"),
+    ("huggingface-token hf_", "hf_{}" + some(29, LETTERS), 1, string.ascii_uppercase + DIGITS, ""),
+    ("telegram-bot-token :AA", "{}:AA" + some(32), 8, string.digits, ""),
+    ("telegram-bot-token :AA", "12345678:AA{}", 32, WIDE, "Q"),
+    ("twilio-key SK", "SK{}", 32, HEX, ""),
+    ("sendgrid-key SG.", "SG.{}." + some(20), 20, WIDE, "Q"),
+    ("sendgrid-key SG.", "SG." + some(20) + ".{}", 20, WIDE, ""),
+    ("mailgun-key key-", "key-{}", 32, HEX, ""),
+    ("discord-token MT", "MT{}." + some(6) + "." + some(27), 21, WIDE, ""),
+    ("discord-token MT", "MT" + some(21) + ".{}." + some(27), 6, WIDE, ""),
+    ("discord-token MT", "MT" + some(21) + "." + some(6) + ".{}", 27, WIDE, ""),
+    ("databricks-token dapi", "dapi{}", 32, HEX, ""),
+    ("databricks-token dapi", "dapi" + some(32, HEX) + "-{}", 1, string.digits, ""),
+    ("vault-token hvs.", "hvs.{}", 20, WIDE, "Q"),
+    ("doppler-token dp.", "dp.st.{}", 30, MIXED, "Q"),
+    ("doppler-token dp.", "dp.st.{}." + some(30), 2, LETTERS + string.digits + "_-", "a"),
+    ("linear-key lin_", "lin_api_{}", 30, MIXED, "Q"),
+    ("notion-key secret_", "ntn_{}", 40, MIXED, "Q7"),
+    ("supabase-key sbp_", "sbp_{}", 20, WIDE, "Q"),
+    ("vercel-token vercel_", "vercel_blob_rw_{}_" + some(24), 8, MIXED, ""),
+    ("vercel-token vercel_", "vcp_{}", 24, MIXED, "Q"),
+    ("cloudflare-key v1.0-", "v1.0-{}-" + some(100, HEX), 24, HEX, ""),
+    ("cloudflare-key v1.0-", "v1.0-" + some(24, HEX) + "-{}", 100, HEX, ""),
+    ("cloudflare-key v1.0-", "cfk_{}", 40, MIXED, ""),
+    ("sentry-token sntry", "sntrys_{}", 20, WIDE, "Q"),
+    ("sentry-token sntry", "sntrys_" + some(20) + "{}", 1, WIDE + "=+/", ""),
+    ("shopify-token shp", "shpat_{}", 32, HEX + "ABCDEF", ""),
+    ("square-token sq0", "sq0{}-" + some(22), 3, LETTERS, ""),
+    ("square-token sq0", "sq0atp-{}", 22, WIDE, "Q"),
+    ("square-token sq0", "EAAAl{}", 55, WIDE, ""),
+    ("docker-token dckr_", "dckr_pat_{}", 20, WIDE, "Q"),
+    (
+        "age-secret-key AGE-SECRET-KEY-",
+        "AGE-SECRET-KEY-1{}",
+        50,
+        string.ascii_uppercase + string.digits,
+        "",
+    ),
+    ("tailscale-key tskey-", "tskey-{}", 16, MIXED + "-", "Q7"),
+    ("tailscale-key tskey-", "tskey-{}-" + some(16), 2, LETTERS, ""),
+    ("atlassian-token ATATT3", "ATATT3{}", 40, WIDE, ""),
+    ("atlassian-token ATATT3", "ATATT3" + some(40) + "={}", 1, WIDE + "=", ""),
+    ("grafana-token glsa_", "glc_{}", 30, MIXED + "_", "Q"),
+    ("grafana-token glsa_", "glc_" + some(30) + "{}", 1, MIXED + "_=+/", ""),
+    ("jwt eyJ", "eyJ{}." + some(16), 17, WIDE, ""),
+    ("jwt eyJ", "eyJ" + some(17) + ".{}", 16, WIDE, ""),
+    ("jwt eyJ", "eyJ" + some(17) + "." + some(16) + ".{}", 1, WIDE, ""),
+    ("bearer-token earer ", "Bearer «{}»", 20, WIDE, "Q7"),
+    ("bearer-token earer ", "Bearer «" + some(20) + "{}»", 1, WIDE + "._~+/", ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "length", "alphabet", "start"),
+    ALPHABETS,
+    ids=[f"{row[0]}-{i}" for i, row in enumerate(ALPHABETS)],
+)
+def test_the_body_of_a_token_may_have_any_character_of_its_alphabet(
+    label: str, text: str, length: int, alphabet: str, start: str
+) -> None:
+    kind = kind_of("TOKENS", label)
+    text = text if "«" in text else f"«{text}»"
+
+    for body in bodies(length, alphabet, start):
+        example = text.replace("{}", body)
+        assert redact_text(plain(example)) == (redacted(example, kind), [kind]), body
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "length", "alphabet", "start"),
+    [row for row in ALPHABETS if row[2] > 3 and row[1].endswith("{}")],
+)
+def test_the_body_of_a_token_may_have_no_other_character(
+    label: str, text: str, length: int, alphabet: str, start: str
+) -> None:
+    kind = kind_of("TOKENS", label)
+    body = bodies(length, alphabet, start)[0]
+
+    for char in set("azAZ09_-.!+/= ") - set(alphabet):
+        broken = body[: length // 2] + char + body[length // 2 + 1 :]
+        assert kind not in redact_text(text.replace("{}", broken))[1], char
+
+
+# The block of a private key: its headers, lines and end.
+BEGIN, END = "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"
+LINE = some(64)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        f"{BEGIN}\n{LINE}\n{END}",
+        f"{BEGIN}{LINE}{END}",
+        f"{BEGIN}\n{some(16)}\n{END}",
+        f"{BEGIN}\n{LINE}\n{some(13)}+/=\n{END}",
+        f"{BEGIN}\n{LINE}\n{some(15)}\n=abc\n{END}",
+        f"{BEGIN}\n{LINE}+/=\n{END}",
+        f"{BEGIN}\n{LINE}\n{some(1)}=",
+        f"{BEGIN}\n{LINE}\n{some(13)}+/==",
+        f"{BEGIN}\n{LINE} \r\n {some(1)}=",
+        f"{BEGIN}\\n\"{LINE}\",\\n'{LINE}'\\r\\t{END}",
+        f"{BEGIN}\nAbc: x\n\n{LINE}\n{END}",
+        f"{BEGIN}\n{'A' + 'b-' * 10}: {'x' * 200}\n{LINE}\n{END}",
+        f"{BEGIN}{''.join(chr(10) + 'Abc: x' for _ in range(20))}\n{LINE}\n{END}",
+        f"{BEGIN}\\nAbc: x\\n{LINE}\\n{END}",
+        f"{BEGIN}\n{LINE}\n-----END {'A1 ' * 13}APRIVATE KEY BLOCK-----",
+        f"-----BEGIN {'A1 ' * 13}APRIVATE KEY BLOCK-----\n{LINE}\n{END}",
+    ],
+)
+def test_a_private_key_goes_with_its_headers_and_its_end(block: str) -> None:
+    assert redact_text(f"see {block} below") == (
+        "see [redacted:private-key] below",
+        ["private-key"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        (f"{BEGIN}\nAb: x\n{LINE}", "no"),
+        (f"{BEGIN}\n{'A' + 'b-' * 10 + 'b'}: x\n{LINE}", "no"),
+        (f"{BEGIN}\nabc: x\n{LINE}", "no"),
+        (f"{BEGIN} Abc: x\n{LINE}", "no"),
+        (f"{BEGIN}\nAbc: {'x' * 201}\n{LINE}", "no"),
+        (f"{BEGIN}{''.join(chr(10) + 'Abc: x' for _ in range(21))}\n{LINE}", "no"),
+        (f"-----BEGIN {'A1 ' * 13}AAPRIVATE KEY-----\n{LINE}", "no"),
+        # Only what belongs to the key goes.
+        (f"{BEGIN}\n{LINE}\n{some(15)}\n{some(5)}\n{some(5)}\n{END}", "later"),
+        (f"{BEGIN}\n{LINE}\n\n\n\n\nab=", "\n\n\n\n\nab="),
+        (f"{BEGIN}\n{LINE}\nab===", "="),
+        (f"{BEGIN}\n{LINE}\nabc", "\nabc"),
+    ],
+)
+def test_what_is_no_part_of_a_private_key_stays(text: str, rest: str) -> None:
+    clean, _kinds = redact_text(text)
+
+    if rest == "no":
+        assert clean == text
+    elif rest == "later":
+        assert clean.endswith(END)
+    else:
+        assert clean == "[redacted:private-key]" + rest
+
+
 def test_a_token_before_the_password_that_github_ignores_is_redacted() -> None:
     clean, kinds = redact_text(f"https://{some(40, HEX)}:x-oauth-basic@github.com/a")
 
@@ -527,7 +764,7 @@ WORD_STARTS = [
 def test_a_token_starts_where_a_word_starts(label: str, text: str) -> None:
     kind, secret = kind_of("TOKENS", label), plain(text)
 
-    for before in ("x", "7", "_", "-"):
+    for before in ("x", "X", "7", "_", "-"):
         assert kind not in redact_text(before + secret)[1]
     for before in ("\\n", "\\r", "\\t", ".", "/", '"', "é"):
         assert redact_text(before + secret) == (f"{before}[redacted:{kind}]", [kind])

@@ -91,6 +91,9 @@ NAMES = [
     *((f"{owner}_token", "") for owner in HARMLESS_TOKENS),
     ("pass", ""),
     ("boarding_pass", ""),
+    ("db_path", ""),
+    ("db_port", ""),
+    ("db_token", "token"),
     ("key", ""),
     ("primary_key", ""),
     ("monkey", ""),
@@ -291,7 +294,30 @@ VALUE_WORDS = words("""str string text bytes int number bool boolean none null n
     object optional required missing invalid hidden empty unset never password passwd pass pw pwd
     secret token key value todo changeme redacted masked filtered omitted removed yes no env
     environment prompt file keyring secretstr bearer basic oauth jwt expired""")
+# A pod of Kubernetes has these characters at its end.
+POD = "bcdfghjklmnpqrstvwxz2456789"
+STAND_INS += [
+    *(f"pod-7d9{char}8b6c" for char in POD),
+    *(f"pod-7d9f8b6c-x2{char}4z" for char in POD),
+    *("pod-7d9f8b6c5", "p" + "a0-" * 20 + "-7d9f8b6c"),
+    # What may follow a marker, and what a shell expands.
+    *(f"{{x}}-${char}{{x}}" for char in "0123456789@?*#"),
+    *("-$A_B-", "-$_A-", "-$a_b-", "-$_a-", "-$A1-", "-$a1-", "$_A=$_a", "%a_1%-%s"),
+    # Calls and what is in their brackets; references of up to two marks.
+    *("aZ1b2Y3c4X5d6(", "_Z1b2Y3c4X5d6(", "Z1b2.Y3c4X5d6("),
+    *(f"load(a{char}b)" for char in " \n.,*&:()[]{}=>+$/-_7"),
+    *("abc(a, b)", "abc[a, b]", "_bc(a, b)", "abc.d3f(a)", "a::b->c?.def(x)"),
+    *(f"{mark}cfg.token" for mark in "@&*!([{$%"),
+    *("[(cfg.token)]", "$cfg:token", "$cfg/token", "$cfg-token", "cfg.token}", "_a._b"),
+    *("~/a.b-c_d/e/", "../a", "@~/a", "a/b", "/a/b/", "a.b/c-d"),
+]
 REAL = [
+    *(f"pod-7d9{char}8b6c" for char in "aeiouy013"),
+    *(f"pod-7d9f8b6c-x2{char}4z" for char in "aeiouy013"),
+    *("pod-7d9f8b6", "pod-7d9f8b6c5dx", "pod-7d9f8b6c-x2x4", "pod-7d9f8b6c-x2x4zz"),
+    *("Pod-7d9f8b6c", "7od-7d9f8b6c", "p" + "a0-" * 20 + "x-7d9f8b6c"),
+    *("f(a7, b)", "ab(a7, b)", "load(a7!b)", "load(a7^b)", "[[[cfg7.token", "7cfg.token"),
+    *("-$Ab7-", "~a7/b", "cfg7..token", "a7//b", "%a-7%"),
     *("Zq7$", "$Zq7-x%k9", "%Zq7", "{Zq7"),
     *("<Zq7 k9", "$ecret-Pa55!word", "*hTH^9_hX-chPQ", "aabb7ccdd", "abcdxxxefgh", "Zq7!"),
     *("c:Zq7", "sha:9f86", "md5-9f86", "1", "12a.3", "v1", "a1-7d9f8b6c5dxx-x2x4z", "web-7d9f8b6a"),

@@ -86,7 +86,7 @@ TOKENS: tuple[Rule, ...] = (
     Rule(
         "slack-token",
         ("xox", "xapp-"),
-        r"(?:xox[a-z](?:\.xox[a-z])?|xapp)-(?=[0-9A-Za-z-]{20})[0-9A-Za-z-]{20,}",
+        r"(?:xox[a-z](?:\.xox[a-z])?|xapp)-[0-9A-Za-z-]{20,}",
     ),
     Rule(
         "stripe-key", ("k_live_", "k_test_"), WORD_START + r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"

@@ -164,7 +164,7 @@ def _is_password(value: str, name: str, form: Form) -> bool:
         return False
     core = value.strip(_MARKS)
     if not core.replace("_", "").replace("-", "").isalpha():
-        is_camel_case = compiled(r"[a-z]+(?:[A-Z][a-z]+)+[0-9]?").fullmatch(core)
+        is_camel_case = compiled(r"[a-z]+(?:[A-Z][a-z]+)+[0-9]").fullmatch(core)
         return not (is_camel_case and reads_as_words(core))
     return not reads_as_words(core) or (form == "literal" and _is_plain_password(value))
 
