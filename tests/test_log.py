@@ -154,7 +154,7 @@ def test_lines_are_found_by_their_offset(tmp_path: Path) -> None:
 def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers that take a thousand bytes a line."""
     monkeypatch.setattr("commonplace.log.read.LINE_READ_BYTES_MAX", 1000)
-    monkeypatch.setattr("commonplace.records.LINE_READ_BYTES_MAX", 1000)
+    monkeypatch.setattr("commonplace.records.json_text.LINE_READ_BYTES_MAX", 1000)
     monkeypatch.setattr(read, "READ_BUFFER_BYTES", 256)
 
 

@@ -20,7 +20,7 @@ from commonplace.records import (
     Rate,
     Record,
     check_depth,
-    checked_repo,
+    check_repo_name,
     encode,
     from_line,
     make,
@@ -232,7 +232,7 @@ def test_what_a_record_may_not_hold_is_refused_by_the_name_of_its_field(
 )
 def test_a_name_that_could_leave_the_folder_is_refused(repo: str) -> None:
     with pytest.raises(ValueError):
-        checked_repo(repo)
+        check_repo_name(repo)
 
 
 @given(st.integers(0, 10**9 - 1), st.integers(0, 10**9 - 1))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commonplace.records import checked_repo
+from commonplace.records import check_repo_name
 from commonplace.where import repository
 from conftest import git
 
@@ -104,7 +104,7 @@ def test_outside_git_the_folder_gives_the_name(tmp_path: Path) -> None:
 
 
 def test_a_long_name_in_any_script_still_names_a_log(tmp_path: Path) -> None:
-    assert checked_repo(name(repo(tmp_path / ("語" * 80))))
+    assert check_repo_name(name(repo(tmp_path / ("語" * 80))))
 
 
 def test_a_broken_pointer_is_not_a_repository(tmp_path: Path) -> None:

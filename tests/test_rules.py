@@ -65,6 +65,48 @@ def current_text(found: Fold[bytes], ident: str) -> str:
     return str(json.loads(found.current(ident).value)["lesson"])
 
 
+# --- The same moment, however a line writes it --------------------------------------------------------
+
+# As text these sort in any order.
+SAME = [
+    "2026-01-01T00:00:05Z",
+    "2026-01-01T00:00:05.000000Z",
+    "2026-01-01T02:00:05+02:00",
+    "2026-01-01T00:00:05",
+]
+BEFORE = ["2026-01-01T00:00:04Z", "2026-01-01T00:00:04.999999Z", "2026-01-01T01:00:04.9+01:00"]
+AFTER = ["2026-01-01T00:00:06Z", "2026-01-01T00:00:05.000001Z", "2025-12-31T23:00:05.1-01:00"]
+
+
+@pytest.mark.parametrize("moment", SAME)
+@pytest.mark.parametrize("other", SAME)
+def test_of_two_versions_at_the_same_moment_the_log_later_by_name_has_the_last_word(
+    moment: str, other: str
+) -> None:
+    one, two = lesson("a", "one", timestamp=moment), lesson("a", "two", timestamp=other)
+
+    assert current_text(folded([one], [two]), "a") == "two"
+
+
+@pytest.mark.parametrize("moment", SAME)
+@pytest.mark.parametrize("earlier", BEFORE)
+def test_the_later_of_two_versions_holds_in_either_order(moment: str, earlier: str) -> None:
+    late, early = lesson("a", "late", timestamp=moment), lesson("a", "early", timestamp=earlier)
+
+    assert current_text(folded([late], [early]), "a") == "late"
+    assert current_text(folded([early], [late]), "a") == "late"
+
+
+@pytest.mark.parametrize("moment", SAME)
+@pytest.mark.parametrize("forgotten", [*SAME, *BEFORE, *AFTER])
+def test_between_logs_only_a_later_forget_hides(moment: str, forgotten: str) -> None:
+    record, hides = lesson("a", timestamp=moment), forget("a", timestamp=forgotten)
+    expected = [] if forgotten in AFTER else ["a"]
+
+    assert list(folded([record], [hides]).shown()) == expected
+    assert list(folded([hides], [record]).shown()) == expected
+
+
 # --- Which version is current -----------------------------------------------------------------------
 
 

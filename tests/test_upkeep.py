@@ -54,7 +54,7 @@ def test_damages_are_told_by_file_and_line_and_moved_never_deleted(
 def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers that take a thousand bytes a line."""
     monkeypatch.setattr("commonplace.log.read.LINE_READ_BYTES_MAX", 1000)
-    monkeypatch.setattr("commonplace.records.LINE_READ_BYTES_MAX", 1000)
+    monkeypatch.setattr("commonplace.records.json_text.LINE_READ_BYTES_MAX", 1000)
 
 
 @pytest.mark.usefixtures("short_lines")

@@ -26,8 +26,8 @@ from commonplace.errors import (
 from commonplace.log import check, scan
 from commonplace.lookup import Lookup
 from commonplace.notes import Notes
-from commonplace.records import OUTCOMES, Record, checked_repo, encode
-from commonplace.redaction.redact import redact, suspicious
+from commonplace.records import OUTCOMES, Record, check_repo_name, encode
+from commonplace.redaction import redact, suspicious
 from commonplace.usage import Usage
 from commonplace.where import repository
 from commonplace.writing import Writer
@@ -365,6 +365,6 @@ class Memory(Writer):
 
 def _check_repo(repo: str) -> None:
     try:
-        checked_repo(repo)
+        check_repo_name(repo)
     except ValueError as error:
         raise RecordInvalid("repo", str(error)) from None

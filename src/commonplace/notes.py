@@ -17,8 +17,8 @@ from commonplace.errors import NoteChanged, NoteExists, NoteNotFound, NoteRefuse
 from commonplace.files import atomic
 from commonplace.files.lock import hold
 from commonplace.files.plain import make_folder
-from commonplace.records import checked_repo
-from commonplace.redaction.redact import redact_text
+from commonplace.records import check_repo_name
+from commonplace.redaction import redact_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +77,7 @@ class Notes:
 
     def __init__(self, home: Home, agent: str) -> None:
         try:
-            checked_repo(agent)
+            check_repo_name(agent)
         except ValueError as error:
             raise NoteRefused(agent, f"is no name for an agent: it {error}") from None
         self.folder = home.notes(agent)
@@ -353,7 +353,7 @@ def _is_hash(given: str, whole: str) -> bool:
 
 def _check_name(path: str, name: str) -> None:
     try:
-        checked_repo(name)
+        check_repo_name(name)
     except ValueError as error:
         raise NoteRefused(path, f"may not be used: a part of it {error}") from None
     if len(name.encode("utf-8", "replace")) > NAME_BYTES_MAX:

@@ -11,7 +11,7 @@ from commonplace.cli.arguments import add_home, add_json, suggest
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import count_list, note, plain, print_json, report_damages
 from commonplace.errors import UsageError
-from commonplace.records import KINDS
+from commonplace.vocabulary import KIND_NAMES
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -31,7 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("--repo", metavar="NAME", help="Export only this log (default: all)")
     kind = add("--kind", metavar="KIND", help="Export only records of this kind (default: all)")
-    suggest(kind, list(KINDS))
+    suggest(kind, KIND_NAMES)
     layout = add(
         "--layout",
         metavar="NAME",
@@ -51,8 +51,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    if args.kind is not None and args.kind not in KINDS:
-        raise UsageError(f"`--kind` is `{args.kind}`, not one of {', '.join(KINDS)}")
+    if args.kind is not None and args.kind not in KIND_NAMES:
+        raise UsageError(f"`--kind` is `{args.kind}`, not one of {', '.join(KIND_NAMES)}")
     if (args.layout is None) != (args.to is None):
         raise UsageError(
             "`--layout` and `--to` belong together", "e.g. `--layout beads --to ../other-project`"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from commonplace.cli.arguments import add_home, add_id, add_json, suggest
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import plain, print_json
-from commonplace.records import OUTCOMES
+from commonplace.vocabulary import OUTCOMES
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -9,7 +9,7 @@ from commonplace.cli.arguments import add_home, add_json, suggest
 from commonplace.cli.output import note, print_json
 from commonplace.errors import LinesRefused, RecordInvalid, UsageError
 from commonplace.log.prepare import controls_in
-from commonplace.records import EVENT_TYPES
+from commonplace.vocabulary import EVENT_TYPES
 from commonplace.writing import Writer
 
 TYPE_CHECKING = False

@@ -20,7 +20,7 @@ from commonplace.cli.arguments import (
 from commonplace.cli.output import note, plain, print_json
 from commonplace.client import find_server, nearest_home, post
 from commonplace.errors import UsageError
-from commonplace.records import EVENT_TYPES, KINDS
+from commonplace.vocabulary import EVENT_TYPES, KIND_NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--all-repos", action="store_true", help="Search every log, and prefer this repository's")
     for flag, metavar, values, text in (
         ("--type", "TYPE", EVENT_TYPES, f"Only lessons of this type: {', '.join(EVENT_TYPES)}"),
-        ("--kind", "KIND", (*KINDS, "note", "skill"), "Only records of this kind"),
+        ("--kind", "KIND", (*KIND_NAMES, "note", "skill"), "Only records of this kind"),
         ("--tag", "TAG", (), "Only records with this tag"),
         ("--files", "PATH", None, "Files you work on: prefer memories that name them"),
     ):

@@ -32,8 +32,8 @@ from commonplace.files import atomic
 from commonplace.files.plain import read_all
 from commonplace.memory import Memory
 from commonplace.notes import NOTE_BYTES_MAX
-from commonplace.records import checked_repo, slug, to_utc
-from commonplace.redaction.redact import redact_text
+from commonplace.records import check_repo_name, slug, to_utc
+from commonplace.redaction import redact_text
 from commonplace.where import homes
 from commonplace.writing import BULK_LINES
 
@@ -104,7 +104,7 @@ def bring(
         )
     if repo is not None:
         try:
-            checked_repo(repo)
+            check_repo_name(repo)
         except ValueError as error:
             raise RecordInvalid("repo", str(error)) from None
     root = _root(path)

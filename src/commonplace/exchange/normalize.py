@@ -15,7 +15,7 @@ from commonplace.records import (
     TAGS_MAX,
     Record,
     check_id,
-    checked_repo,
+    check_repo_name,
     slug,
     to_utc,
 )
@@ -256,10 +256,10 @@ def _refused(check: Callable[[Any], None], value: object) -> bool:
 
 def _repo(given: object, unfit: dict[str, Any], default: str) -> str:
     try:
-        return checked_repo(given)
+        return check_repo_name(given)
     except ValueError:
         unfit["repo"] = given
     try:
-        return checked_repo(re.sub(r'[\s/\\:*?"<>|]+', "-", str(given)).strip(".- "))
+        return check_repo_name(re.sub(r'[\s/\\:*?"<>|]+', "-", str(given)).strip(".- "))
     except ValueError:
         return default

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from commonplace import records
 from commonplace.errors import RecordInvalid
-from commonplace.redaction.redact import Redaction, redact, suspicious
+from commonplace.redaction import Redaction, redact, suspicious
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from commonplace.files.lock import hold
 from commonplace.files.plain import read_all
 from commonplace.log import read
 from commonplace.log.logs import files
-from commonplace.redaction.redact import Redaction, redact, redact_text
+from commonplace.redaction import Redaction, redact, redact_text
 
 if TYPE_CHECKING:
     from pathlib import Path

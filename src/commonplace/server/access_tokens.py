@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from commonplace.errors import TokenNotFound, UsageError, unusable
 from commonplace.files import atomic
 from commonplace.files.lock import hold
-from commonplace.records import checked_repo
+from commonplace.records import check_repo_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,7 +52,7 @@ class Tokens:
                 f"there is no scope `{''.join(unknown[:1])}`", f"choose among {', '.join(SCOPES)}"
             )
         try:
-            checked_repo(agent)
+            check_repo_name(agent)
         except ValueError as error:
             raise UsageError(f"`{agent}` is no name for an agent: it {error}") from None
         # Who may write may read, and who administers may do both.

@@ -10,7 +10,7 @@ import json
 from typing import Any, NamedTuple
 
 from commonplace import agents
-from commonplace.redaction.redact import redact, redact_text, suspicious
+from commonplace.redaction import redact, redact_text, suspicious
 from commonplace.sessions import shell
 
 TYPE_CHECKING = False

@@ -7,11 +7,11 @@ have the folder's name in common do not.
 from __future__ import annotations
 
 import os
-from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from commonplace.records import checked_repo
+from commonplace.records import check_repo_name
+from commonplace.records.ids import blake2b
 
 FOLLOWED_MAX = 5
 _NAME_BYTES_MAX = 60
@@ -131,6 +131,6 @@ def _plain(name: str) -> str:
     safe = "".join(char if char.isalnum() or char in "._-+@" else "-" for char in name)
     kept = safe.encode()[:_NAME_BYTES_MAX].decode("utf-8", "ignore").lstrip(".-").rstrip(".")
     try:
-        return checked_repo(kept)
+        return check_repo_name(kept)
     except ValueError:
         return f"repo-{kept}" if kept else "general"

@@ -1,0 +1,73 @@
+"""Ids: made from a record's content, so that the same content has the same id; or given."""
+
+from __future__ import annotations
+
+from commonplace.records.json_text import encode_sorted, type_name
+
+# `hashlib` has the same function, and loads OpenSSL as well: 3 ms of every `commonplace log`.
+try:
+    from _blake2 import blake2b
+except ImportError:  # Only CPython has this module.
+    from hashlib import blake2b
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from commonplace.records.kinds import Record
+
+__all__ = ["ID_CHARS_MAX", "blake2b", "check_id", "make_id", "slug"]
+
+ID_CHARS_MAX = 200
+
+_HASH_BYTES = 7
+_SLUG_CHARS_MAX = 28
+_WORDS_ONLY = bytes(byte if bytes([byte]).isalnum() else ord(" ") for byte in range(256))
+
+
+def make_id(record: Record) -> str:
+    """Return a readable id that depends on the content of *record* alone."""
+    fields = record.fields
+    parts = [_normalize(fields.get(name)) for name in record.identity]
+    content = "\x1f".join([record.kind, record.repo, *parts])
+    digest = blake2b(content.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES).hexdigest()
+    title = fields.get(record.title_field)
+    if isinstance(title, dict):
+        title = title.get("goal")
+    words = slug(title, _SLUG_CHARS_MAX) if isinstance(title, str) else ""
+    prefix = record.prefix or record.kind
+    return f"{prefix}-{words}-{digest}" if words else f"{prefix}-{digest}"
+
+
+def slug(text: str, chars_max: int) -> str:
+    """Return the first ASCII words of *text* that fit into *chars_max*, joined by hyphens."""
+    words = text[: 2 * chars_max].lower().encode("ascii", "replace").translate(_WORDS_ONLY).split()
+    joined = b"-".join(words)
+    if len(joined) > chars_max:
+        joined = joined[: chars_max + 1].rpartition(b"-")[0] or joined[:chars_max]
+    return joined.decode("ascii")
+
+
+def check_id(value: object) -> None:
+    """Raise `ValueError` unless *value* can be the id of a record."""
+    if not isinstance(value, str):
+        raise ValueError(f"must be text, not {type_name(value)}")
+    if len(value) > ID_CHARS_MAX:
+        raise ValueError(f"has {len(value)} characters, over {ID_CHARS_MAX}")
+    if not (value.isascii() and value.isprintable()) or any(char in value for char in ' "\\'):
+        raise ValueError(
+            "may contain only ASCII letters, digits and punctuation; no spaces, quotes or"
+            " backslashes"
+        )
+    if value.startswith("-"):
+        raise ValueError("may not start with `-`, which a command line reads as an option")
+
+
+def _normalize(value: object) -> str:
+    """Return *value* as text without differences in case, spacing and Unicode composition."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else encode_sorted(value)
+    if not text.isascii():
+        from unicodedata import normalize  # noqa: PLC0415 (a large table, rarely needed)
+
+        text = normalize("NFC", text)
+    return " ".join(text.casefold().split())

@@ -1,0 +1,174 @@
+"""Secrets that are found by their names: `name = value` in any notation."""
+
+from __future__ import annotations
+
+import re
+
+from commonplace.redaction import table
+from commonplace.redaction.names import KEY_OWNERS, name_kind, split_words, word_set
+from commonplace.redaction.spans import Span
+from commonplace.redaction.table import compiled
+from commonplace.redaction.values import is_secret_value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from commonplace.redaction.table import Form
+
+    # By value, name and form: whether the value is a secret.
+    Answers = dict[tuple[str, str, Form], bool]
+
+QUOTED_MAX = 2000
+# Whether a bare value is a secret shows within this many characters. Reading each value to its end
+# would take the square of a text's length.
+JUDGED_MAX = 200
+# How many answers about values are remembered while a text is searched.
+ANSWERS_MAX = 1000
+
+_LOWER_CASE = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+_OWNERS = "|".join(KEY_OWNERS)
+_NAME_WORD = rf"(?:pass|pwd|secret|token|(?:{_OWNERS})[_-]{{0,3}}key|auth|cred|_pat)"
+# For a text in lower case: a regex that ignores case takes twice as long.
+_ASSIGNMENT = (
+    rf"(?<![\w-])(?=[\w-])(?P<name>secret access key|(?:{_OWNERS}) key"
+    rf"|(?=[\w-]{{0,60}}?{_NAME_WORD})[\w-]{{1,80}}+)"
+    r"(?P<gap>(?: \[[\w*. -]{0,40}\])?\\*[\"'`]?[\])]? {0,4}[:=]{1,2}>? {0,4}"
+    r"|(?: (?:is|was|to|of|=))? )"
+    rf"(?:\"(?P<double>(?:[^\"\\\n]|\\.){{1,{QUOTED_MAX}}})\""
+    rf"|'(?P<single>(?:[^'\\\n]|\\.){{1,{QUOTED_MAX}}})'"
+    rf"|\\+[\"'](?P<escaped>[^\"'\\\n]{{1,{QUOTED_MAX}}})\\+[\"']"
+    rf"|`(?P<ticked>[^`\\\n]{{1,{QUOTED_MAX}}})`"
+    r"|(?:bearer|basic|token|digest) (?P<header>[^\s\"'`\\,;]+)"
+    r"|\\*[\"'`]?(?P<bare>[^\s\"'`\\,;]))"
+)
+# Code sets a member of these: `self.password=password`.
+_OBJECTS = word_set(
+    "self this cls req request res response user account form state props ctx context app config "
+    "settings args opts options params data body values event window process module exports client "
+    "session"
+)
+
+
+def find_named(text: str) -> list[Span]:
+    """Return the secrets of *text* that a name announces."""
+    spans = _find_framed(text)
+    search = compiled(_ASSIGNMENT).search
+    lowered = _lower(text)
+    # A text often repeats its names and values.
+    kinds: dict[str, str] = {}
+    answers: Answers = {}
+    at = 0
+    while match := search(lowered, at):
+        begin, end = match.span("name")
+        name = text[begin:end]
+        kind = kinds.get(name)
+        if kind is None:
+            kind = kinds[name] = name_kind(name)
+        span = _assigned_span(text, match, name, kind, answers) if kind else None
+        # What looks like a value may itself be `name=value`, so the search goes on inside it.
+        at = span.end if span else end
+        if span:
+            spans.append(span)
+    return spans
+
+
+def named_form(name: str, form: Form) -> Form:
+    """Return *form*, or the surest one if *name* is in capitals, as an environment variable."""
+    return "sure" if name.isupper() else form
+
+
+def _find_framed(text: str) -> list[Span]:
+    spans = []
+    for frame in table.FRAMES:
+        if frame.key in text:
+            for match in compiled(frame.pattern).finditer(text):
+                name, value = match["name"], match["value"]
+                kind = name_kind(name)
+                if kind and is_secret_value(value, kind, name, named_form(name, frame.form)):
+                    spans.append(Span(*match.span("value"), kind))
+    return spans
+
+
+def _lower(text: str) -> str:
+    """Return *text* with its ASCII letters in lower case, and every character in its place."""
+    return text.lower() if text.isascii() else text.translate(_LOWER_CASE)
+
+
+def _assigned_span(
+    text: str, match: re.Match[str], name: str, kind: str, answers: Answers
+) -> Span | None:
+    begin = match.start()
+    if text.endswith("://", 0, begin):
+        return None
+    group = match.lastgroup or ""
+    start, end = match.span(group)
+    in_query = begin > 0 and text[begin - 1] in "?&"
+    if group == "bare":
+        end = _bare_end(text, start, start + JUDGED_MAX, in_query=in_query)
+    form = _form(group, match["gap"], name)
+    value = text[start:end]
+    if not _is_secret(value, kind, name, form, answers) and not (
+        # Only passwords may be plain words.
+        form == "tight"
+        and kind == "password"
+        and _is_secret(value, kind, name, "literal", answers)
+        and _is_outside_code(text, begin, end, name)
+    ):
+        return None
+    if end == start + JUDGED_MAX:
+        end = _bare_end(text, start, len(text), in_query=in_query)
+    return Span(start, end, kind)
+
+
+def _is_secret(value: str, kind: str, name: str, form: Form, answers: Answers) -> bool:
+    answer = answers.get((value, name, form))
+    if answer is None:
+        answer = is_secret_value(value, kind, name, form)
+        if len(answers) < ANSWERS_MAX:
+            answers[value, name, form] = answer
+    return answer
+
+
+def _form(group: str, gap: str, name: str) -> Form:
+    if name.startswith("--"):
+        return "sure" if group == "bare" else "quoted"
+    if ":" not in gap and "=" not in gap:
+        return "prose"
+    if group == "header":
+        return "header"
+    if group != "bare":
+        return "quoted"
+    if "=" not in gap or " " in gap:
+        return "loose"
+    return "sure" if name.isupper() else "tight"
+
+
+def _bare_end(text: str, start: int, limit: int, *, in_query: bool) -> int:
+    stop = compiled(r"[\s\"'`\\,;&]" if in_query else r"[\s\"'`\\,;]").search(text, start, limit)
+    if not stop and limit < len(text):
+        return limit
+    end = stop.start() if stop else len(text)
+    while end > start and text[end - 1] in ".:?)}":
+        end -= 1
+    return end
+
+
+def _is_outside_code(text: str, start: int, end: int, name: str) -> bool:
+    """Whether `name=value` is in a shell or a file of properties, where a plain word is a value."""
+    if not compiled(r"[.!?]?(?:[\s;&\"'`\\]|\Z)").match(text, end):
+        return False
+    before = text[max(0, start - 80) : start]
+    owner = compiled(r"[\w.-]*\Z").search(before)
+    assert owner, "an empty owner is found at the end of any text"
+    lead = before[: owner.start()]
+    if owner[0] and not owner[0].endswith("."):
+        return False
+    if owner[0].split(".")[0] in _OBJECTS or lead.endswith(
+        ("(", ",", ", ", "[", "{", "$", ">", ")", "@", "]")
+    ):
+        return False
+    if owner[0] or len(split_words(name)) > 1:
+        return True
+    # A plain `password=` must have the line, or its part of a connection string, to itself.
+    return bool(compiled(r"(?:^|[\n;]|\\n)\s*(?:export |set )?\Z").search(lead[-20:])) and bool(
+        compiled(r"\s*(?:[\n;]|\Z)").match(text, end)
+    )

@@ -1,0 +1,77 @@
+"""Names of secrets: which names announce a secret, and of what kind."""
+
+from commonplace.redaction.table import compiled
+
+# One of these is in every name that announces a secret.
+NAME_WORDS = ("token", "secret", "key", "pass", "auth", "cred", "pwd", "_pat")
+# What stands before `key` in the name of a secret; a `primary_key` is none.
+KEY_OWNERS = (
+    *("api", "access", "private", "secret", "auth", "account", "signing", "encryption", "master"),
+    *("service", "app", "ssh", "deploy", "license"),
+)
+
+
+def word_set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+# What stands before `pass` in the name of a password; `j` ends neo4j.
+_PASS_OWNERS = word_set(
+    "db database mysql postgres pg user smtp mail email redis admin root ftp ssh login sudo mongo "
+    "amqp http proxy basic auth my bind become vault ldap keystore truststore vpn wifi default "
+    "rabbitmq sa j registry docker jenkins nexus artifactory sonar elastic gpg backup svc"
+)
+# Tokens of a grammar, a page or a design are not secrets.
+_HARMLESS_TOKEN_OWNERS = word_set(
+    "eos bos pad unk mask sep cls next page stop special continuation design cancellation cancel "
+    "first last per syntax start end prev previous color"
+)
+# How the last word of a name may end, and the kind of secret it announces; the first row that fits
+# applies.
+_ENDINGS = (
+    ("password", "password"),
+    ("passwd", "password"),
+    ("passphrase", "password"),
+    ("pwd", "password"),
+    ("apikey", "api-key"),
+    ("secretkey", "secret"),
+    ("accesskey", "access-key"),
+    ("privatekey", "private-key"),
+    ("accountkey", "access-key"),
+    ("secret", "secret"),
+    ("token", "token"),
+    ("credential", "credential"),
+    ("credentials", "credential"),
+)
+
+
+def name_kind(name: str) -> str:
+    """Return the kind of secret that *name* announces, or an empty string."""
+    words = ["", "", *split_words(name)]
+    owner, last = words[-2:]
+    if last == "key" and owner in KEY_OWNERS:
+        is_aws = "secret" in words and ("aws" in words or owner == "access")
+        return (
+            "aws-secret-key"
+            if is_aws
+            else {"api": "api-key", "secret": "secret"}.get(owner, "access-key")
+        )
+    if last == "pass" and owner in _PASS_OWNERS:
+        return "password"
+    if last in {"auth", "authorization"}:
+        return "authorization"
+    if last == "token" and owner in _HARMLESS_TOKEN_OWNERS:
+        return ""
+    # A "pat" is a personal access token when it is joined to its owner.
+    last = "token" if name.lower().endswith("_pat") else last
+    return next((kind for ending, kind in _ENDINGS if last.endswith(ending)), "")
+
+
+def key_kind(key: str) -> str:
+    """Return the kind of secret that *key* of a JSON object announces, or an empty string."""
+    return name_kind(key) if compiled(r"[\w.-]{1,80}").fullmatch(key) else ""
+
+
+def split_words(name: str) -> list[str]:
+    """Return the words of an identifier: `dbPassword` and `DB_PASSWORD` are db, password."""
+    return [word.lower() for word in compiled(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+").findall(name)]

@@ -1,0 +1,118 @@
+"""A text without its secrets."""
+
+import re
+
+from commonplace.redaction import table
+from commonplace.redaction.assignments import find_named
+from commonplace.redaction.names import NAME_WORDS
+from commonplace.redaction.spans import Span, cut_spans, marker, merge_spans
+from commonplace.redaction.suspicion import has_run, has_token, suspicious
+from commonplace.redaction.table import compiled
+from commonplace.redaction.values import is_random, is_stand_in, is_url_password
+
+# Only a text made to defeat redaction still has secrets after this many rounds; it is then dropped
+# as a whole.
+ROUNDS_MAX = 6
+
+_PRIVATE_TAG = r"<(/?)private(?:\s[^<>]{0,200})?>"
+
+
+def redact_text(text: str) -> tuple[str, list[str]]:
+    """Return *text* without its secrets, and the kinds of those found, in order."""
+    kinds: list[str] = []
+    for _ in range(ROUNDS_MAX):
+        spans = merge_spans(find_spans(text)) if suspicious(text) else []
+        if not spans:
+            return text, kinds
+        kinds += [span.kind for span in spans]
+        text = cut_spans(text, spans)
+    return marker("secret"), [*kinds, "secret"]
+
+
+def find_spans(text: str) -> list[Span]:
+    """Return every secret of *text*; those found by particular rules come first."""
+    lowered = text.lower()
+    spans = _find_private(text) if "<private" in lowered else []
+    if has_run(text):
+        spans += _find_tokens(text)
+    for rule in table.BLOCKS:
+        spans += _find(text, rule)
+    if "@" in text:
+        spans += _find_url_secrets(text)
+    if any(word in lowered for word in NAME_WORDS):
+        spans += find_named(text)
+    if " -" in text:
+        spans += _find_arguments(text)
+    return spans
+
+
+def _find(text: str, rule: table.Rule) -> list[Span]:
+    if not any(key in text for key in rule.keys):
+        return []
+    matches = compiled(rule.pattern).finditer(text)
+    return [Span(*match.span(match.lastindex or 0), rule.kind) for match in matches]
+
+
+def _find_tokens(text: str) -> list[Span]:
+    spans = []
+    for rule in table.TOKENS:
+        if any(key in text for key in rule.keys):
+            # A match must also be one that `suspicious` sees; it ignores runs that cannot be
+            # tokens.
+            found = (m for m in compiled(rule.pattern).finditer(text) if has_token(m[0]))
+            spans += [Span(*m.span(m.lastindex or 0), rule.kind) for m in found]
+    for rule in table.WEBHOOKS:
+        spans += _find(text, rule)
+    return spans
+
+
+def _find_url_secrets(text: str) -> list[Span]:
+    spans = []
+    for rule in table.URLS:
+        is_secret = is_url_password if rule.kind == "url-password" else is_random
+        spans += [span for span in _find(text, rule) if is_secret(text[span.start : span.end])]
+    return spans
+
+
+def _find_private(text: str) -> list[Span]:
+    spans, depth, start = [], 0, 0
+    for tag in compiled(_PRIVATE_TAG, re.IGNORECASE | re.ASCII).finditer(text):
+        if not tag[1]:
+            start = start if depth else tag.start()
+            depth += 1
+        elif depth:
+            depth -= 1
+            if not depth:
+                spans.append(Span(start, tag.end(), "private"))
+    if depth:
+        spans.append(Span(start, len(text), "private"))
+    return spans
+
+
+def _find_arguments(text: str) -> list[Span]:
+    spans = []
+    for rule in table.COMMANDS:
+        if rule.key in text:
+            spans += _find_arguments_of(text, rule)
+    return spans
+
+
+def _find_arguments_of(text: str, rule: table.Command) -> list[Span]:
+    # Commands and options are searched for separately. One regex for both would read the same
+    # words again for every command before them.
+    command, end = compiled(rule.command), compiled(table.COMMAND_END)
+    option = compiled("(?<= )" + rule.option + table.ARGUMENT)
+    spans = []
+    at = 0
+    found = option.search(text)
+    while found and (match := command.search(text, at)):
+        at = match.end()
+        if found.start() < at and not (found := option.search(text, at)):
+            break
+        start = found.start()
+        if start - at <= rule.gap_max and not end.search(text, at, start):
+            group = found.lastgroup or 0
+            if not is_stand_in(found[group]):
+                spans.append(Span(*found.span(group), rule.kind))
+            at = found.end()
+    return spans

@@ -1,0 +1,205 @@
+"""Values: whether what follows the name of a secret can be the secret itself."""
+
+from __future__ import annotations
+
+from commonplace.redaction.names import NAME_WORDS, word_set
+from commonplace.redaction.table import compiled
+from commonplace.redaction.words import count_digits, count_switches, is_slug, reads_as_words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from commonplace.redaction.table import Form
+
+HEADER_MIN = 6
+PASSWORD_MIN = 4
+PASSWORD_LOOSE_MIN = 6
+PASSPHRASE_WORDS_MAX = 10
+LITERAL_MIN = 8
+KEY_MIN = 8
+KEY_LOOSE_MIN = 12
+# What looks random: its length, how many digits, how often letters and digits alternate.
+RANDOM_MIN = 16
+DIGITS_MIN = 2
+SWITCHES_MIN = 3
+# `suspicious` looks 60 characters ahead for a digit, quotes included.
+DIGIT_WITHIN = 50
+# A reference to a secret alternates less often than this.
+REFERENCE_SWITCHES_MAX = 6
+
+# Words that are no secret by themselves: types, states, and names of secrets.
+_VALUE_WORDS = word_set(
+    "str string text bytes int number bool boolean none null nil undefined true false any object "
+    "optional required missing invalid hidden empty unset never password passwd pass pw pwd secret "
+    "token key value todo changeme redacted masked filtered omitted removed yes no env environment "
+    "prompt file keyring secretstr bearer basic oauth jwt expired"
+)
+# One of these anywhere makes a value a placeholder.
+_PLACEHOLDER_WORDS = word_set("your example placeholder changeme dummy fake todo redacted xxx xxxx")
+# Words of a message about a password, never of a passphrase.
+_MESSAGE_WORDS = word_set(
+    "a an and are at be can cannot do does enter for from has have in incorrect invalid is it "
+    "least min missing must no not of or password passwords please required set should the to too "
+    "use wrong you your"
+)
+# A plain word that says what a password is like, or that code uses for one.
+_STATE_WORDS = word_set(
+    "argument cleartext database disabled enabled encoded encrypted external generated hardcoded "
+    "incorrect inherited managed parameter plaintext protected provided required settings "
+    "something supplied unchanged undefined variable whatever"
+)
+# A URL's password that is only the word for it, as in documentation.
+_URL_PASSWORD_WORDS = word_set("password pass passwd pw pwd secret token")
+_SCHEMES = ("bearer", "basic", "token", "digest")
+_MARKS = "{}()<>[]@&*#|!%$?.,:;=/\"'`"
+
+# A mark at the start proves nothing, since passwords begin with any; the whole value must be the
+# reference.
+_STAND_IN = (
+    r"\[redacted:[a-z-]{1,40}\][.,;:!?)}]*"  # our own marker
+    r"|(?:\$[{(]|\{\{|[#%@]\{|%\().*"  # ${X}, $(x), {{ x }}, #{x}, %{x}, %(x)s
+    r"|(?:[^\w$%{<]*+(?:\$[A-Z_][A-Z0-9_]*+|\$[a-z_][a-z0-9_]*+|\$[0-9@?*#]|%\w+%|%[a-z]"
+    r"|\{[^\s{}]*\}|<[^<>]+>))+\W*"  # $X, %X%, {x} and <x> with punctuation around them
+    r"|<[a-z-]+|\[[\w .-]+\]|\{[a-z_.]*"
+    r"|[A-Za-z_][\w.]*\("  # a call, cut at its first quote or bracket
+    r"|.{0,3}(.)\1{2,}.{0,3}"  # xxxx, ....
+    r"|\w+://.*|[A-Za-z]:\\.*"
+    r"|sha[0-9]+[:-].*|md5:.*"
+    r"|v?[0-9]+(?:\.[0-9]+)+.*"  # versions
+    # A pod of Kubernetes, which draws the ends of names from consonants and some digits.
+    r"|[a-z][a-z0-9-]{0,60}-[bcdfghjklmnpqrstvwxz2456789]{8,10}"
+    r"(?:-[bcdfghjklmnpqrstvwxz2456789]{5})?"
+    r"|\W*"
+)
+# A reference, if it is made of words: process.env.TOKEN, $this->password, getToken(),
+# os.environ["X"], a path.
+_NAME = r"[A-Za-z_]\w*"
+_REFERENCE = (
+    rf"[@&*!(\[{{$%]{{0,2}}{_NAME}(?:(?:\??\.|::|->){_NAME})+[)\]}}]*"
+    rf"|\${_NAME}(?:[:/.-]{_NAME})*"
+    rf"|[@&*!(\[{{$%]{{0,2}}(?:{_NAME}(?:\??\.|::|->))*[A-Za-z_]\w{{2,}}"
+    r"[(\[][\w\s.,*&:()\[\]{}=>+$/-]*"
+    r"|@?(?:(?:~|\.{1,2})/[\w.-]+(?:/[\w.-]+)*/?|/?[\w.-]+(?:/[\w.-]+)+/?)"
+)
+
+
+def is_secret_value(value: str, kind: str, name: str, form: Form) -> bool:
+    """Whether *value*, written in *form* after *name*, is a secret of *kind*."""
+    if kind == "authorization" and form == "quoted" and " " in value:
+        return _is_authorization_header(value)
+    # The quick test comes first: a text may have a value every few characters.
+    if not _may_be_secret(value, kind, name, form) or is_stand_in(value):
+        return False
+    return not (name.isupper() and name.endswith("PWD") and value.startswith(("/", "~")))
+
+
+def _may_be_secret(value: str, kind: str, name: str, form: Form) -> bool:
+    if form == "prose":
+        return is_random(value)
+    if form == "header":
+        return _is_header(value, kind)
+    if kind == "password":
+        return _is_password(value, name, form)
+    return _is_key(value, form) and not (kind == "authorization" and is_slug(value))
+
+
+def is_secret_number(digits: str, kind: str) -> bool:
+    """Whether a number after the name of a secret of *kind* is that secret."""
+    digits_min = PASSWORD_MIN if kind == "password" else KEY_MIN
+    return len(digits) >= digits_min and not is_stand_in(digits)
+
+
+def is_url_password(value: str) -> bool:
+    """Whether *value*, between the colon and the `@` of a URL, is a real password."""
+    return not is_stand_in(value) and value.lower() not in _URL_PASSWORD_WORDS
+
+
+def is_random(value: str) -> bool:
+    """Whether letters and digits of *value* alternate as in no word or name."""
+    if (
+        len(value) < RANDOM_MIN
+        or not compiled(r"[A-Za-z0-9+/=_.~-]+").fullmatch(value)
+        or is_stand_in(value)
+    ):
+        return False
+    return (
+        count_digits(value[:DIGIT_WITHIN]) > 0
+        and count_digits(value) >= DIGITS_MIN
+        and count_switches(value) >= SWITCHES_MIN
+    )
+
+
+def is_stand_in(value: str) -> bool:
+    """Whether *value* only stands for a secret: a marker, reference, placeholder, type or path."""
+    if compiled(_STAND_IN).fullmatch(value):
+        return True
+    if (
+        compiled(_REFERENCE).fullmatch(value)
+        and count_switches(value) < REFERENCE_SWITCHES_MAX
+        and (value.islower() or value.isupper() or reads_as_words(value))
+    ):
+        return True
+    words = compiled(r"[a-z]+").findall(value.lower())
+    if not _PLACEHOLDER_WORDS.isdisjoint(words):
+        return True
+    return _VALUE_WORDS.issuperset(words) and not count_digits(value)
+
+
+def _is_header(value: str, kind: str) -> bool:
+    # `Authorization: Bearer x` is sure of its x; `token=token x` is two words of code or prose.
+    return len(value) >= HEADER_MIN if kind == "authorization" else _is_key(value, "tight")
+
+
+def _is_authorization_header(value: str) -> bool:
+    scheme, _, rest = value.partition(" ")
+    return scheme.lower() in _SCHEMES and len(rest) >= HEADER_MIN and not is_stand_in(rest)
+
+
+def _is_password(value: str, name: str, form: Form) -> bool:
+    if _has_space(value):
+        is_named = name.isupper() or name.startswith("--")
+        return form == "quoted" and is_named and _is_passphrase(value)
+    if form in {"quoted", "sure"}:
+        return len(value) >= PASSWORD_MIN
+    if len(value) < PASSWORD_LOOSE_MIN:
+        return False
+    core = value.strip(_MARKS)
+    if not core.replace("_", "").replace("-", "").isalpha():
+        is_camel_case = compiled(r"[a-z]+(?:[A-Z][a-z]+)+[0-9]").fullmatch(core)
+        return not (is_camel_case and reads_as_words(core))
+    return not reads_as_words(core) or (form == "literal" and _is_plain_password(value))
+
+
+def _is_passphrase(value: str) -> bool:
+    words = value.lower().split()
+    return PASSPHRASE_WORDS_MAX >= len(words) > 1 and _MESSAGE_WORDS.isdisjoint(words)
+
+
+def _is_plain_password(value: str) -> bool:
+    """Whether a plain word, where there is no code, is a password rather than the name of one."""
+    lowered = value.lower()
+    return (
+        len(value) >= LITERAL_MIN
+        and value.replace("-", "").isalpha()
+        and not any(word in lowered for word in (*NAME_WORDS, "user", "word"))
+        and lowered not in _STATE_WORDS
+    )
+
+
+def _is_key(value: str, form: Form) -> bool:
+    length_min = KEY_LOOSE_MIN if form == "loose" else KEY_MIN
+    if len(value) < length_min or _has_space(value):
+        return False
+    digits = count_digits(value)
+    if digits == len(value) or (form == "loose" and is_slug(value)):
+        return False
+    if digits >= (DIGITS_MIN if form == "loose" else 1):
+        return True
+    return (
+        len(value) >= KEY_LOOSE_MIN
+        and not (value.islower() or value.isupper())
+        and not reads_as_words(value)
+    )
+
+
+def _has_space(value: str) -> bool:
+    return value.split() != [value]
