@@ -10,7 +10,7 @@ from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import count_list, note, print_json
 from commonplace.errors import LinesRefused
 from commonplace.exchange.formats import FORMATS
-from commonplace.exchange.importer import bring
+from commonplace.exchange.importer import import_files
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -49,7 +49,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     with open_memory(args.home) as memory:
-        report = bring(
+        report = import_files(
             memory,
             args.path,
             format_name=args.format_name,
@@ -83,7 +83,7 @@ def _print_report(report: Report) -> None:
         if count:
             print(f"  {text.format(f'{count:,}')}")
     _print_places("could not be read", report.unread_count, report.unread)
-    _print_places("skipped", report.passed_count, report.passed)
+    _print_places("skipped", report.skipped_count, report.skipped)
     if report.foreign:
         note(f"{report.foreign:,} other files were not read")
 
@@ -99,7 +99,7 @@ def _print_places(what: str, count: int, places: Sequence[tuple[str, int, str]])
 
 
 def _fields(report: Report) -> dict[str, Any]:
-    places = {"unread": report.unread, "passed_over": report.passed}
+    places = {"unread": report.unread, "passed_over": report.skipped}
     return {
         "dry_run": report.dry_run,
         "records": report.records,
@@ -113,7 +113,7 @@ def _fields(report: Report) -> dict[str, Any]:
         "withdrawn": report.withdrawn,
         "redacted": report.redacted,
         "unread_count": report.unread_count,
-        "passed_over_count": report.passed_count,
+        "passed_over_count": report.skipped_count,
         "other_files": report.foreign,
         **{
             name: [{"path": path, "line": line, "reason": reason} for path, line, reason in rows]
