@@ -356,11 +356,11 @@ class Memory(Writer):
 
     def mend(self) -> list[Finding]:
         """Repair what can be repaired without losing anything."""
-        return check.mend(self.home)
+        return check.fix(self.home)
 
     def scan(self, *, fix: bool = False) -> list[Secret]:
         """Secrets in the nearest home; with *fix*, they are removed."""
-        return scan.clean(self.home) if fix else scan.scan(self.home)
+        return scan.remove_secrets(self.home) if fix else scan.scan(self.home)
 
 
 def _check_repo(repo: str) -> None:

@@ -9,8 +9,8 @@ import json
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from commonplace.log.fold import places
-from commonplace.log.logs import repos_of
+from commonplace.log.fold import log_lines
+from commonplace.log.logs import list_repos
 from commonplace.records import from_line, micros
 from commonplace.rules import Fold, Stamp, is_forgotten, subjects
 
@@ -61,10 +61,10 @@ class Existing:
 
     def load(self, home: Home, *, nearest: bool) -> None:
         """Read a home. If it is not the *nearest*, record only which ids are the user's own."""
-        for repo in repos_of(home):
-            for place in places(home, repo):
+        for repo in list_repos(home):
+            for log_line in log_lines(home, repo):
                 try:
-                    record = from_line(place.line.raw)
+                    record = from_line(log_line.line.raw)
                 except ValueError:
                     continue
                 if nearest:
