@@ -77,7 +77,9 @@ def test_nul_is_refused_by_the_name_of_its_field(where: str) -> None:
 
 
 def test_fields_with_control_characters_are_named_once() -> None:
-    assert find_control_characters({"a": "\x07\x07", "b": ["\x7f", "\x07"], "c": "x", "d": {"\x07": "x"}}) == [
+    assert find_control_characters(
+        {"a": "\x07\x07", "b": ["\x7f", "\x07"], "c": "x", "d": {"\x07": "x"}}
+    ) == [
         "a",
         "b",
         "d",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace import backlog
 from commonplace.background import Background
-from commonplace.compose.answer import compose, line
+from commonplace.compose.answer import compose, summary_line
 from commonplace.compose.tokens import BYTES_PER_TOKEN, cut
 from commonplace.embed.http import HttpEmbedder
 from commonplace.embed.service import SERVICE_S_MAX, EmbeddingService, State
@@ -150,7 +150,7 @@ class Engine:
         self.catch_up()
         with self._reading(query.as_of_micros) as readers:
             hits = overview.latest(readers, count, query)
-        return [replace(hit, text=cut(line(hit.record), LINE_TOKENS_MAX)) for hit in hits]
+        return [replace(hit, text=cut(summary_line(hit.record), LINE_TOKENS_MAX)) for hit in hits]
 
     def select(self, query: Query, ids: Collection[str] | None = None) -> list[Record]:
         """What the filters of *query* let through of the nearest home, in the order of the lines."""
