@@ -27,7 +27,7 @@ from commonplace.log import check, scan
 from commonplace.lookup import Lookup
 from commonplace.notes import Notes
 from commonplace.records import OUTCOMES, Record, check_repo_name, encode
-from commonplace.redaction import redact, suspicious
+from commonplace.redaction import may_hold_secret, redact
 from commonplace.usage import Usage
 from commonplace.where import repository
 from commonplace.writing import Writer
@@ -214,7 +214,7 @@ class Memory(Writer):
         """The same as JSON lines, redacted once more."""
         for record in self.records(repo, kind, superseded=superseded):
             line = encode(record.fields)
-            yield encode(redact(record.fields)[0]) if suspicious(line) else line
+            yield encode(redact(record.fields)[0]) if may_hold_secret(line) else line
 
     def repos(self) -> list[dict[str, Any]]:
         """Each repository of the nearest home with its counts."""

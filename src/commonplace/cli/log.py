@@ -104,7 +104,7 @@ def log_lesson(writer: Writer, fields: dict[str, str], *, as_json: bool) -> int:
 
 
 def _lesson(fields: dict[str, str]) -> dict[str, Any]:
-    """The record that *fields* describe. All fields are written, but for a rate nobody gave."""
+    """Return the record that *fields* describe, with all fields but an empty rate."""
     tags = [tag.strip() for tag in fields.get("tags", "").split(",")]
     return {
         "kind": "lesson",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def open_memory(home: str | None) -> Memory:
-    """The memory of *home*, else the one in use here. Events in the spool are ingested first."""
+    """Return the memory of *home*, else the one in use here; ingest waiting events first."""
     memory = Memory.open(home or None)
     if any(_has_events(each.spool_folder) for each in memory.homes):
         from commonplace.sessions import drain_waiting  # noqa: PLC0415 (the spool is mostly empty)

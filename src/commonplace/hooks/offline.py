@@ -19,7 +19,7 @@ LOG_WAIT_S_MAX = 0.1
 
 
 def answer(agent: str, raw: bytes, cwd: str, variables: Collection[str]) -> str:
-    """What to print. The event is spooled first, so that not even damaged settings lose it."""
+    """Return the reply. The event is spooled first, so that damaged settings do not lose it."""
     event = read_event(agent, raw, at=time.time(), cwd=cwd, environment=variables)
     if event is None:
         return ""

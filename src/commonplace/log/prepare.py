@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from commonplace import records
 from commonplace.errors import RecordInvalid
-from commonplace.redaction import Redaction, redact, suspicious
+from commonplace.redaction import Redaction, may_hold_secret, redact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def prepare(
             record = _remake(given, _remove_control_characters(record.fields), now)
             line = _encode(record)
     # A generated id looks like a random secret, and is only a hash of the rest of the line.
-    if suspicious(line if given.get("id") else line[len('{"id":""') + len(record.id) :]):
+    if may_hold_secret(line if given.get("id") else line[len('{"id":""') + len(record.id) :]):
         fields, found = redact(record.fields)
         if found:
             redactions += found

@@ -7,7 +7,7 @@ for every millisecond.
 
 from commonplace.redaction.fields import Redaction, redact
 from commonplace.redaction.names import name_kind
-from commonplace.redaction.suspicion import suspicious
+from commonplace.redaction.suspicion import may_hold_secret
 from commonplace.redaction.text import redact_text
 
-__all__ = ["Redaction", "name_kind", "redact", "redact_text", "suspicious"]
+__all__ = ["Redaction", "may_hold_secret", "name_kind", "redact", "redact_text"]

@@ -47,7 +47,7 @@ def answer(
     environment: Collection[str] = (),
     is_awaited: Callable[[], bool] = lambda: True,
 ) -> str:
-    """Apply the event in *raw*; returns what the hook prints: context in the agent's form, or "".
+    """Apply the event in *raw*; return what the hook prints: context in the agent's form, or "".
 
     *is_awaited* says whether the hook still waits; if not, the memories are not marked as shown.
     """
@@ -78,7 +78,7 @@ def answer(
 
 
 def answer_from_files(memory: Memory, event: Event) -> str:
-    """What a hook without a server prints for *event*, which is in the spool already."""
+    """Return what a hook without a server prints for *event*, which is in the spool already."""
     if event.kind in DRAINING_KINDS or _states_lesson(memory, event):
         from commonplace.sessions import ingest
 
@@ -111,10 +111,10 @@ def drain_waiting(memory: Memory) -> None:
     """Drain the spools of all homes of *memory*, so that a command shows what was captured."""
     from commonplace.sessions import ingest
 
-    for place, home in enumerate(memory.homes):
+    for index, home in enumerate(memory.homes):
         if not ingest.has_events(home):
             continue
-        if place == 0:
+        if index == 0:
             ingest.drain(memory, wait_s_max=COMMAND_WAIT_S_MAX)
         else:
             with type(memory).open(home.path) as other:

@@ -40,11 +40,11 @@ class Home(NamedTuple):
         return self.log_folder / "damaged"
 
     def log(self, repo: str) -> Path:
-        """The log of the repository named *repo*."""
+        """Return the log of the repository named *repo*."""
         return self.log_folder / f"{repo}{LOG_SUFFIX}"
 
     def archive(self, repo: str) -> Path:
-        """The archive of that log: the records rotated out of it."""
+        """Return the archive of that log: the records rotated out of it."""
         return self.archive_folder / f"{repo}{LOG_SUFFIX}"
 
     @property
