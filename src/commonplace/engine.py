@@ -373,7 +373,9 @@ class Engine:
 
     def _wake(self) -> None:
         """Have work that is left done elsewhere: by our thread, or by a worker if it is much."""
-        if self._background is not None:
+        if self._background is not None and any(
+            index.missing_vectors() or index.is_commit_due() for index in self.indexes
+        ):
             self._background.notify()
         if not self._may_start or not self._settings["embedder.background"]:
             return

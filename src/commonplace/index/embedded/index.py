@@ -146,6 +146,10 @@ class EmbeddedIndex:
             self._mend(lambda: self._catch_up(progress))
             self._last_complete = self._catch_ups_begun
 
+    def is_commit_due(self) -> bool:
+        parts = self._open
+        return parts is not None and parts.snapshot is not None and parts.snapshot.text.is_large()
+
     def commit_if_due(self) -> None:
         """Move what waits in memory into the text index, if that is much; for a background thread."""
         with self._lock:
