@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.redaction import Redaction, may_hold_secret, redact, redact_text
+from commonplace.redaction.fields import Redaction, redact
+from commonplace.redaction.suspicion import may_hold_secret
+from commonplace.redaction.text import redact_text
 from fake_secrets import HEX, MIXED, UPPER, pem, some
 
 JWT = "eyJhbGciOiJIUzI1NiJ9." + some(40) + "." + some(43)

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.redaction import Redaction, may_hold_secret, redact, redact_text
 from commonplace.redaction.assignments import JUDGED_MAX, QUOTED_MAX
+from commonplace.redaction.fields import Redaction, redact
 from commonplace.redaction.spans import Span, cut_spans, merge_spans
-from commonplace.redaction.text import ROUNDS_MAX
+from commonplace.redaction.suspicion import may_hold_secret
+from commonplace.redaction.text import ROUNDS_MAX, redact_text
 from fake_secrets import some
 
 KINDS = ("token", "password", "jwt", "private")

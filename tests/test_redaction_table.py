@@ -7,7 +7,9 @@ import string
 
 import pytest
 
-from commonplace.redaction import may_hold_secret, redact_text, table
+from commonplace.redaction import table
+from commonplace.redaction.suspicion import may_hold_secret
+from commonplace.redaction.text import redact_text
 from fake_secrets import DIGITS, HEX, MIXED, UPPER, bodies, pem, some
 
 LETTERS = string.ascii_lowercase

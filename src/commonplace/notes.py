@@ -18,7 +18,7 @@ from commonplace.files import atomic
 from commonplace.files.lock import hold
 from commonplace.files.plain import make_folder
 from commonplace.records import check_repo_name
-from commonplace.redaction import redact_text
+from commonplace.redaction.text import redact_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from commonplace.exchange.round_trip import is_ours
 from commonplace.files import atomic
 from commonplace.log.read import lines
 from commonplace.records import decode, encode
-from commonplace.redaction import redact_text
+from commonplace.redaction.text import redact_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -33,7 +33,7 @@ from commonplace.files.plain import read_all
 from commonplace.memory import Memory
 from commonplace.notes import NOTE_BYTES_MAX
 from commonplace.records import check_repo_name, slug, to_utc
-from commonplace.redaction import redact_text
+from commonplace.redaction.text import redact_text
 from commonplace.where import homes
 from commonplace.writing import BULK_LINES
 

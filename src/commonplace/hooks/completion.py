@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from commonplace import agents
 from commonplace.memory import Memory
-from commonplace.sessions import read_event
 from commonplace.sessions.fields import parse_object
+from commonplace.sessions.payload import read_event
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 from commonplace.memory import Memory
-from commonplace.sessions import add_to_spool, answer_from_files, read_event
+from commonplace.sessions import add_to_spool, answer_from_files
+from commonplace.sessions.payload import read_event
 from commonplace.where import homes, repository
 
 TYPE_CHECKING = False

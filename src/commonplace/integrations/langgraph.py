@@ -17,7 +17,7 @@ from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import ExtraMissing, RecordInvalid
-from commonplace.redaction import redact_text
+from commonplace.redaction.text import redact_text
 
 try:
     from langgraph.store.base import (

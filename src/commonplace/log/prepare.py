@@ -3,6 +3,9 @@
 Every line is prepared here before it is written.
 """
 
+# Most lines hold nothing suspicious, and every command would pay for importing all of `redaction/`.
+# ruff: noqa: PLC0415
+
 from __future__ import annotations
 
 import re
@@ -10,12 +13,14 @@ from typing import Any, NamedTuple
 
 from commonplace import records
 from commonplace.errors import RecordInvalid
-from commonplace.redaction import Redaction, may_hold_secret, redact
+from commonplace.redaction.suspicion import may_hold_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
+
+    from commonplace.redaction.fields import Redaction
 
 
 class Entry(NamedTuple):
@@ -35,6 +40,8 @@ def prepare(
     # JSON escapes control characters, so only lines with these escapes can hold one. A backslash
     # in a text may look the same.
     if "\\u00" in line or "\\b" in line or "\\f" in line or "\x7f" in line:
+        from commonplace.redaction.fields import Redaction
+
         redactions = [
             Redaction("control-character", name) for name in find_control_characters(record.fields)
         ]
@@ -44,6 +51,8 @@ def prepare(
             line = _encode(record)
     # A generated id looks like a random secret, and is only a hash of the rest of the line.
     if may_hold_secret(line if given.get("id") else line[len('{"id":""') + len(record.id) :]):
+        from commonplace.redaction.fields import redact
+
         fields, found = redact(record.fields)
         if found:
             redactions += found

@@ -13,7 +13,8 @@ from commonplace.files.lock import hold
 from commonplace.files.plain import read_all
 from commonplace.log import read
 from commonplace.log.logs import files
-from commonplace.redaction import Redaction, redact, redact_text
+from commonplace.redaction.fields import Redaction, redact
+from commonplace.redaction.text import redact_text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,9 @@ import json
 from typing import Any, NamedTuple
 
 from commonplace import agents
-from commonplace.redaction import may_hold_secret, redact, redact_text
+from commonplace.redaction.fields import redact
+from commonplace.redaction.suspicion import may_hold_secret
+from commonplace.redaction.text import redact_text
 from commonplace.sessions import shell
 
 TYPE_CHECKING = False

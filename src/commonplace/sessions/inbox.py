@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.errors import CandidateNotFound, IdAmbiguous
 from commonplace.files import atomic
 from commonplace.records import slug
-from commonplace.redaction import redact_text
+from commonplace.redaction.text import redact_text
 from commonplace.sessions.lesson_prefixes import tags_for
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace import agents
 from commonplace.errors import CommonplaceError
 from commonplace.files import atomic
-from commonplace.redaction import redact_text
+from commonplace.redaction.text import redact_text
 from commonplace.setup.edits import edit_for
 from commonplace.setup.jsonc import NotEditable
 
