@@ -385,7 +385,7 @@ def test_twenty_that_ask_at_once_get_one_server(own_home: Path) -> None:
     pid = answers[0]["pid"]
     stopped = command("serve", "--stop", "--json", home=own_home)
     assert json.loads(stopped.stdout) == {"stopped": True}
-    assert not presence.alive(Home(own_home))
+    assert not presence.is_alive(Home(own_home))
     assert not (own_home / ".state" / "server.json").exists()
     _wait_ended(pid)
     assert json.loads(command("serve", "--stop", "--json", home=own_home).stdout) == {

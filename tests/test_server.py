@@ -14,7 +14,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from commonplace.errors import UsageError
 from commonplace.memory import Memory
-from commonplace.server.build import chosen, made
+from commonplace.server.build import build_server, choose_toolsets
 from commonplace.server.tools import TOOLSETS
 from conftest import ROOT
 
@@ -45,7 +45,7 @@ def text_of(result: Any) -> str:
 
 
 def server_of(memory: Memory) -> Any:
-    return made(lambda _scope="read": memory, chosen(None, memory))
+    return build_server(lambda _scope="read": memory, choose_toolsets(None, memory))
 
 
 @pytest.fixture
@@ -230,12 +230,12 @@ def test_resources_and_prompts_answer(server: Any, own_home: Path) -> None:
 
 def test_toolsets_are_chosen_by_name(memory: Memory) -> None:
     with pytest.raises(UsageError, match="no toolset"):
-        chosen("core,kitchen", memory)
-    assert chosen("notes", memory) == ["notes"]
+        choose_toolsets("core,kitchen", memory)
+    assert choose_toolsets("notes", memory) == ["notes"]
     assert list(TOOLSETS) == ["core", "notes"]
     memory.settings._values["tools.sets"] = ["core"]
-    assert chosen(None, memory) == ["core"]
-    assert chosen("notes", memory) == ["notes"]
+    assert choose_toolsets(None, memory) == ["core"]
+    assert choose_toolsets("notes", memory) == ["notes"]
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -243,7 +243,7 @@ def test_toolsets_are_chosen_by_name(memory: Memory) -> None:
 def test_the_instructions_speak_of_the_tools_there_are(
     memory: Memory, mode: str, toolsets: str
 ) -> None:
-    server = made(lambda _scope="read": memory, chosen(toolsets, memory))
+    server = build_server(lambda _scope="read": memory, choose_toolsets(toolsets, memory))
 
     async def talk(client: Client) -> Any:
         return client.instructions
