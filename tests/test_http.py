@@ -247,7 +247,7 @@ def test_a_home_that_vanishes_is_a_tool_error_and_the_server_lives(server: Serve
         ("memory_list", {}),
     ):
         reply = server.call(tool, **given)
-        assert (reply.status, "it was here and is gone" in reply.json["error"]) == (503, True)
+        assert (reply.status, "it was removed or moved" in reply.json["error"]) == (503, True)
     assert not server.home.exists()  # Nothing was made behind the user's back.
     server.home.write_text("a file now")
     reply = server.call("remember", **{**LESSON, "lesson": "another"})

@@ -103,8 +103,8 @@ def test_between_logs_only_a_later_forget_hides(moment: str, forgotten: str) -> 
     record, hides = lesson("a", timestamp=moment), forget("a", timestamp=forgotten)
     expected = [] if forgotten in AFTER else ["a"]
 
-    assert list(folded([record], [hides]).shown()) == expected
-    assert list(folded([hides], [record]).shown()) == expected
+    assert list(folded([record], [hides]).visible_ids()) == expected
+    assert list(folded([hides], [record]).visible_ids()) == expected
 
 
 # --- Which version is current -----------------------------------------------------------------------
@@ -517,7 +517,7 @@ class Written:
 
     def counted_by_fold(self) -> Counter[tuple[str, str, bool]]:
         found, _damages = fold(self.home)
-        kept = [found.current(ident) for ident in found.shown()]
+        kept = [found.current(ident) for ident in found.visible_ids()]
         return Counter((one.value.repo, one.kind, one.value.archived) for one in kept)
 
     def counted_by_index(self) -> Counter[tuple[str, str, bool]]:

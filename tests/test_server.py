@@ -133,7 +133,7 @@ def test_feedback_show_and_forget_close_the_circle(server: Any) -> None:
     [
         ("recall", {}, "text"),
         ("recall", {"text": 7}, "text"),
-        ("recall", {"text": " "}, "nothing to look for"),
+        ("recall", {"text": " "}, "the question is empty"),
         ("remember", {"lesson": "", "type": "error"}, "empty"),
         ("remember", {"lesson": "x", "type": "??"}, "type"),
         ("remember", {"lesson": "x", "type": "error", "success_rate": "2/1"}, "success_rate"),

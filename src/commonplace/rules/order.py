@@ -33,7 +33,7 @@ def is_after(one: Stamp, other: Stamp) -> bool:
 
 
 def newest(last_lines: Iterable[Stamp]) -> Stamp:
-    """Of the last line that each of several logs has of one id, the current one.
+    """Return the current one of the last lines that several logs have of one id.
 
     Where the times are equal, the name of the log decides, so that every reader chooses the same.
     """

@@ -93,7 +93,7 @@ def core(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         repo: Annotated[str | None, Field(description="Only this repository's memories.")] = None,
         limit: Annotated[int, Field(ge=1, le=50)] = 5,
         tokens_max: Annotated[
-            int, Field(ge=0, le=20_000, description="Maximum length of the answer.")
+            int, Field(ge=0, le=20_000, description="Maximum tokens of the answer.")
         ] = 500,
         kinds: Annotated[
             list[str] | None, Field(description="Only these kinds, e.g. lesson, pattern, skill.")
