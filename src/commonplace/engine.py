@@ -422,10 +422,10 @@ class Engine:
         """Count the delivery of *hits*, and the answer itself in the nearest home there is."""
         cost = None if query.automatic else Answers(1, not hits, tokens, searched)
         now = to_utc(self._clock())
-        there = [number for number, i in enumerate(self.indexes) if i.home.path.is_dir()]
+        existing = [number for number, i in enumerate(self.indexes) if i.home.path.is_dir()]
         for number, usage in enumerate(self._usage):
             ids = [hit.id for hit in hits if hit.address[0] == number]
-            its_cost = cost if there[:1] == [number] else None
+            its_cost = cost if existing[:1] == [number] else None
             if ids or its_cost is not None:
                 usage.add(ids, now, its_cost)
 

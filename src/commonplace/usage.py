@@ -185,8 +185,8 @@ class Usage:
         """
         with self._lock:
             ids = list(self._stored_counts())
-        there = set(known(ids)) if ids else set[str]()
-        gone = [ident for ident in ids if ident not in there]
+        existing = set(known(ids)) if ids else set[str]()
+        gone = [ident for ident in ids if ident not in existing]
         if ids_max and gone:
             self.forget(gone[:ids_max])
         return len(gone[:ids_max]) if ids_max else len(gone)

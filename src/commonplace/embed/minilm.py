@@ -66,8 +66,8 @@ class MiniLM:
         import numpy as np  # noqa: PLC0415  (an extra)
 
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        for places, made in self._runs("embedding", self._ids(texts)):
-            vectors[places] = made
+        for positions, output in self._runs("embedding", self._ids(texts)):
+            vectors[positions] = output
         return vectors
 
     def encode_tokens(self, texts: Sequence[str]) -> list[tuple[list[int], Floats]]:
@@ -77,10 +77,10 @@ class MiniLM:
         """
         found: dict[int, tuple[list[int], Floats]] = {}
         ids = self._ids(texts)
-        for places, made in self._runs("tokens", ids):
-            for place, rows in zip(places, made, strict=True):
-                found[place] = (ids[place], rows[: len(ids[place])].copy())
-        return [found[place] for place in range(len(texts))]
+        for positions, output in self._runs("tokens", ids):
+            for position, rows in zip(positions, output, strict=True):
+                found[position] = (ids[position], rows[: len(ids[position])].copy())
+        return [found[position] for position in range(len(texts))]
 
     def verify(self) -> None:
         """Compare every file with its checksum; raise `EmbedderUnavailable` if one differs."""
@@ -98,7 +98,7 @@ class MiniLM:
         """Yield the positions of texts of similar length, and the model's output for them."""
         batches = _batches([len(pieces) for pieces in ids])
         run = partial(self._run, output)
-        together = [[ids[place] for place in places] for places in batches]
+        together = [[ids[position] for position in positions] for positions in batches]
         if len(batches) == 1:
             return iter([(batches[0], run(together[0]))])
         # Two runs in parallel, each on one core, are faster than one run on both, whose threads
@@ -124,11 +124,11 @@ def _batches(lengths: Sequence[int]) -> list[list[int]]:
     So there is little padding, and no thread has the longest batch left at the end.
     """
     batches: list[list[int]] = []
-    for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
+    for position in sorted(range(len(lengths)), key=lambda position: -lengths[position]):
         if batches and (len(batches[-1]) + 1) * lengths[batches[-1][0]] <= BATCH_PIECES_MAX:
-            batches[-1].append(place)
+            batches[-1].append(position)
         else:
-            batches.append([place])
+            batches.append([position])
     return batches
 
 

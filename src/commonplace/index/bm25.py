@@ -76,8 +76,8 @@ def _norm(length: int, average: float) -> float:
     return K1 * (1 - B + B * length / average)
 
 
-def telling_terms(terms: Mapping[str, float], statistics: Statistics) -> Mapping[str, float]:
-    """Return the terms that tell documents apart, at most `QUERY_TERMS_MAX` of them.
+def selective_terms(terms: Mapping[str, float], statistics: Statistics) -> Mapping[str, float]:
+    """Return the terms that distinguish documents, at most `QUERY_TERMS_MAX` of them.
 
     In a large store, terms that nearly every document holds are left out: they do not help, and
     reading every posting of theirs would take most of the time.

@@ -115,8 +115,8 @@ def _supersedes(newer: Entry, older: Entry) -> bool:
         return _are_alike(newer, older, SAME_NOTE)
     if _are_alike(newer, older, REPLACED):
         return True
-    speaks = _cosine(newer, older) >= REPLACED_OPENLY_COSINE
-    return speaks and _CHANGE.search(newer.text()) is not None
+    is_close = _cosine(newer, older) >= REPLACED_OPENLY_COSINE
+    return is_close and _CHANGE.search(newer.text()) is not None
 
 
 def _is_later(newer: Entry, older: Entry) -> bool:

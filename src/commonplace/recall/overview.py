@@ -42,15 +42,15 @@ def latest(readers: Sequence[Reader], count: int, filter_: Filter) -> list[Hit]:
 def _latest_of_home(
     readers: Sequence[Reader], home: int, reader: Reader, count: int, filter_: Filter
 ) -> list[Card]:
-    asked = count + LOOKED_AT_FURTHER
+    wanted = count + LOOKED_AT_FURTHER
     while True:
-        cards = reader.select(filter_, newest=asked)
+        cards = reader.select(filter_, newest=wanted)
         # A note is its agent's own file, and a statement means nothing by itself.
         records = [card for card in cards if card.kind not in ("note", "feedback", "link")]
         shown = shown_cards(readers, home, records, filter_)
-        if len(shown) >= count or len(cards) < asked:
+        if len(shown) >= count or len(cards) < wanted:
             return shown[:count]
-        asked *= 4  # Another home hides many of them.
+        wanted *= 4  # Another home hides many of them.
 
 
 def _with_records(

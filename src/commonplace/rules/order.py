@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Stamp(NamedTuple):
-    """Where a line stands: the time it carries, its log, and its position there.
+    """The place of a line: its time, its log, and its position there.
 
     The archive of a log comes before the log itself, and positions count through both. The fields
     are in the order in which the last lines of several logs are compared.

@@ -74,12 +74,12 @@ class Tokens:
     def all(self) -> list[Token]:
         """Return all tokens, oldest first."""
         try:
-            there = os.stat(self._path)
+            found = os.stat(self._path)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise unusable(self._path, error) from error
-        seen = (there.st_ino, there.st_mtime_ns, there.st_size)
+        seen = (found.st_ino, found.st_mtime_ns, found.st_size)
         if seen != self._seen:
             self._tokens = self._read()
             self._seen = seen

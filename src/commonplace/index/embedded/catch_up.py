@@ -139,12 +139,12 @@ class CatchUp:
         except OSError:
             return 0, Changes(0, 0)  # It cannot be read; the other logs can.
         try:
-            there = {str(found): stream for found, stream in streams}
-            is_whole = all(str(found) in there for found in (archive, path) if str(found) in seen)
+            by_name = {str(found): stream for found, stream in streams}
+            is_whole = all(str(found) in by_name for found in (archive, path) if str(found) in seen)
             # Lines that are added to the archive after the log was read are out of order.
             in_order = is_whole and not (archive_changed and str(path) in seen)
             if in_order and all(
-                sources.has_only_grown(stream, seen.get(name)) for name, stream in there.items()
+                sources.has_only_grown(stream, seen.get(name)) for name, stream in by_name.items()
             ):
                 return self._append(seen, log, archive, streams[::-1], lines_max, progress)
             return self._compare(log, archive, path, streams[::-1], progress)
@@ -194,7 +194,7 @@ class CatchUp:
             "SELECT digest, key, position, archived FROM line WHERE log = ?", (log,)
         ).fetchall()
         gone = {digest: key for digest, key, _position, _archived in rows}
-        stands = {digest: (position, bool(archived)) for digest, _, position, archived in rows}
+        places = {digest: (position, bool(archived)) for digest, _, position, archived in rows}
         added = position = 0
         for found, stream in streams:
             end = stream.seek(0)
@@ -204,10 +204,10 @@ class CatchUp:
                 digest = digest_of(line.raw)
                 gone.pop(digest, None)
                 new: int | None = 0
-                if stands.get(digest) != (position, archived):
+                if places.get(digest) != (position, archived):
                     new = self._index_line(log, line.raw, position, archived=archived)
                     added += new == 1
-                    stands[digest] = (position, archived)
+                    places[digest] = (position, archived)
                 end = line.offset if line.torn and new is None else stream.tell()
                 progress(1)
             self._save_progress(found, stream, end)
@@ -301,10 +301,10 @@ class CatchUp:
         return 1
 
     def _drop_gone_files(self, seen: dict[str, Progress], stats: Iterable[str]) -> int:
-        there = set(stats)
-        logs = {sources.log_of(name) for name in there}
+        names = set(stats)
+        logs = {sources.log_of(name) for name in names}
         removed = 0
-        for name in [name for name in seen if name not in there]:
+        for name in [name for name in seen if name not in names]:
             # A log that was archived as a whole was compared already; a new file is not gone.
             if sources.log_of(name) not in logs and not os.path.exists(name):
                 keys = self._keys_of(sources.log_of(self._name(name)))

@@ -151,14 +151,14 @@ class PastReader(Reader):
     def match(
         self, terms: Mapping[str, float], statistics: Statistics, filter_: Filter, limit: int
     ) -> list[tuple[int, float]]:
-        telling = bm25.telling_terms(terms, statistics)
+        selective = bm25.selective_terms(terms, statistics)
         keys = {
             key
             for key, _score in self._text.committed_matches(
-                telling, filter_, RESCORED * limit + len(self._text.dropped), self.micros
+                selective, filter_, RESCORED * limit + len(self._text.dropped), self.micros
             )
         }
-        for term in telling:
+        for term in selective:
             keys.update(key for key, _count in self._text.overlay.postings.get(term, ()))
             keys.update(self._old_postings(term))
         cards = self.cards(keys)
@@ -168,7 +168,7 @@ class PastReader(Reader):
             if (filter_.repos is None or not card.repo or card.repo in filter_.repos)
             and (filter_.kinds is None or card.kind in filter_.kinds)
         ]
-        weighted = bm25.by_rarity(telling, statistics)
+        weighted = bm25.by_rarity(selective, statistics)
         found = []
         for key, counts in self._term_counts(wanted).items():
             score = bm25.score(counts, counts.total(), weighted, statistics.average_terms)

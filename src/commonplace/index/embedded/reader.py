@@ -174,7 +174,7 @@ def card_of(
 ) -> Card:
     """Return the card in a row of `CARD_COLUMNS`, or with another *standing* and *feedback*."""
     (
-        key, ident, log, repo, kind, timestamp, micros, agent, event_type, tags, archived, stands,
+        key, ident, log, repo, kind, timestamp, micros, agent, event_type, tags, archived, stored,
         stated_worked, stated_tried, *counts,
     ) = row  # fmt: skip
     tally = feedback
@@ -196,7 +196,7 @@ def card_of(
         event_type,
         tuple(tags.split("\n")) if tags else (),
         bool(archived),
-        _STANDINGS[stands] if standing is None else standing,
+        _STANDINGS[stored] if standing is None else standing,
         rate,
         tally,
     )

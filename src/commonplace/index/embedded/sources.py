@@ -114,10 +114,10 @@ def _files_below(folder: str) -> list[tuple[str, Stat]]:
     found: list[tuple[str, Stat]] = []
     try:
         with os.scandir(folder) as entries:
-            there = sorted(entries, key=lambda entry: entry.name)
+            in_order = sorted(entries, key=lambda entry: entry.name)
     except OSError:
         return found
-    for entry in there:
+    for entry in in_order:
         try:
             if entry.is_dir(follow_symlinks=False):
                 found += _files_below(entry.path)

@@ -71,14 +71,14 @@ class TextSnapshot(NamedTuple):
         self, wanted: Mapping[str, float], statistics: Statistics, filter_: Filter, limit: int
     ) -> list[tuple[int, float]]:
         """Return the best *limit* documents with any of the terms, as (key, score), best first."""
-        telling = bm25.telling_terms(wanted, statistics)
+        selective = bm25.selective_terms(wanted, statistics)
         ghosts = min(len(self.dropped), GHOSTS_MAX)
         found = {
             key: score
-            for key, score in self.committed_matches(telling, filter_, limit + ghosts)
+            for key, score in self.committed_matches(selective, filter_, limit + ghosts)
             if key not in self.dropped
         }
-        found |= self._fresh_matches(telling, statistics, filter_)
+        found |= self._fresh_matches(selective, statistics, filter_)
         best = sorted((-score, key) for key, score in found.items())[:limit]
         return [(key, -rank) for rank, key in best]
 
@@ -365,10 +365,10 @@ def _schema() -> tantivy.Schema:
 
 
 def _document(key: int, repo: str, kind: str, micros: int, words: list[str]) -> tantivy.Document:
-    made = tantivy.Document()
-    made.add_text("body", " ".join(words))
-    made.add_text("repo", repo or ANYWHERE)
-    made.add_text("kind", kind)
-    made.add_unsigned("key", key)
-    made.add_integer("micros", micros)
-    return made
+    tantivy_document = tantivy.Document()
+    tantivy_document.add_text("body", " ".join(words))
+    tantivy_document.add_text("repo", repo or ANYWHERE)
+    tantivy_document.add_text("kind", kind)
+    tantivy_document.add_unsigned("key", key)
+    tantivy_document.add_integer("micros", micros)
+    return tantivy_document

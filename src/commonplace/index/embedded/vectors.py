@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 EXACT_MAX = 3_000
 SHORTLIST = 800
 # Dimensions below this share of the question's mean are ignored.
-TELLING_MIN = 0.5
+LARGE_VALUE_MIN = 0.5
 SCALE = 127.0
 SCAN_ROWS = 32_768
 # A byte can count the bits of this many words of 64 without overflow.
@@ -116,11 +116,11 @@ class VectorSnapshot(NamedTuple):
 
         It scans 48 bytes of each vector.
         """
-        assert self.signs is not None, "the caller has looked"
+        assert self.signs is not None, "the caller checks this"
         sizes = np.abs(query)
-        sure = np.where(sizes >= TELLING_MIN * sizes.mean(), np.float32(1), np.float32(0))
-        wanted, telling = (signs_of(row.reshape(1, -1))[:, 0] for row in (query, sure))
-        columns = list(zip(wanted, telling, self.signs.T, strict=True))
+        sure = np.where(sizes >= LARGE_VALUE_MIN * sizes.mean(), np.float32(1), np.float32(0))
+        wanted, masks = (signs_of(row.reshape(1, -1))[:, 0] for row in (query, sure))
+        columns = list(zip(wanted, masks, self.signs.T, strict=True))
         count = self.size
         distance = np.empty(count, np.uint16)
         differing = np.empty(SCAN_ROWS, np.uint64)
@@ -203,12 +203,12 @@ class VectorStore:
         query = "SELECT key, standing FROM unembedded JOIN line USING (key) WHERE key IN ({})"
         standing = dict(select_in(connection, query, keys))
         for table, is_old in (("vector", False), ("old_vector", True)):
-            made = [
+            new_rows = [
                 (key, row)
                 for key, row in zip(owners, rows, strict=True)
                 if key in standing and (standing[key] == Standing.REPLACED) is is_old
             ]
-            connection.executemany(f"INSERT INTO {table} (key, v) VALUES (?, ?)", made)
+            connection.executemany(f"INSERT INTO {table} (key, v) VALUES (?, ?)", new_rows)
         connection.executemany("DELETE FROM unembedded WHERE key = ?", [(key,) for key in standing])
         return len(keys)
 
