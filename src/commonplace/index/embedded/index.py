@@ -269,6 +269,8 @@ class EmbeddedIndex:
 
     def _close(self) -> None:
         if self._open is not None:
+            if self._open.snapshot is not None:
+                self._last_totals = self._open.snapshot.totals
             self._open.tables.close()
             self._open = None
 
@@ -301,8 +303,8 @@ class EmbeddedIndex:
     def _totals(self) -> Totals:
         parts = self._open
         if parts is not None and parts.snapshot is not None:
-            self._last_totals = parts.snapshot.totals
-        # While another thread opens what another process has replaced, those from before.
+            return parts.snapshot.totals
+        # Another thread opens what another process has replaced.
         assert self._last_totals is not None, "`catch_up` makes a snapshot"
         return self._last_totals
 
@@ -375,7 +377,9 @@ class EmbeddedIndex:
 
 
 def _is_mendable(error: BaseException) -> bool:
-    return _is_broken(error) or _is_refused(error) or isinstance(error, (OSError, ValueError))
+    is_replaced = isinstance(error, TablesClosed)
+    usual = isinstance(error, (OSError, ValueError))
+    return is_replaced or usual or _is_broken(error) or _is_refused(error)
 
 
 def _is_broken(error: BaseException) -> bool:
