@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.index import removal
@@ -25,6 +25,7 @@ from commonplace.maintenance import runner
 from commonplace.memory import Memory
 from commonplace.recall.search import Search
 from commonplace.where.home import Home
+from conftest import SLOW_LAW
 
 
 @pytest.fixture(autouse=True)
@@ -92,9 +93,7 @@ def act(memory: Memory, step: str, one: str, other: str) -> None:
 
 
 @given(steps)
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@SLOW_LAW
 def test_catching_up_equals_rebuilding_for_any_history(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,

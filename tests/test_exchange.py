@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import FolderRefused, FormatUnknown, UsageError
@@ -21,7 +21,7 @@ from commonplace.exchange.importer import Report, bring
 from commonplace.exchange.round_trip import EXTRA
 from commonplace.memory import Memory
 from commonplace.records import KINDS
-from conftest import ROOT
+from conftest import ROOT, SLOW_LAW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -414,9 +414,6 @@ def versions() -> st.SearchStrategy[list[list[tuple[str, str]]]]:
     return st.lists(st.lists(entry, max_size=5), min_size=1, max_size=4)
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 @given(versions())
 def test_after_an_import_the_last_word_of_the_other_system_holds(
     tmp_path: Path, snapshots: list[list[tuple[str, str]]]
@@ -588,7 +585,6 @@ def test_nothing_known_is_an_error_with_the_choices(memory: Memory, tmp_path: Pa
         bring(memory, tmp_path / "notes.md", format_name="papyrus")
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.text(max_size=300))
 def test_front_matter_never_fails_and_loses_no_body(text: str) -> None:
     front, body = frontmatter.split(text)
@@ -690,11 +686,6 @@ def without_provenance(fields: dict[str, Any]) -> dict[str, Any]:
     return {**rest, "meta": meta} if meta else rest
 
 
-@settings(
-    max_examples=50,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
 @pytest.mark.parametrize("layout", ["agent-knowledge", "beads", "loki"])
 @given(data=st.data())
 def test_what_is_laid_out_and_brought_back_is_what_it_was(
@@ -720,9 +711,7 @@ def test_what_is_laid_out_and_brought_back_is_what_it_was(
         assert log_bytes(first.home.path) == before
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@SLOW_LAW
 @given(st.dictionaries(st.sampled_from(["CONTEXT.md", "a/b.md", "plan.txt"]), TEXT, max_size=3))
 def test_notes_come_back_as_they_were(tmp_path: Path, texts: dict[str, str]) -> None:
     for name in ("first", "second", "out"):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.compose import tokens
@@ -19,7 +19,7 @@ from commonplace.memory import Memory
 from commonplace.recall.dedupe import SUPERSEDED
 from commonplace.recall.priors import Weights, wilson
 from commonplace.records import Rate
-from conftest import git
+from conftest import SLOW_LAW, git
 
 TOPICS = [
     "npm install fails with EACCES",
@@ -120,9 +120,7 @@ def test_a_long_memory_is_delivered_as_what_to_do(words: Memory) -> None:
     st.lists(st.text(min_size=1, max_size=400).filter(str.strip), min_size=1, max_size=5),
     st.integers(0, 400),
 )
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@SLOW_LAW
 def test_no_answer_is_longer_than_its_bound(
     tmp_path_factory: pytest.TempPathFactory, lessons: list[str], bound: int
 ) -> None:
@@ -438,9 +436,7 @@ def test_the_archive_is_searched_only_when_asked(words: Memory, own_home: Path) 
     st.integers(1, 9),
     st.sampled_from(["docker layer cache", "postgres deadlock", "runbook for service s7", "npm"]),
 )
-@settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@SLOW_LAW
 def test_as_of_equals_a_store_that_stopped_then(
     tmp_path_factory: pytest.TempPathFactory, month: int, query: str
 ) -> None:
