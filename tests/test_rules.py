@@ -14,7 +14,7 @@ from commonplace import rules
 from commonplace.memory import Memory
 from commonplace.records import Rate, encode, from_line, micros
 from commonplace.rules import Fold, SeveralHomes, Stamp, Standing, Tally
-from histories import CASES, feedback, folded, forget, lesson, rows
+from histories import CASES, feedback, folded, forget, lesson, link, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -218,6 +218,54 @@ def test_an_edge_is_kept_once_under_one_of_its_two_names() -> None:
         ("e", "uses", "a", 1.0, "a"),
         ("a", "said_by_nobody", "f", 0.0, "a"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "weight"), [(None, 1.0), (0.25, 0.25), (0, 0.0), (1, 1.0), (7, 1.0), (-1, 0.0)]
+)
+def test_the_weight_of_a_link_is_between_nothing_and_one(given: float, weight: float) -> None:
+    row = link("a", "used_by", "b") if given is None else link("a", "used_by", "b", w=given)
+    record = from_line(encode({"timestamp": START, **row}).encode())
+
+    assert [tuple(edge) for edge in rules.edges(record)] == [
+        ("b", "uses", "a", weight, "link-a-used_by-b")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rel", "inverse"),
+    [
+        ("source_of", "derived_from"),
+        ("superseded_by", "supersedes"),
+        ("elaborated_by", "elaborates"),
+        ("has_example", "example_of"),
+        ("has_instance", "is_a"),
+        ("used_by", "uses"),
+    ],
+)
+def test_a_relation_and_its_inverse_are_one_edge(rel: str, inverse: str) -> None:
+    def edges(row: dict[str, Any]) -> list[tuple[str, str, str]]:
+        record = from_line(encode({"timestamp": START, **row}).encode())
+        return [edge[:3] for edge in rules.edges(record)]
+
+    assert edges(link("a", rel, "b")) == edges(link("b", inverse, "a")) == [("b", inverse, "a")]
+    assert edges(lesson("a", links=[{"to": "b", "rel": rel}])) == [("b", inverse, "a")]
+
+
+@pytest.mark.parametrize(
+    ("row", "about"),
+    [
+        (lesson("x", of="a", to="b"), ()),
+        (feedback("x", "a", to="b"), ("a",)),
+        (forget("a", to="b"), ("a",)),
+        (link("a", "uses", "b"), ("a", "b")),
+    ],
+)
+def test_what_a_statement_is_about(row: dict[str, Any], about: tuple[str, ...]) -> None:
+    record = from_line(encode({"timestamp": START, **row}).encode())
+
+    assert rules.subjects(record) == about
+    assert rules.is_statement(record.kind) is bool(about)
 
 
 # --- Several homes ----------------------------------------------------------------------------------
