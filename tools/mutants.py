@@ -36,7 +36,7 @@ PACKAGES: dict[str, tuple[str, tuple[str, ...]]] = {
         "redaction",
         ("redaction_spans", "redaction_values", "redaction_table", "redact", "scan"),
     ),
-    "recall": ("recall", ("recall_rules", "recall", "memory", "vectors", "homes", "savings")),
+    "recall": ("recall", ("recall_rules", "recall", "homes", "savings")),
     "sessions": (
         "sessions",
         (
@@ -49,7 +49,7 @@ PACKAGES: dict[str, tuple[str, tuple[str, ...]]] = {
             "sessions",
         ),
     ),
-    "guard": ("server/guard.py", ("guard", "http")),
+    "guard": ("server/guard.py", ("guard_rules", "guard")),
 }
 COPIED = ("src", "tests", "tools", "docs", "plugins", "pyproject.toml", "README.md")
 PYTEST = ("-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist")
