@@ -794,3 +794,58 @@ def test_a_large_log_is_taken_in_batches_and_in_its_order(
         *((f"a{n}",) for n in range(20)),
         *((f"l{n}",) for n in range(21)),
     ]
+
+
+def test_a_line_that_is_current_again_states_its_links_again(
+    index: EmbeddedIndex, own_home: Path
+) -> None:
+    linked = line("one", "about quokkas", links=[{"to": "two", "rel": "uses"}])
+    write_log(own_home, linked)
+    caught_up(index)
+    write_log(own_home, linked, line("one", "about wombats"))
+    caught_up(index)
+    write_log(own_home, linked)
+    caught_up(index)
+
+    with index.reading() as reader:
+        assert [edge[:3] for edge in reader.edges(["one"])] == [("one", "uses", "two")]
+
+
+@pytest.mark.parametrize("changed", ["last", "first"])
+def test_a_log_that_was_edited_and_grew_in_place_is_read_again(
+    index: EmbeddedIndex, own_home: Path, changed: str
+) -> None:
+    """The same file, longer than before: only its content tells that more than its end is new."""
+    rows = {"first": line("one", "about quokkas"), "last": line("two", "about quokkas")}
+    path = write_log(own_home, *rows.values())
+    caught_up(index)
+    rows[changed] = rows[changed].replace("quokkas", "wombats")
+    whole = "".join([*rows.values(), line("three", "about numbats")])
+    if changed == "first":
+        whole += line("two", "about quokkas again")  # Its tail has moved as well.
+        whole = whole.replace("wombats", "wombats, many of them", 1)
+    with path.open("r+") as stream:
+        stream.write(whole)
+    caught_up(index)
+
+    assert matched(index, "wombat") == ["two" if changed == "last" else "one"]
+    assert matched(index, "numbat") == ["three"]
+
+
+def test_an_index_that_another_process_made_again_is_not_removed(
+    index: EmbeddedIndex, own_home: Path
+) -> None:
+    """Two processes find it broken. The second one finds what the first one has made."""
+    write_log(own_home, line("one", "about quokkas"))
+    index.catch_up()
+    removal.remove(Home(own_home))
+    other = EmbeddedIndex(Home(own_home))
+    other.catch_up()
+    made = (own_home / ".index" / TABLES).stat().st_ino
+
+    assert index.repair(sqlite3.DatabaseError("database disk image is malformed"))
+
+    assert (own_home / ".index" / TABLES).stat().st_ino == made
+    assert not other.is_replaced()
+    assert matched(index, "quokka") == ["one"]
+    other.close()

@@ -403,6 +403,31 @@ def test_a_note_or_skill_that_is_there_and_differs_stays(memory: Memory) -> None
     assert any("stays" in reason for _path, _line, reason in report.passed)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="links are POSIX's")
+@pytest.mark.parametrize("linked", ["file", "folder", "file to nothing"])
+def test_a_skill_behind_a_link_is_left_alone(memory: Memory, tmp_path: Path, linked: str) -> None:
+    """A home in a repository could lead an import to any file of the user's."""
+    target = tmp_path / "elsewhere"
+    target.mkdir()
+    if linked != "file to nothing":
+        (target / "SKILL.md").write_text("theirs")
+    folder = memory.home.path / "skills" / "shape-a-loaf"
+    folder.parent.mkdir(parents=True)
+    if linked == "folder":
+        folder.symlink_to(target, target_is_directory=True)
+    else:
+        folder.mkdir()
+        (folder / "SKILL.md").symlink_to(target / "SKILL.md")
+
+    report = bring(memory, DATA / "loki")
+
+    assert [path.read_text() for path in target.iterdir()] == (
+        [] if linked == "file to nothing" else ["theirs"]
+    )
+    assert any("symbolic link" in reason for _path, _line, reason in report.unread)
+    assert report.skills == 0
+
+
 # --- Versions ----------------------------------------------------------------------------------------------------------
 
 
