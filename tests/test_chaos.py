@@ -37,6 +37,8 @@ UPKEEP = """
 import sys
 from commonplace import Memory
 from commonplace.maintenance import runner
+
+pytestmark = pytest.mark.slow
 while True:
     with Memory.open() as memory:
         runner.run(memory, ["rotation"])

@@ -276,6 +276,7 @@ def test_notes_and_skills_are_found_and_a_note_only_by_its_agent(
         assert ids(its_own, "wombat") == []
 
 
+@pytest.mark.slow
 def test_two_processes_write_while_four_recall_and_each_sees_its_own_write(own_home: Path) -> None:
     code = """
 import sys
@@ -574,6 +575,7 @@ def test_a_search_that_finds_the_tables_broken_is_repaired(
     assert len(tries) == 2
 
 
+@pytest.mark.slow
 def test_recalls_beside_rebuilding_and_erasing_never_fail(own_home: Path) -> None:
     write_log(own_home, *(line(f"l{n}", f"about quokkas {n}") for n in range(40)))
     code = """

@@ -403,6 +403,7 @@ def test_a_hook_killed_half_way_leaves_nothing_that_matters(own_home: Path, tmp_
     assert [record["lesson"] for record in exported(own_home)] == ["finished"]
 
 
+@pytest.mark.slow
 def test_two_hundred_hooks_at_once_lose_nothing(own_home: Path, tmp_path: Path) -> None:
     running = []
     for number in range(200):
