@@ -28,6 +28,7 @@ from commonplace.errors import EmbedderUnavailable, SettingsInvalid, UsageError
 from commonplace.files.lock import try_hold
 from commonplace.index.embedded import vectors as vectors_module
 from commonplace.index.embedded.index import EmbeddedIndex
+from commonplace.index.embedded.reader import Reader
 from commonplace.index.embedded.vectors import VectorSnapshot
 from commonplace.memory import Memory
 from commonplace.where.home import Home
@@ -65,7 +66,10 @@ def embedded(memory: Memory, embedder: Embedder | None = None) -> EmbeddedIndex:
 
 
 def snapshot(index: EmbeddedIndex) -> VectorSnapshot:
-    return index._parts().vectors.snapshot()
+    index.catch_up()
+    with index.reading() as reader:
+        assert isinstance(reader, Reader)
+        return reader.vectors
 
 
 def put_vectors(index: EmbeddedIndex, rows: list[tuple[int, bytes]]) -> None:

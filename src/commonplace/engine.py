@@ -333,6 +333,8 @@ class Engine:
         return backlog.embed_alone(self.indexes, embedder, until)
 
     def missing_vectors(self) -> int:
+        """How many documents have no vectors yet."""
+        self.catch_up()
         return sum(index.missing_vectors() for index in self.indexes)
 
     # --- In the background ------------------------------------------------------------------------
@@ -362,7 +364,7 @@ class Engine:
 
     def _flush_usage(self) -> None:
         for usage in self._usage:
-            usage.flush()
+            usage.flush_if_due()
 
     def catch_up_soon(self) -> None:
         """Take in and embed what was written since the last question; nobody waits for it."""
@@ -408,10 +410,10 @@ class Engine:
 
     def _uses(self) -> Callable[[str], int]:
         """How often an id was delivered, over all homes."""
-        counts = [usage.counts() for usage in self._usage]
-        if len(counts) == 1:
-            return lambda ident: counts[0].get(ident, 0)
-        return lambda ident: sum(count.get(ident, 0) for count in counts)
+        counters = [usage.counter() for usage in self._usage]
+        if len(counters) == 1:
+            return counters[0]
+        return lambda ident: sum(count(ident) for count in counters)
 
     def _count(self, query: Query, hits: Sequence[Hit], tokens: int, searched: int) -> None:
         """Count the delivery of *hits*, and the answer itself in the nearest home there is."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections import ChainMap
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
 BUSY_S_MAX = 2.0
@@ -67,14 +66,16 @@ class Usage:
         self._cost = Answers()
         self._flushed_at = 0.0
 
-    def counts(self) -> Mapping[str, int]:
-        """Every id that was ever delivered, with how often."""
+    def counter(self) -> Callable[[str], int]:
+        """A function that says how often an id was delivered."""
         with self._lock:
-            stored = self._stored_counts()
-            if not self._added:
-                return stored
-            more = {ident: stored.get(ident, 0) + n for ident, (n, _last) in self._added.items()}
-            return ChainMap(more, stored)
+            stored, added = self._stored_counts(), self._added
+
+        def count(ident: str) -> int:
+            more = added.get(ident)
+            return stored.get(ident, 0) + (more[0] if more else 0)
+
+        return count
 
     def _stored_counts(self) -> dict[str, int]:
         if not self._path.exists():
@@ -119,8 +120,11 @@ class Usage:
                 self._added[ident] = (count + 1, now)
             if cost is not None:
                 self._cost = self._cost.plus(cost._replace(since=now))
-            is_due = time.monotonic() - self._flushed_at > FLUSH_S
-        if is_due:
+        self.flush_if_due()
+
+    def flush_if_due(self) -> None:
+        """Write down what was added, at most once in `FLUSH_S`."""
+        if time.monotonic() - self._flushed_at > FLUSH_S:
             self.flush()
 
     def flush(self) -> None:

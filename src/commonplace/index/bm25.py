@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 # The constants of Lucene and Tantivy.
 K1 = 1.2
@@ -42,12 +42,38 @@ def score(
     *counts* says how often it holds each term, *length* how many terms it has, *weighted* is the
     question `by_rarity`, *average* the average length.
     """
-    norm = K1 * (1 - B + B * length / average)
+    norm = _norm(length, average)
     return sum(
         weight * count * (K1 + 1) / (count + norm)
         for term, weight in weighted.items()
         if (count := counts.get(term, 0))
     )
+
+
+def scores(
+    weighted: Mapping[str, float],
+    postings: Callable[[str], Iterable[tuple[int, int]]],
+    length_of: Callable[[int], int],
+    average: float,
+) -> dict[int, float]:
+    """The same for every document that holds a term: key → score.
+
+    *postings* gives the documents that hold a term, as (key, how often); *length_of* how many terms
+    a document has.
+    """
+    norms: dict[int, float] = {}
+    found: dict[int, float] = {}
+    for term, weight in weighted.items():
+        for key, count in postings(term):
+            if key not in norms:
+                norms[key] = _norm(length_of(key), average)
+                found[key] = 0.0
+            found[key] += weight * count * (K1 + 1) / (count + norms[key])
+    return found
+
+
+def _norm(length: int, average: float) -> float:
+    return K1 * (1 - B + B * length / average)
 
 
 def telling_terms(terms: Mapping[str, float], statistics: Statistics) -> Mapping[str, float]:

@@ -171,9 +171,9 @@ class Search:
             # A document without a vector is judged by its words alone.
             dense_share = score / best_words if cosine is None else max(0.0, cosine) / best_meaning
             fused = (1 - weight) * score / whole + weight * dense_share
-            found.append(Proposal(address, score, cosine, fused))
-        found.sort(key=lambda one: (-one.fused, one.address))
-        return found
+            found.append((-fused, address, score, cosine))
+        found.sort()  # Addresses differ, so the order never depends on what comes after them.
+        return [Proposal(address, score, cosine, -rank) for rank, address, score, cosine in found]
 
     def _whole_match(self, statistics: Statistics) -> float:
         """The score of a document of average length that holds each term of the question once."""

@@ -8,7 +8,6 @@ from commonplace.rules.statements import STATEMENT_KINDS
 
 if TYPE_CHECKING:
     import sqlite3
-    from threading import RLock
 
     from commonplace.index.embedded.tables import Tables
 
@@ -25,20 +24,16 @@ def stored(connection: sqlite3.Connection) -> int:
     return int(count)
 
 
-def use_model(tables: Tables, lock: RLock, model: str) -> None:
+def use_model(tables: Tables, model: str) -> None:
     """Keep vectors of *model*. Those of another are never mixed in: all are made again."""
-    with lock:
+    with tables.writing():
         if tables.state("model", "") == model:
             return
-        with tables.writing():
-            if tables.state("model", "") == model:
-                return
-            for table in ("vector", "old_vector"):
-                tables.connection.execute(f"DELETE FROM {table}")
-            marks = ",".join("?" * len(STATEMENT_KINDS))
-            tables.connection.execute(
-                "INSERT OR IGNORE INTO unembedded SELECT key FROM line"
-                f" WHERE kind NOT IN ({marks})",
-                sorted(STATEMENT_KINDS),
-            )
-            tables.set_state("model", model)
+        for table in ("vector", "old_vector"):
+            tables.connection.execute(f"DELETE FROM {table}")
+        marks = ",".join("?" * len(STATEMENT_KINDS))
+        tables.connection.execute(
+            f"INSERT OR IGNORE INTO unembedded SELECT key FROM line WHERE kind NOT IN ({marks})",
+            sorted(STATEMENT_KINDS),
+        )
+        tables.set_state("model", model)

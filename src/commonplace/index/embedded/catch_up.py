@@ -98,6 +98,11 @@ class CatchUp:
             self._seen_at = now
         return self._seen
 
+    def take_changed_keys(self) -> set[int]:
+        """The keys of the lines that changed since this was last called; new lines are not among them."""
+        changed, self._settling.changed = self._settling.changed, set()
+        return changed
+
     def log_sizes(self) -> dict[tuple[str, bool], int]:
         """How many bytes of each log, and of each archive, were read."""
         found: dict[tuple[str, bool], int] = {}
@@ -239,10 +244,14 @@ class CatchUp:
         )  # fmt: skip
         if not cursor.rowcount:
             # The same line again (a merge, a line that got its newline): its last position counts.
+            (key,) = self._connection.execute(
+                "SELECT key FROM line WHERE log = ? AND digest = ?", (log, digest)
+            ).fetchone()
             self._connection.execute(
-                "UPDATE line SET position = ?, archived = ? WHERE log = ? AND digest = ?",
-                (position, archived, log, digest),
+                "UPDATE line SET position = ?, archived = ? WHERE key = ?",
+                (position, archived, key),
             )
+            self._settling.changed.add(key)
             self._settling.touch(record.id, (of, to), edges(record))
             return 0
         key = cursor.lastrowid

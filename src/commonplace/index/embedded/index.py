@@ -8,7 +8,7 @@ import os
 import sqlite3
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from commonplace.errors import DiskFull, HomeUnusable
@@ -18,7 +18,8 @@ from commonplace.index.embedded import backlog
 from commonplace.index.embedded.catch_up import CatchUp
 from commonplace.index.embedded.past import PastReader
 from commonplace.index.embedded.reader import Reader
-from commonplace.index.embedded.tables import SCHEMA_VERSION, Tables, is_busy
+from commonplace.index.embedded.snapshot import Cache, Snapshot, read_totals
+from commonplace.index.embedded.tables import SCHEMA_VERSION, Tables, TablesClosed, is_busy
 from commonplace.index.embedded.text import Text, TextBroken
 from commonplace.index.ports import Status, no_progress
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from commonplace.embed.embedder import Embedder
+    from commonplace.index.embedded.snapshot import Totals
     from commonplace.index.embedded.vectors import VectorSnapshot, VectorStore
     from commonplace.where.home import Home
 
@@ -61,17 +63,33 @@ class _Open:
             self.tables.close()
             raise
         self.catch_up = CatchUp(self.tables, home)
-        self.refreshed_at: tuple[int, int] | None = None
-        # How many bytes each log, and each archive, has: (repository, archived) → bytes.
-        self.log_sizes: dict[tuple[str, bool], int] = {}
+        self.snapshot: Snapshot | None = None
         self._lock = lock
+        self._loading = threading.Lock()
         self._vectors: VectorStore | None = None
 
     def refresh(self) -> None:
         """Let new readers see what the tables hold now."""
+        # Another process may write meanwhile: then the version is too old, and the next catch-up
+        # refreshes again.
+        writes, version = int(self.tables.state("writes")), self.tables.changes()
+        before, changed = self.snapshot, self.catch_up.take_changed_keys()
+        # What another process changed is not known.
+        only_we_wrote = before is not None and before.version[0] == version[0]
+        cache = before.cache.without(changed) if before and only_we_wrote else Cache()
         self.text.refresh()
-        self.log_sizes = self.catch_up.log_sizes()
-        self.refreshed_at = self.tables.changes()
+        self.snapshot = Snapshot(
+            version,
+            writes,
+            self.text.snapshot,
+            self.catch_up.log_sizes(),
+            read_totals(self.tables.connection),
+            cache,
+        )
+
+    def is_fresh(self) -> bool:
+        """Whether the tables hold nothing that readers do not see."""
+        return self.snapshot is not None and self.snapshot.version == self.tables.changes()
 
     def _generation(self) -> str:
         tables = self.tables
@@ -87,7 +105,8 @@ class _Open:
             # Loads NumPy, which a home without an embedder does not need.
             from commonplace.index.embedded.vectors import VectorStore  # noqa: PLC0415
 
-            with self._lock:
+            # Not the index's lock: a reader in memory holds the tables, which its holder may await.
+            with self._loading:
                 self._vectors = self._vectors or VectorStore(self.tables, self._lock)
         return self._vectors
 
@@ -98,8 +117,8 @@ class _Open:
 class EmbeddedIndex:
     """The index of *home*, kept in its index folder, or in memory where nothing may be written.
 
-    Any number of threads may read at once. One lock guards what changes it; no question holds it
-    while it searches.
+    Any number of threads may read at once. One lock guards what changes it; a question holds it
+    only to catch up with the files, and questions that come at the same time catch up together.
     """
 
     def __init__(self, home: Home, *, in_memory: bool = False) -> None:
@@ -110,15 +129,22 @@ class EmbeddedIndex:
         self._in_memory_until = math.inf if in_memory else 0.0
         self._lock = threading.RLock()
         self._open: _Open | None = None
+        self._catch_ups_begun = 0
+        self._last_complete = 0
 
     # --- Keeping it up to date --------------------------------------------------------------------
 
     def catch_up(self, progress: Callable[[int], None] = no_progress) -> None:
+        came = self._catch_ups_begun
         with self._lock:
+            if self._last_complete > came and self._open is not None:
+                return  # One that began after this call has read what this one would read.
+            self._catch_ups_begun += 1
             if self.folder is None and self._may_return_to_disk():
                 self._close()
                 self.folder = self.home.index_folder
             self._mend(lambda: self._catch_up(progress))
+            self._last_complete = self._catch_ups_begun
 
     def commit_if_due(self) -> None:
         """Move what waits in memory into the text index, if that is much; for a background thread."""
@@ -126,7 +152,8 @@ class EmbeddedIndex:
             parts = self._open
             due = parts is not None and parts.text.is_commit_due()
         if parts is not None and due:
-            parts.text.commit(self._lock)
+            with suppress(TablesClosed):  # Another process replaced them; they are of no use.
+                parts.text.commit(self._lock)
 
     def commit(self) -> None:
         """Move everything that waits in memory into the text index."""
@@ -150,7 +177,7 @@ class EmbeddedIndex:
     def _catch_up(self, progress: Callable[[int], None]) -> None:
         parts = self._usable()
         changes = parts.catch_up.run(progress)
-        if parts.tables.changes() == parts.refreshed_at:
+        if parts.is_fresh():
             return
         many = changes.added + changes.removed > BACKGROUND_MAX
         if parts.text.is_commit_due() and (many or not self.commits_in_background):
@@ -244,18 +271,33 @@ class EmbeddedIndex:
 
     @contextmanager
     def reading(self, as_of_micros: int | None = None) -> Iterator[Reader]:
-        with self._lock:
-            parts = self._parts()
-            text = parts.text.snapshot
+        with ExitStack() as stack:
+            parts, connection = self._begin_reading(stack)
+            snapshot = parts.snapshot
+            assert snapshot is not None, "`catch_up` makes one"
 
-        def vectors() -> VectorSnapshot:
-            return parts.vectors.snapshot()
+            def vectors() -> VectorSnapshot:
+                return parts.vectors.snapshot(connection, snapshot.version)
 
-        with parts.tables.reading() as connection:
             if as_of_micros is None:
-                yield Reader(connection, text, vectors, parts.log_sizes)
+                yield Reader(connection, snapshot, vectors)
             else:
-                yield PastReader(connection, text, vectors, parts.log_sizes, as_of_micros)
+                yield PastReader(connection, snapshot, vectors, as_of_micros)
+
+    def _begin_reading(self, stack: ExitStack) -> tuple[_Open, sqlite3.Connection]:
+        for _turn in range(TURNS_MAX):
+            parts = self._open
+            if parts is not None and parts.snapshot is not None:
+                with suppress(TablesClosed):
+                    return parts, stack.enter_context(parts.tables.reading())
+            self.catch_up()  # Another process replaced the files.
+        raise HomeUnusable(self.home.path, "its index is being removed all the time", "try again")
+
+    def _totals(self) -> Totals:
+        parts = self._open
+        assert parts is not None, "`catch_up` opens it"
+        assert parts.snapshot is not None, "`catch_up` makes one"
+        return parts.snapshot.totals
 
     def _parts(self) -> _Open:
         assert self._open is not None, "`catch_up` opens it"
@@ -270,9 +312,7 @@ class EmbeddedIndex:
             return self._open is None or not self._open.tables.is_current()
 
     def is_empty(self) -> bool:
-        with self._lock:
-            query = "SELECT EXISTS (SELECT 1 FROM line)"
-            return not self._parts().tables.connection.execute(query).fetchone()[0]
+        return self._totals().is_empty
 
     def status(self) -> Status:
         with self._lock:
@@ -299,14 +339,27 @@ class EmbeddedIndex:
     # --- Vectors ----------------------------------------------------------------------------------
 
     def missing_vectors(self) -> int:
-        with self._lock:
-            return backlog.missing(self._parts().tables.connection)
+        return self._totals().missing_vectors
 
     def use_model(self, name: str) -> None:
-        backlog.use_model(self._parts().tables, self._lock, name)
+        if self._totals().model == name:
+            return
+        with self._lock:
+            parts = self._parts()
+            backlog.use_model(parts.tables, name)
+            parts.refresh()
 
     def embed(self, embedder: Embedder, documents_max: int) -> int:
-        return self._parts().vectors.embed(embedder, documents_max)
+        self.use_model(embedder.name)
+        parts = self._parts()
+        try:
+            done = parts.vectors.embed(embedder, documents_max)
+            with self._lock:
+                if done and parts is self._open:
+                    parts.refresh()
+        except TablesClosed:
+            return 0  # Another process replaced the index.
+        return done
 
     def check_vector_length(self, length: int) -> None:
         with self._lock:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from commonplace.embed.embedder import Vector
-    from commonplace.index.embedded.text import TextSnapshot
+    from commonplace.index.embedded.snapshot import Snapshot
     from commonplace.index.embedded.vectors import VectorSnapshot
     from commonplace.index.ports import Filter
 
@@ -41,12 +41,11 @@ class PastReader(Reader):
     def __init__(
         self,
         connection: sqlite3.Connection,
-        text: TextSnapshot,
+        snapshot: Snapshot,
         vectors: Callable[[], VectorSnapshot],
-        log_sizes: Mapping[tuple[str, bool], int],
         micros: int,
     ) -> None:
-        super().__init__(connection, text, vectors, log_sizes, at(micros))
+        super().__init__(connection, snapshot, vectors, at(micros))
         self.micros = micros
         self._counts: dict[int, Counter[str]] = {}
 

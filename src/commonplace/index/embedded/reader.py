@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from commonplace.embed.embedder import Vector
     from commonplace.index.bm25 import Statistics
     from commonplace.index.embedded.facts import Moment
-    from commonplace.index.embedded.text import TextSnapshot
+    from commonplace.index.embedded.snapshot import Snapshot
     from commonplace.index.embedded.vectors import VectorSnapshot
     from commonplace.index.ports import Filter
 
@@ -36,20 +36,24 @@ class Reader(TableFacts):
     def __init__(
         self,
         connection: sqlite3.Connection,
-        text: TextSnapshot,
+        snapshot: Snapshot,
         vectors: Callable[[], VectorSnapshot],
-        log_sizes: Mapping[tuple[str, bool], int],
         moment: Moment = CURRENT,
     ) -> None:
         super().__init__(connection, moment)
-        self._text = text
-        self._log_sizes = log_sizes
+        self._text = snapshot.text
+        self._log_sizes = snapshot.log_sizes
+        self._totals = snapshot.totals
+        self._cache = snapshot.cache_for(connection)
         self._load_vectors = vectors
         self._vectors: VectorSnapshot | None = None
 
     # --- Records ----------------------------------------------------------------------------------
 
     def cards(self, keys: Collection[int]) -> dict[int, Card]:
+        return self._cache.cards(keys, self._read_cards)
+
+    def _read_cards(self, keys: Collection[int]) -> dict[int, Card]:
         rows = select_in(
             self.connection,
             f"SELECT {CARD_COLUMNS} FROM line WHERE key IN ({{}}) AND {self.moment.condition}",
@@ -62,6 +66,9 @@ class Reader(TableFacts):
         return {ident: key for ident, (_stamp, key) in self.current(ids).items()}
 
     def records(self, keys: Collection[int]) -> dict[int, Record]:
+        return self._cache.records(keys, self._read_records)
+
+    def _read_records(self, keys: Collection[int]) -> dict[int, Record]:
         rows = select_in(self.connection, "SELECT key, raw FROM body WHERE key IN ({})", keys)
         return {key: record_of(raw) for key, raw in rows}
 
@@ -108,14 +115,10 @@ class Reader(TableFacts):
         return [edge for edge in found if rel is None or edge.rel == rel]
 
     def has_statements(self) -> bool:
-        row = self.connection.execute(
-            "SELECT EXISTS (SELECT 1 FROM line WHERE of IS NOT NULL) OR EXISTS (SELECT 1 FROM edge)"
-        ).fetchone()
-        return bool(row[0])
+        return self._totals.has_statements
 
     def newest_micros(self) -> int | None:
-        (newest,) = self.connection.execute("SELECT max(micros) FROM line").fetchone()
-        return None if newest is None else int(newest)
+        return self._totals.newest_micros
 
     def log_bytes(self, repos: Collection[str] | None, *, archived: bool) -> int:
         return sum(
@@ -137,13 +140,12 @@ class Reader(TableFacts):
     def term_sets(self, keys: Collection[int]) -> dict[int, frozenset[int]]:
         waiting = self._text.overlay.documents
         found = {key: waiting[key].hashes for key in keys if key in waiting}
-        rows = select_in(
-            self.connection,
-            "SELECT key, hashes FROM said WHERE key IN ({})",
-            [key for key in keys if key not in found],
-        )
-        found |= {key: frozenset(array("I", hashes)) for key, hashes in rows}
-        return found
+        rest = [key for key in keys if key not in found]
+        return found | self._cache.terms(rest, self._read_terms)
+
+    def _read_terms(self, keys: Collection[int]) -> dict[int, frozenset[int]]:
+        rows = select_in(self.connection, "SELECT key, hashes FROM said WHERE key IN ({})", keys)
+        return {key: frozenset(array("I", hashes)) for key, hashes in rows}
 
     # --- Meaning ----------------------------------------------------------------------------------
 
@@ -154,8 +156,7 @@ class Reader(TableFacts):
         return self._vectors
 
     def has_vectors(self) -> bool:
-        row = self.connection.execute("SELECT EXISTS (SELECT 1 FROM vector)").fetchone()
-        return bool(row[0])
+        return self._totals.has_vectors
 
     def nearest(self, vector: Vector, limit: int) -> dict[int, float]:
         return self.vectors.nearest(vector, limit)

@@ -39,6 +39,8 @@ class Settling:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        # The keys of lines whose rows changed, in this transaction and before; readers cache rows.
+        self.changed: set[int] = set()
         self.begin()
 
     def begin(self) -> None:
@@ -73,6 +75,7 @@ class Settling:
             self.touch(ident, (of, to, *(end for pair in ends for end in pair)))
             if not is_statement(kind):
                 self._drop_from_text(key)
+            self.changed.add(key)
             for table in (*_TABLES, "vector"):
                 execute(f"DELETE FROM {table} WHERE key = ?", (key,))
 
@@ -132,6 +135,7 @@ class Settling:
     def _promote(self, key: int) -> None:
         # The text index has passed an older line by, or thrown it away: there it must be new.
         if key <= self._newest_before:
+            self.changed.add(key)
             key = self._renew(key)
         self._connection.execute(
             "UPDATE line SET standing = ? WHERE key = ?", (Standing.CURRENT, key)
@@ -161,6 +165,7 @@ class Settling:
         if row is None:
             return  # It was removed.
         kind, *subjects = row
+        self.changed.add(key)
         execute(
             "UPDATE line SET standing = ?, worked = 0, failed = 0, wrong = 0, stale = 0"
             " WHERE key = ?",
@@ -218,6 +223,7 @@ class Settling:
         for key, ident, *known in rows:
             now = tally(counted.get(ident, {}).values())
             if tuple(known) != now:
+                self.changed.add(key)
                 self._connection.execute(
                     "UPDATE line SET worked = ?, failed = ?, wrong = ?, stale = ? WHERE key = ?",
                     (*now, key),
@@ -245,6 +251,7 @@ class Settling:
         for ident, key, stored in rows:
             standing, before = now[ident], self._stood.get(ident, Standing(stored))
             if standing != stored:
+                self.changed.add(key)
                 self._connection.execute(
                     "UPDATE line SET standing = ? WHERE key = ?", (standing, key)
                 )

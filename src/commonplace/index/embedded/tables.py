@@ -67,6 +67,10 @@ CREATE TABLE state (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 """
 
 
+class TablesClosed(Exception):
+    """The tables were closed, because another process has replaced them."""
+
+
 class Tables:
     """The open tables of one home; in memory if *path* is `None`."""
 
@@ -163,10 +167,7 @@ class Tables:
             with self._alone:
                 yield self.connection
             return
-        with self._pool:
-            connection = self._readers.pop() if self._readers else None
-        if connection is None:
-            connection = self._connect()
+        connection = self._reader()
         whole = False
         try:
             connection.execute("BEGIN")
@@ -181,13 +182,29 @@ class Tables:
             if not keep:
                 connection.close()
 
+    def _reader(self) -> sqlite3.Connection:
+        with self._pool:
+            if self._closed:
+                raise TablesClosed
+            if self._readers:
+                return self._readers.pop()
+        connection = self._connect()
+        # SQLite opens files by their names, and by now these may be another index's.
+        if not self.is_current():
+            connection.close()
+            raise TablesClosed
+        return connection
+
     @contextmanager
     def writing(self) -> Iterator[None]:
         """One transaction, alone; other processes wait their turn instead of failing."""
         with self._alone or nullcontext():
+            if self._closed:
+                raise TablesClosed
             self._begin()
             try:
                 yield
+                self.set_state("writes", int(self.state("writes")) + 1)
                 self.connection.execute("COMMIT")
             except BaseException:
                 # A full disk makes SQLite roll back by itself.

@@ -51,7 +51,8 @@ class TextSnapshot(NamedTuple):
     newest: int  # Keys after this one are not part of it.
     dropped: Mapping[int, int]  # What is in Tantivy and no longer current: key → terms.
     gone: frozenset[int]  # What is in the overlay and no longer current.
-    committed_terms: int
+    documents: int
+    length: int  # Of all documents together, in terms.
 
     def statistics(self, wanted: Collection[str]) -> Statistics:
         """Over both halves, for the terms *wanted*."""
@@ -60,11 +61,8 @@ class TextSnapshot(NamedTuple):
         except ValueError as error:
             raise TextBroken(str(error)) from error
         for term in wanted:
-            frequencies[term] += sum(1 for _key, _count in self._postings(term))
-        fresh = self.fresh()
-        documents = self.searcher.num_docs - len(self.dropped) + len(fresh)
-        length = self.committed_terms - sum(self.dropped.values())
-        length += sum(self.overlay.documents[key].length for key in fresh)
+            frequencies[term] += len(self._postings(term))
+        documents, length = self.documents, self.length
         # Tantivy counts what was deleted until it merges; no term is in more documents than exist.
         frequencies = {term: min(count, documents) for term, count in frequencies.items()}
         return Statistics(max(documents, 1), max(length / max(documents, 1), 1.0), frequencies)
@@ -149,31 +147,32 @@ class TextSnapshot(NamedTuple):
     def _any_of(self, name: str, values: Collection[str]) -> tantivy.Query:
         return tantivy.Query.term_set_query(self.schema, name, sorted(values))
 
-    def _postings(self, term: str) -> Iterator[tuple[int, int]]:
-        for key, count in self.overlay.postings.get(term, ()):
-            if key > self.newest:
-                return  # They are in the order of their keys, and may grow meanwhile.
-            if key not in self.gone:
-                yield key, count
+    def _postings(self, term: str) -> list[tuple[int, int]]:
+        """The documents of the overlay that hold *term*: (key, how often)."""
+        # They are in the order of their keys, and another thread may add to them.
+        held = list(self.overlay.postings.get(term, ()))
+        if held and (held[-1][0] > self.newest or self.gone):
+            return [one for one in held if one[0] <= self.newest and one[0] not in self.gone]
+        return held
 
     def _fresh_matches(
         self, wanted: Mapping[str, float], statistics: Statistics, filter_: Filter
     ) -> dict[int, float]:
-        counts: dict[int, dict[str, int]] = {}
-        for term in wanted:
-            for key, count in self._postings(term):
-                counts.setdefault(key, {})[term] = count
-        if not counts:
+        documents = self.overlay.documents
+        if not documents:
             return {}
-        weighted = bm25.by_rarity(wanted, statistics)
-        found: dict[int, float] = {}
-        for key, held in counts.items():
-            fresh = self.overlay.documents[key]
-            if fresh.repo and filter_.repos is not None and fresh.repo not in filter_.repos:
-                continue
-            if filter_.kinds is not None and fresh.kind not in filter_.kinds:
-                continue
-            found[key] = bm25.score(held, fresh.length, weighted, statistics.average_terms)
+        found = bm25.scores(
+            bm25.by_rarity(wanted, statistics),
+            self._postings,
+            lambda key: documents[key].length,
+            statistics.average_terms,
+        )
+        if filter_.repos is not None:
+            repos = {"", *filter_.repos}
+            found = {key: score for key, score in found.items() if documents[key].repo in repos}
+        if filter_.kinds is not None:
+            kinds = filter_.kinds
+            found = {key: score for key, score in found.items() if documents[key].kind in kinds}
         return found
 
 
@@ -223,14 +222,18 @@ class Text:
         if self._overlay.documents:
             rows = connection.execute("SELECT key FROM dropped WHERE terms IS NULL")
             gone = frozenset(key for (key,) in rows)
+        dropped = self._dropped(connection)
+        waiting = [one for key, one in self._overlay.documents.items() if key not in gone]
+        length = int(self._tables.state("terms")) - sum(dropped.values())
         return TextSnapshot(
             schema=self._index.schema,
             searcher=self._searcher,
             overlay=self._overlay,
             newest=self._read,
-            dropped=self._dropped(connection),
+            dropped=dropped,
             gone=gone,
-            committed_terms=int(self._tables.state("terms")),
+            documents=self._searcher.num_docs - len(dropped) + len(waiting),
+            length=length + sum(one.length for one in waiting),
         )
 
     @staticmethod

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from commonplace.errors import EmbedderUnavailable
 from commonplace.index.document import document
-from commonplace.index.embedded import backlog
-from commonplace.index.embedded.tables import select_in
+from commonplace.index.embedded.tables import select_in, state
 from commonplace.index.passages import to_embed
 from commonplace.records import from_line
 from commonplace.rules import Standing
@@ -37,7 +37,7 @@ SCALE = 127.0
 SCAN_ROWS = 32_768
 # A byte can count the bits of this many words of 64 without overflow.
 WORDS_A_BYTE = 3
-# How many rows, or one in how many, are looked through before their keys are sorted in.
+# How many rows, or one in how many, are kept apart before their keys are sorted in with the others.
 UNSORTED_MAX = 4096
 UNSORTED_SHARE = 64
 SAMPLE = 20_000
@@ -55,10 +55,14 @@ class VectorSnapshot(NamedTuple):
     size: int
     keys: Ints
     rows: Bytes
+    # The rows as floats, while all of them are compared; their signs, when they are too many.
+    floats: Vectors | None
     signs: Words | None
-    # The keys in order, each with its row; later vectors are not among them.
+    # The keys in order, each with its row. Later vectors are apart, until they are many.
     sorted_keys: Ints
     sorted_rows: Ints
+    later_keys: Ints
+    later_rows: Ints
 
     def nearest(self, query: Vector, limit: int) -> dict[int, float]:
         """The documents with the most similar passages: key → cosine."""
@@ -67,12 +71,15 @@ class VectorSnapshot(NamedTuple):
         # A question that asks for many has a filter that lets few through.
         chosen = max(SHORTLIST, 4 * limit)
         if self.signs is None or chosen >= self.size:
-            rows = np.arange(self.size)
+            keys = self.keys[: self.size]
+            vectors = self.rows if self.floats is None else self.floats
+            scores = cosines(vectors[: self.size], query)
         else:
             rows = self._shortlist(query, chosen)
-        scores = cosines(self.rows[rows], query)
+            keys = self.keys[rows]
+            scores = cosines(self.rows[rows], query)
         best = _top(scores, 4 * limit)  # A document may have several passages.
-        return best_by_key(self.keys[rows[best]], scores[best], limit)
+        return best_by_key(keys[best], scores[best], limit)
 
     def similarity(self, query: Vector, keys: Collection[int]) -> dict[int, float]:
         """The cosine of the best passage of each of *keys* that has a vector."""
@@ -83,29 +90,26 @@ class VectorSnapshot(NamedTuple):
 
     def first(self, keys: Collection[int]) -> dict[int, Vector]:
         """The vector of each document's first passage."""
-        found: dict[int, Vector] = {}
         rows = self._rows_of(keys)
-        for key, row in zip(self.keys[rows].tolist(), rows, strict=True):
-            if key not in found:
-                found[key] = to_floats(self.rows[row])
-        return found
+        # Of several rows with one key, the first is put in last.
+        backwards = rows[::-1]
+        return dict(
+            zip(self.keys[backwards].tolist(), to_floats(self.rows[backwards]), strict=True)
+        )
 
     def _rows_of(self, keys: Collection[int]) -> Ints:
         """The rows of the vectors of *keys*, in order."""
         if not self.size or not keys:
             return np.zeros(0, np.int64)
         wanted = np.fromiter(keys, np.int64, len(keys))
-        start = np.searchsorted(self.sorted_keys, wanted)
-        count = np.searchsorted(self.sorted_keys, wanted, "right") - start
-        # One key after the other: as many places as it has vectors, from where it starts.
-        places = np.repeat(start - np.cumsum(count) + count, count) + np.arange(count.sum())
-        found = self.sorted_rows[places]
-        known = len(self.sorted_keys)
-        if self.size > known:
-            later = np.flatnonzero(np.isin(self.keys[known : self.size], wanted))
-            found = np.concatenate([found, known + later])
-        ordered: Ints = np.sort(found)
-        return ordered
+        found = np.concatenate(
+            [
+                _look_up(wanted, self.sorted_keys, self.sorted_rows),
+                _look_up(wanted, self.later_keys, self.later_rows),
+            ]
+        )
+        found.sort()
+        return found
 
     def _shortlist(self, query: Vector, chosen: int) -> Ints:
         """About *chosen* rows whose signs differ least from the query's, where those are sure.
@@ -144,14 +148,8 @@ class VectorSnapshot(NamedTuple):
         return rows_found
 
 
-EMPTY = VectorSnapshot(
-    0,
-    np.zeros(0, np.int64),
-    np.zeros((0, 0), np.int8),
-    None,
-    np.zeros(0, np.int64),
-    np.zeros(0, np.int64),
-)
+_NONE = np.zeros(0, np.int64)
+EMPTY = VectorSnapshot(0, _NONE, np.zeros((0, 0), np.int8), None, None, _NONE, _NONE, _NONE, _NONE)
 
 
 class VectorStore:
@@ -160,6 +158,7 @@ class VectorStore:
     def __init__(self, tables: Tables, lock: RLock) -> None:
         self._tables = tables
         self._lock = lock  # It guards the tables' connection.
+        self._loading = threading.Lock()
         self._model = ""
         self._loaded_at: tuple[int, int] | None = None
         self._last_row = 0
@@ -173,7 +172,6 @@ class VectorStore:
 
         The current ones go first, and of these the newest. The model works outside the lock.
         """
-        backlog.use_model(self._tables, self._lock, embedder.name)
         with self._tables.reading() as connection:
             waiting = connection.execute(
                 "SELECT key, raw FROM unembedded JOIN line USING (key) JOIN body USING (key)"
@@ -227,18 +225,21 @@ class VectorStore:
 
     # --- Loading them -----------------------------------------------------------------------------
 
-    def snapshot(self) -> VectorSnapshot:
-        """Everything that was embedded so far, here or by another process."""
-        with self._lock:
-            now = self._tables.changes()
-            if now != self._loaded_at:
-                self._load()
-                self._loaded_at = now
-            return self._snapshot
+    def snapshot(self, connection: sqlite3.Connection, version: tuple[int, int]) -> VectorSnapshot:
+        """Everything that was embedded when the tables had *version*, or later.
 
-    def _load(self) -> None:
-        connection = self._tables.connection
-        model = str(self._tables.state("model", ""))
+        It is read with the reader's own *connection*, which stays open when another process
+        replaces the tables.
+        """
+        if version != self._loaded_at:
+            with self._loading:
+                if version != self._loaded_at:
+                    self._load(connection)
+                    self._loaded_at = version
+        return self._snapshot
+
+    def _load(self, connection: sqlite3.Connection) -> None:
+        model = str(state(connection, "model", ""))
         if model != self._model:
             self._clear()
             self._model = model
@@ -273,16 +274,48 @@ def _with_rows(old: VectorSnapshot, rows: list[tuple[int, int, bytes]]) -> Vecto
     size = old.size
     all_keys = _grow(old.keys if size else None, size, keys)
     all_rows = _grow(old.rows if size else None, size, vectors)
-    signs, total = old.signs, size + len(rows)
-    if total > EXACT_MAX:
+    floats, signs, total = old.floats, old.signs, size + len(rows)
+    if total <= EXACT_MAX:
+        floats = _grow(floats, size, vectors.astype(np.float32))
+    else:
+        floats = None
         fresh = vectors if signs is not None else all_rows[:total]
         signs = _grow(signs, size if signs is not None else 0, signs_of(fresh).T)
     sorted_keys, sorted_rows = old.sorted_keys, old.sorted_rows
     known = len(sorted_keys)
     if not known or total - known > max(UNSORTED_MAX, known // UNSORTED_SHARE):
-        sorted_rows = np.argsort(all_keys[:total], kind="stable")
-        sorted_keys = all_keys[sorted_rows]
-    return VectorSnapshot(total, all_keys, all_rows, signs, sorted_keys, sorted_rows)
+        sorted_keys, sorted_rows = _sort(all_keys[:total])
+        known = total
+    later_keys, later_rows = _sort(all_keys[known:total])
+    return VectorSnapshot(
+        total,
+        all_keys,
+        all_rows,
+        floats,
+        signs,
+        sorted_keys,
+        sorted_rows,
+        later_keys,
+        known + later_rows,
+    )
+
+
+def _sort(keys: Ints) -> tuple[Ints, Ints]:
+    """*keys* in order, and where each of them was."""
+    order = np.argsort(keys, kind="stable")
+    return keys[order], order
+
+
+def _look_up(wanted: Ints, keys: Ints, rows: Ints) -> Ints:
+    """Those of *rows* whose key, at the same place in the sorted *keys*, is *wanted*."""
+    if not len(keys):
+        return rows
+    start = keys.searchsorted(wanted)
+    count = keys.searchsorted(wanted, "right") - start
+    # One key after the other: as many places as it has vectors, from where it starts.
+    places = np.repeat(start - np.cumsum(count) + count, count) + np.arange(count.sum())
+    found: Ints = rows[places]
+    return found
 
 
 def _grow(held: Any, size: int, more: Any) -> Any:  # noqa: ANN401 (arrays of any type)
@@ -298,12 +331,14 @@ def _grow(held: Any, size: int, more: Any) -> Any:  # noqa: ANN401 (arrays of an
     return held
 
 
-def cosines(rows: Bytes, query: Vector) -> Vector:
-    """The cosine of each row, stored as bytes, and *query*.
+def cosines(rows: Bytes | Vectors, query: Vector) -> Vector:
+    """The cosine of each row, as it is stored or as floats of the same values, and *query*.
 
     Not by `@`: the library behind it starts a thread for it, which then keeps a core busy waiting.
     """
-    found: Vector = np.einsum("ij,j->i", rows.astype(np.float32), query) / np.float32(SCALE)
+    found: Vector = np.einsum("ij,j->i", rows.astype(np.float32, copy=False), query) / np.float32(
+        SCALE
+    )
     return found
 
 

@@ -1,0 +1,115 @@
+"""A snapshot: what all readers of one moment share, read from the tables once for all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from commonplace.index.embedded.tables import state
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Collection, Mapping
+    from typing import TypeAlias
+
+    from commonplace.index.embedded.text import TextSnapshot
+    from commonplace.index.ports import Card
+    from commonplace.records import Record
+
+T = TypeVar("T")
+if TYPE_CHECKING:
+    _Read: TypeAlias = Callable[[Collection[int]], dict[int, T]]
+
+# How many cards, records and sets of terms are kept: a few megabytes.
+CACHED_MAX = 4096
+
+
+class Totals(NamedTuple):
+    """What is true of all lines together."""
+
+    is_empty: bool
+    # Whether any record says something about another.
+    has_statements: bool
+    newest_micros: int | None
+    has_vectors: bool
+    # How many documents have no vectors yet.
+    missing_vectors: int
+    # The embedder that made the vectors.
+    model: str
+
+
+class Cache:
+    """What the readers of one snapshot have read, for those that come after them.
+
+    A new snapshot gets a copy of the cache without what changed, so that a reader of the old one
+    cannot put it back.
+    """
+
+    def __init__(
+        self,
+        cards: dict[int, Card] | None = None,
+        records: dict[int, Record] | None = None,
+        terms: dict[int, frozenset[int]] | None = None,
+    ) -> None:
+        self._cards = {} if cards is None else cards
+        self._records = {} if records is None else records
+        self._terms = {} if terms is None else terms
+
+    def without(self, keys: Collection[int]) -> Cache:
+        """A copy that has nothing of *keys*."""
+        copies = self._cards.copy(), self._records.copy(), self._terms.copy()
+        for copy in copies:
+            for key in keys:
+                copy.pop(key, None)
+        return Cache(*copies)
+
+    def cards(self, keys: Collection[int], read: _Read[Card]) -> dict[int, Card]:
+        return _look_up(self._cards, keys, read)
+
+    def records(self, keys: Collection[int], read: _Read[Record]) -> dict[int, Record]:
+        return _look_up(self._records, keys, read)
+
+    def terms(
+        self, keys: Collection[int], read: _Read[frozenset[int]]
+    ) -> dict[int, frozenset[int]]:
+        return _look_up(self._terms, keys, read)
+
+
+def _look_up(held: dict[int, T], keys: Collection[int], read: _Read[T]) -> dict[int, T]:
+    found = {key: value for key in keys if (value := held.get(key)) is not None}
+    if len(found) < len(keys):
+        more = read([key for key in keys if key not in found])
+        if len(held) + len(more) > CACHED_MAX:
+            held.clear()
+        held.update(more)
+        found |= more
+    return found
+
+
+class Snapshot(NamedTuple):
+    """An index at one moment. It is replaced when the tables change, and never changed itself."""
+
+    # `Tables.changes` when it was made.
+    version: tuple[int, int]
+    # How many transactions had written the tables.
+    writes: int
+    text: TextSnapshot
+    # How many bytes each log, and each archive, has: (repository, archived) → bytes.
+    log_sizes: Mapping[tuple[str, bool], int]
+    totals: Totals
+    cache: Cache
+
+    def cache_for(self, connection: sqlite3.Connection) -> Cache:
+        """The cache, if the transaction of *connection* sees the tables as they were then."""
+        return self.cache if state(connection, "writes") == self.writes else Cache()
+
+
+def read_totals(connection: sqlite3.Connection) -> Totals:
+    filled, statements, newest, vectors, missing, model = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM line),"
+        " EXISTS (SELECT 1 FROM line WHERE of IS NOT NULL) OR EXISTS (SELECT 1 FROM edge),"
+        " (SELECT max(micros) FROM line),"
+        " EXISTS (SELECT 1 FROM vector),"
+        " (SELECT count(*) FROM unembedded),"
+        " (SELECT value FROM state WHERE name = 'model')"
+    ).fetchone()
+    return Totals(not filled, bool(statements), newest, bool(vectors), missing, model or "")
