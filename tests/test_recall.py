@@ -37,9 +37,7 @@ LONG = (
 
 def quiet(home: Path) -> Memory:
     """A memory by words only: what is tested here does not need the model, and starts faster."""
-    memory = Memory.open(home)
-    memory.settings._values["embedder.kind"] = "none"
-    return memory
+    return Memory.open(home, settings={"embedder.kind": "none"})
 
 
 @pytest.fixture

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from commonplace.sessions import events, fields, lesson_prefixes, shell
+from commonplace.records import encode, from_line
+from commonplace.rules import Tally
+from commonplace.sessions import events, fields, lesson_prefixes, shell, spool
 from commonplace.sessions.events import Event
 from commonplace.sessions.intents import INTENT_CHARS_MAX, intents, is_check, is_test
 from commonplace.sessions.lesson_prefixes import find_lessons, tags_for
 from commonplace.sessions.payload import read_event
+from commonplace.sessions.start import is_open_handoff
 
 # --- Intents ------------------------------------------------------------------------------------------
 
@@ -616,3 +620,45 @@ def test_fields_that_are_no_events_are_refused(change: dict[str, Any]) -> None:
     assert events.from_fields({**event._asdict(), "of a newer version": 1}) == event
     assert events.from_fields({**event._asdict(), **change}) is None
     assert events.from_fields({}) is None
+
+
+# --- Handoffs and the spool ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "is_open"),
+    [("closed", False), ("Done", False), ("completed", False), ("accepted", False), ("taken", False),
+     ("open", True), ("", True)],
+)  # fmt: skip
+@pytest.mark.parametrize("place", ["status", "context"])
+def test_a_handoff_is_open_until_its_status_says_otherwise(
+    status: str, is_open: bool, place: str
+) -> None:
+    fields = {
+        "id": "h", "kind": "handoff", "timestamp": "2026-01-01T00:00:00Z", "agent_id": "ben",
+        "from_agent": "ben", "to_agent": "ana", "context": {"goal": "x"},
+    }  # fmt: skip
+    more = {"status": status} if place == "status" else {"context": {"goal": "x", "status": status}}
+    record = from_line(encode({**fields, **more}).encode())
+    event = Event("claude-code", "start", "s", 1_767_225_600.0, name="ana")
+
+    assert is_open_handoff(record, Tally(), event) is is_open
+    assert not is_open_handoff(record, Tally(worked=1), event)
+
+
+def test_the_spool_takes_events_up_to_its_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overhead = len('{"a":""}')
+    fits = spool.FILE_BYTES_MAX - overhead
+
+    assert spool.FILE_BYTES_MAX == 256 * 1024
+    assert spool.add(tmp_path, {"a": "x" * fits})
+    assert not spool.add(tmp_path, {"a": "x" * (fits + 1)})
+    (name,) = spool.list_names(tmp_path)
+    assert spool.read(tmp_path, name) == {"a": "x" * fits}
+
+    monkeypatch.setattr(spool, "FILES_MAX", 2)
+    assert spool.add(tmp_path, {"a": "1"})
+    assert not spool.add(tmp_path, {"a": "2"})
+    assert len(spool.list_names(tmp_path)) == 2

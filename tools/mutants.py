@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = "src/commonplace"
 # What is mutated, and the tests that should notice, the quickest first.
 PACKAGES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "rules": ("rules", ("rules", "index_contract", "embedded_index")),
+    "rules": ("rules", ("rules", "index_contract")),
     "log": ("log", ("prepare", "log", "rotate", "scan", "upkeep", "rules")),
     "redaction": (
         "redaction",
@@ -40,6 +40,7 @@ PACKAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     "sessions": (
         "sessions",
         (
+            "session_tables",
             "session_rules",
             "lesson_prefixes",
             "events",
@@ -52,7 +53,7 @@ PACKAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     "guard": ("server/guard.py", ("guard_rules", "guard")),
 }
 COPIED = ("src", "tests", "tools", "docs", "plugins", "pyproject.toml", "README.md")
-PYTEST = ("-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist")
+PYTEST = ("-x", "-q", "-m", "not slow", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist")
 # A fault that makes the tests take this many times as long, and some seconds more, is noticed.
 SLOWER_MAX = 3
 SLOWER_S = 15
