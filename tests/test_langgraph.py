@@ -50,9 +50,7 @@ def ticking() -> Callable[[], datetime]:
 
 
 def opened(home: Path) -> Memory:
-    memory = Memory.open(home)
-    memory.settings._values["embedder.kind"] = "none"
-    return memory
+    return Memory.open(home, settings={"embedder.kind": "none"})
 
 
 @pytest.fixture

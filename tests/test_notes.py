@@ -575,8 +575,7 @@ def test_counts_tell_nothing_of_notes(own_home: Path) -> None:
 
 
 def test_a_title_is_not_cut_out_of_a_word(own_home: Path) -> None:
-    with Memory.open(own_home, agent_id="me") as memory:
-        memory.settings._values["embedder.kind"] = "none"
+    with Memory.open(own_home, agent_id="me", settings={"embedder.kind": "none"}) as memory:
         memory.notes().write("k.md", "kettle boils over")
         memory.notes().write("pump.md", "pump: prime it first")
         said = memory.recall("kettle pump", kinds=["note"], cutoff=False).text

@@ -235,9 +235,10 @@ def test_what_is_forgotten_is_forgotten_in_every_home(tmp_path: Path) -> None:
                 timestamp="2026-01-01T00:00:00Z",
             )
     with Memory.open(
-        cwd=root, environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}
+        cwd=root,
+        environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)},
+        settings={"embedder.kind": "none"},
     ) as memory:
-        memory.settings._values["embedder.kind"] = "none"
         logged(
             memory, "the kettle same rule of the house", id="same", timestamp="2026-01-02T00:00:00Z"
         )
@@ -354,8 +355,7 @@ def test_a_memory_that_names_files_which_are_gone_is_marked(tmp_path: Path) -> N
     (root / "src").mkdir(parents=True)
     git("init", "-q", cwd=root)
     (root / "src" / "here.py").write_text("")
-    with Memory.open(tmp_path / "home", cwd=root) as memory:
-        memory.settings._values["embedder.kind"] = "none"
+    with Memory.open(tmp_path / "home", cwd=root, settings={"embedder.kind": "none"}) as memory:
         more = "see $HOME/bin/setup.sh, github.com/foo/bar.git and application/vnd.api+json"
         for name in ("here", "gone"):
             memory.log(
@@ -419,15 +419,16 @@ def test_filters_let_nothing_else_through(words: Memory) -> None:
     assert all(hit.timestamp >= "2026-06-01" for hit in since)
 
 
-def test_the_archive_is_searched_only_when_asked(words: Memory, own_home: Path) -> None:
-    words.settings._values |= {"rotation.lines_max": 2, "rotation.move": 2}
-    old = logged(words, "the kettle rule of old")
-    for number in range(4):
-        logged(words, f"something else {number}")
-    runner.run(words, ["rotation"])
+def test_the_archive_is_searched_only_when_asked(own_home: Path) -> None:
+    settings = {"embedder.kind": "none", "rotation.lines_max": 2, "rotation.move": 2}
+    with Memory.open(own_home, settings=settings) as memory:
+        old = logged(memory, "the kettle rule of old")
+        for number in range(4):
+            logged(memory, f"something else {number}")
+        runner.run(memory, ["rotation"])
 
-    assert ids(words, "kettle rule") == []
-    assert ids(words, "kettle rule", archived=True) == [old]
+        assert ids(memory, "kettle rule") == []
+        assert ids(memory, "kettle rule", archived=True) == [old]
 
 
 @given(
