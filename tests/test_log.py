@@ -477,3 +477,28 @@ def test_what_is_rotated_while_a_log_is_read_is_not_missed(
     folded, _damages = fold_module.fold(home)
 
     assert sorted(folded.ids()) == [f"l{number}" for number in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("raw", "found"),
+    [
+        (b"", []),
+        (b"torn", [(1, b"torn")]),
+        (b"x" * 100 + b"\n", [(1, b"x" * 100)]),
+        (b'{"a":1}\n{"b":2}\n', []),
+        (b'{"a":1}\n{"needle":2}\n', [(1, b'{"a":1}'), (2, b'{"needle":2}')]),
+        (b'{"a":1}\n{"b":2}\n{"b":3}\n{"b":4}\n{"needle":5}\n', [(5, b'{"needle":5}')]),
+        (b'{"a":1}\n{"b":2}\n{"torn', [(3, b'{"torn')]),
+        (b'{"a":1}\ndamaged\n', [(1, b'{"a":1}'), (2, b"damaged")]),
+        (b"\xef\xbb\xbf{\"needle\":1}\n", [(1, b'{"needle":1}')]),
+    ],
+)  # fmt: skip
+def test_lines_are_looked_for_block_by_block(
+    raw: bytes, found: list[tuple[int, bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block is 32 bytes here. What holds no needle and looks whole is passed over."""
+    monkeypatch.setattr(read, "SCAN_BYTES", 32)
+
+    lines = list(read.lines_with(io.BytesIO(raw), [b"needle"]))
+
+    assert [(line.number, line.raw) for line in lines] == found
