@@ -124,17 +124,17 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "lives", "is_left"),
     [
-        (f".file.0a.{os.getpid()}.rewriting", True, False),
+        (".file.0a.{ours}.rewriting", True, False),
         (".file.0a.999999999.rewriting", False, True),
         (".file.0a.none.rewriting", False, True),
         ("file", False, False),
-        (f"file.{os.getpid()}", False, False),
+        ("file.{ours}", False, False),
     ],
 )
 def test_a_temporary_file_is_left_over_when_its_process_is_gone(
     tmp_path: Path, name: str, lives: bool, is_left: bool
 ) -> None:
-    path = tmp_path / name
+    path = tmp_path / name.replace("{ours}", str(os.getpid()))
     path.touch()
 
     assert atomic.in_progress(path) is lives

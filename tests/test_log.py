@@ -490,7 +490,7 @@ def test_what_is_rotated_while_a_log_is_read_is_not_missed(
         (b'{"a":1}\n{"b":2}\n{"b":3}\n{"b":4}\n{"needle":5}\n', [(5, b'{"needle":5}')]),
         (b'{"a":1}\n{"b":2}\n{"torn', [(3, b'{"torn')]),
         (b'{"a":1}\ndamaged\n', [(1, b'{"a":1}'), (2, b"damaged")]),
-        (b"\xef\xbb\xbf{\"needle\":1}\n", [(1, b'{"needle":1}')]),
+        (b'\xef\xbb\xbf{"needle":1}\n', [(1, b'{"needle":1}')]),
     ],
 )  # fmt: skip
 def test_lines_are_looked_for_block_by_block(
