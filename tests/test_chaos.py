@@ -18,7 +18,10 @@ from commonplace.memory import Memory
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="kill -9 and fork are POSIX's")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name != "posix", reason="kill -9 and fork are POSIX's"),
+]
 
 KILLS = 200
 WRITERS = 50
@@ -37,8 +40,6 @@ UPKEEP = """
 import sys
 from commonplace import Memory
 from commonplace.maintenance import runner
-
-pytestmark = pytest.mark.slow
 while True:
     with Memory.open() as memory:
         runner.run(memory, ["rotation"])
