@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from starlette.applications import Starlette
 
-from commonplace.errors import CommonplaceError, SettingsInvalid, TokenNotFound, UsageError
+from commonplace.errors import SettingsInvalid, TokenNotFound, UsageError
 from commonplace.server import access_tokens, api, presence
 from commonplace.server.access_tokens import SCOPES, Tokens
 from commonplace.server.presence import Presence
@@ -188,10 +188,6 @@ def test_the_address_of_a_server(host: str, address: str) -> None:
 # --- Routes -------------------------------------------------------------------------------------------
 
 
-class Denied(CommonplaceError):
-    pass
-
-
 @pytest.mark.parametrize(
     ("method", "path", "scope"),
     [
@@ -209,7 +205,7 @@ def test_a_route_asks_for_its_scope(method: str, path: str, scope: str) -> None:
 
     def memory(wanted: str = "read") -> Any:
         asked.append(wanted)
-        raise Denied("not in this scope")
+        raise UsageError("not in this scope")
 
     server: Any = None
     app = Starlette(routes=api.routes(server, memory, [], lambda: stopped.append(True)))
