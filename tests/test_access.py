@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from starlette.applications import Starlette
 
-from commonplace.errors import SettingsInvalid, TokenNotFound, UsageError
+from commonplace.errors import AccessTokenNotFound, SettingsInvalid, UsageError
 from commonplace.server import access_tokens, api, presence
 from commonplace.server.access_tokens import SCOPES, Tokens
 from commonplace.server.presence import Presence
@@ -83,7 +83,7 @@ def test_a_token_is_revoked_by_a_beginning_of_its_id_that_is_no_others(
     set_ids(own_home, "t-aa11", "t-aa22", "t-bb33")
 
     if revoked is None:
-        with pytest.raises(TokenNotFound):
+        with pytest.raises(AccessTokenNotFound):
             tokens.revoke(given)
     else:
         assert tokens.revoke(given).id == revoked

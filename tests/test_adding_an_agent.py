@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from commonplace import agents
-from commonplace.sessions import answer, ingest, read_event
+from commonplace.sessions import answer, ingest
+from commonplace.sessions.payload import read_event
 from commonplace.where.home import Home
 from conftest import ROOT, git
 

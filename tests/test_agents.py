@@ -16,7 +16,7 @@ from commonplace import agents
 from commonplace.agents import agent as agent_module
 from commonplace.agents.parts import HookEntries, Scope
 from commonplace.hooks import ENVIRONMENT_CHARS_MAX, variable_names
-from commonplace.sessions import read_event
+from commonplace.sessions.payload import read_event
 from commonplace.sessions.replies import context_reply
 from commonplace.setup.edits import edit_for
 from commonplace.setup.launch import Programs

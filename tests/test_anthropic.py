@@ -244,7 +244,7 @@ def test_files_and_folders_are_renamed_where_nothing_is(tool: MemoryTool) -> Non
     assert say(tool, "rename", old_path="/memories", new_path="/memories/x") == (
         "!Error: Cannot rename the /memories directory itself"
     )
-    assert "lies within" in say(
+    assert "is within" in say(
         tool, "rename", old_path="/memories/old", new_path="/memories/old/older"
     )
 

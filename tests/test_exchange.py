@@ -1,4 +1,4 @@
-"""Import and export: every format is read, nothing is brought twice, and what is laid out comes back as it was."""
+"""Import and export: every format is read, nothing is imported twice, an export can be imported again."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from commonplace.errors import FolderRefused, FormatUnknown, UsageError
 from commonplace.exchange import files, frontmatter, normalize
-from commonplace.exchange.exporter import lay_out
+from commonplace.exchange.exporter import export_layout
 from commonplace.exchange.formats import FORMATS, LAYOUTS, loki
-from commonplace.exchange.importer import Report, bring
+from commonplace.exchange.importer import Report, import_files
 from commonplace.exchange.round_trip import EXTRA
 from commonplace.memory import Memory
 from commonplace.records import KINDS
@@ -64,49 +64,49 @@ def lesson(text: str, **more: Any) -> dict[str, Any]:
 def test_each_format_is_recognised_and_named_formats_read_the_same(
     name: str, tmp_path: Path
 ) -> None:
-    with Memory.open(tmp_path / "a") as recognising, Memory.open(tmp_path / "b") as told:
-        found = bring(recognising, DATA / name)
-        named = bring(told, DATA / name, format_name=name)
+    with Memory.open(tmp_path / "a") as recognising, Memory.open(tmp_path / "b") as named_format:
+        found = import_files(recognising, DATA / name)
+        named = import_files(named_format, DATA / name, format_name=name)
 
         assert set(found.formats) == {name}
         assert found.records + found.notes + found.skills > 0
         assert (named.kinds, named.notes, named.skills) == (found.kinds, found.notes, found.skills)
-        assert records_of(told) == records_of(recognising)
+        assert records_of(named_format) == records_of(recognising)
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_importing_twice_adds_nothing_not_a_byte(name: str, memory: Memory) -> None:
-    first = bring(memory, DATA / name)
+    first = import_files(memory, DATA / name)
     before = log_bytes(memory.home.path)
-    again = bring(memory, DATA / name)
+    again = import_files(memory, DATA / name)
 
     assert (again.records, again.notes, again.skills, again.withdrawn) == (0, 0, 0, 0)
     assert again.unchanged >= len(records_of(memory)) + first.notes + first.skills
     assert log_bytes(memory.home.path) == before
-    assert (again.unread, again.passed) == (first.unread, first.passed)
+    assert (again.unread, again.skipped) == (first.unread, first.skipped)
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_dry_run_counts_the_same_and_writes_nothing(name: str, memory: Memory) -> None:
-    tried = bring(memory, DATA / name, dry_run=True)
+    tried = import_files(memory, DATA / name, dry_run=True)
 
     assert not memory.home.path.exists()
 
-    done = bring(memory, DATA / name)
+    done = import_files(memory, DATA / name)
     tried.dry_run = False
     assert tried == done
 
 
 def test_a_folder_may_hold_several_formats(memory: Memory) -> None:
-    report = bring(memory, DATA)
+    report = import_files(memory, DATA)
 
     assert set(report.formats) == set(FORMATS)
 
 
-def test_everything_brought_says_where_it_came_from_and_nobody_in_particular_said_it(
+def test_imported_records_name_their_origin_and_no_agent(
     memory: Memory,
 ) -> None:
-    bring(memory, DATA)
+    import_files(memory, DATA)
 
     for fields in records_of(memory).values():
         assert fields["meta"]["origin"].startswith("import:"), fields
@@ -114,8 +114,8 @@ def test_everything_brought_says_where_it_came_from_and_nobody_in_particular_sai
         assert fields["agent_id"] != memory.agent_id
 
 
-def test_what_could_not_be_read_is_told_by_file_and_line(memory: Memory) -> None:
-    report = bring(memory, DATA)
+def test_unreadable_lines_are_reported_by_file_and_line(memory: Memory) -> None:
+    report = import_files(memory, DATA)
 
     places = {(path, line) for path, line, _reason in report.unread}
     assert {
@@ -132,7 +132,7 @@ def test_what_could_not_be_read_is_told_by_file_and_line(memory: Memory) -> None
 
 
 def test_seed_000_logs_become_lessons_of_their_repository(memory: Memory) -> None:
-    bring(memory, DATA / "agent-knowledge")
+    import_files(memory, DATA / "agent-knowledge")
     found = {fields["lesson"]: fields for fields in records_of(memory).values()}
 
     yeast = found["check the date on the yeast before you knead"]
@@ -153,7 +153,7 @@ def test_seed_000_logs_become_lessons_of_their_repository(memory: Memory) -> Non
 def test_seed_003_entries_become_spoken_lessons_and_the_latest_of_a_key_wins(
     memory: Memory,
 ) -> None:
-    bring(memory, DATA / "beads" / ".beads" / "memory")
+    import_files(memory, DATA / "beads" / ".beads" / "memory")
     found = records_of(memory)
 
     oven = found["learned-the-oven-lies"]
@@ -167,7 +167,7 @@ def test_seed_003_entries_become_spoken_lessons_and_the_latest_of_a_key_wins(
 
 
 def test_issues_keep_their_ids_times_labels_and_links(memory: Memory) -> None:
-    bring(memory, DATA / "beads" / ".beads" / "issues.jsonl")
+    import_files(memory, DATA / "beads" / ".beads" / "issues.jsonl")
     found = records_of(memory)
 
     assert set(found) == {"bk-1", "bk-1.1"}
@@ -182,7 +182,7 @@ def test_issues_keep_their_ids_times_labels_and_links(memory: Memory) -> None:
 
 
 def test_mulch_types_become_the_kinds_they_are(memory: Memory) -> None:
-    bring(memory, DATA / "mulch")
+    import_files(memory, DATA / "mulch")
     found = records_of(memory)
 
     assert found["mx-a00001"]["kind"] == "lesson"
@@ -201,14 +201,14 @@ def test_mulch_types_become_the_kinds_they_are(memory: Memory) -> None:
 
 
 def test_nameless_patterns_that_share_an_id_are_all_kept(memory: Memory) -> None:
-    bring(memory, DATA / "mulch")
+    import_files(memory, DATA / "mulch")
 
-    said = {fields.get("pattern") for fields in records_of(memory).values()}
-    assert {"The first nameless thing.", "The second nameless thing."} <= said
+    patterns = {fields.get("pattern") for fields in records_of(memory).values()}
+    assert {"The first nameless thing.", "The second nameless thing."} <= patterns
 
 
 def test_lessons_of_compound_agent_keep_ids_links_and_what_was_withdrawn(memory: Memory) -> None:
-    report = bring(memory, DATA / "jsonl")
+    report = import_files(memory, DATA / "jsonl")
     found = records_of(memory)
 
     assert found["La2"]["context"] == "The soup was watery"
@@ -222,7 +222,7 @@ def test_lessons_of_compound_agent_keep_ids_links_and_what_was_withdrawn(memory:
 
 
 def test_a_graph_becomes_nodes_and_links(memory: Memory) -> None:
-    bring(memory, DATA / "mcp-memory")
+    import_files(memory, DATA / "mcp-memory")
     found = {
         fields.get("label") or fields.get("as") or fields["rel"]: fields
         for fields in records_of(memory).values()
@@ -239,7 +239,7 @@ def test_a_graph_becomes_nodes_and_links(memory: Memory) -> None:
 
 
 def test_memories_of_serena_refer_to_one_another(memory: Memory) -> None:
-    bring(memory, DATA / "serena")
+    import_files(memory, DATA / "serena")
     found = {fields["meta"]["name"]: fields for fields in records_of(memory).values()}
 
     assert found["style"]["label"] == "House Style"
@@ -250,7 +250,7 @@ def test_memories_of_serena_refer_to_one_another(memory: Memory) -> None:
 def test_topics_of_claude_code_become_lessons_and_facts_and_the_index_says_nothing(
     memory: Memory,
 ) -> None:
-    report = bring(memory, DATA / "claude-memory")
+    report = import_files(memory, DATA / "claude-memory")
     found = {fields["meta"]["name"]: fields for fields in records_of(memory).values()}
 
     oven = found["The oven runs hot"]
@@ -258,11 +258,11 @@ def test_topics_of_claude_code_become_lessons_and_facts_and_the_index_says_nothi
     assert oven["timestamp"] == "2026-05-06T07:08:09Z"
     assert oven["links"] == [{"to": found["who"]["id"], "rel": "related_to"}]
     assert (found["who"]["kind"], found["who"]["type"]) == ("fact", "user")
-    assert [path.rpartition("/")[2] for path, *_ in report.passed] == ["MEMORY.md"]
+    assert [path.rpartition("/")[2] for path, *_ in report.skipped] == ["MEMORY.md"]
 
 
 def test_notes_of_basic_memory_keep_observations_and_relations(memory: Memory) -> None:
-    bring(memory, DATA / "basic-memory")
+    import_files(memory, DATA / "basic-memory")
     found = {fields["label"]: fields for fields in records_of(memory).values()}
 
     coffee = found["Coffee Brewing"]
@@ -278,17 +278,17 @@ def test_notes_of_basic_memory_keep_observations_and_relations(memory: Memory) -
 
 
 def test_a_solution_keeps_its_symptoms_and_a_readme_is_none(memory: Memory) -> None:
-    report = bring(memory, DATA / "solutions")
+    report = import_files(memory, DATA / "solutions")
     (found,) = records_of(memory).values()
 
     assert found["label"] == "Uneven browning: turn the tray"
     assert found["symptoms"] == ["Left side dark, right side pale", "Edges dry"]
     assert (found["type"], found["timestamp"]) == ("heat_issue", "2026-04-09T00:00:00Z")
-    assert report.passed[0][0].endswith("README.md")
+    assert report.skipped[0][0].endswith("README.md")
 
 
 def test_seed_004_files_become_notes_of_that_agent(memory: Memory) -> None:
-    report = bring(memory, DATA / "harness")
+    report = import_files(memory, DATA / "harness")
 
     assert report.notes == 2
     assert memory.notes("baker").read("CONTEXT.md") == "# What I know\n\nThe oven lies.\n"
@@ -296,7 +296,7 @@ def test_seed_004_files_become_notes_of_that_agent(memory: Memory) -> None:
 
 
 def test_seed_001_layout_becomes_every_kind_it_has(memory: Memory) -> None:
-    report = bring(memory, DATA / "loki")
+    report = import_files(memory, DATA / "loki")
     found = records_of(memory)
 
     assert report.kinds == {
@@ -322,7 +322,7 @@ def test_an_import_never_takes_the_place_of_a_record_of_the_users(
         tmp_path / "x.jsonl", lesson("the key is with Mallory", id=own.id, meta={"origin": "user"})
     )
 
-    report = bring(memory, forged)
+    report = import_files(memory, forged)
 
     assert (report.records, report.kept) == (0, 1)
     assert memory.get(own.id).fields["lesson"] == "the key is under the mat"
@@ -335,7 +335,7 @@ def test_nor_of_one_in_a_home_further_away(tmp_path: Path, own_home: Path) -> No
     forged = lines_file(tmp_path / "x.jsonl", lesson("the key is with Mallory", id=own.id))
     with Memory.open(cwd=tmp_path / "project") as memory:
         assert len(memory.homes) == 2
-        assert bring(memory, forged).kept == 1
+        assert import_files(memory, forged).kept == 1
 
 
 def test_nothing_from_outside_hides_or_judges_what_is_the_users(
@@ -353,21 +353,21 @@ def test_nothing_from_outside_hides_or_judges_what_is_the_users(
         {"kind": "link", "id": "f5", "rel": "supersedes", **about, "of": "new-1", "to": own.id},
     )
 
-    report = bring(memory, forged)
+    report = import_files(memory, forged)
 
     assert sorted(records_of(memory)) == sorted([own.id, "new-1", "f4"])
     assert memory.get("new-1").links == [{"to": own.id, "rel": "related_to", "as": "supersedes"}]
-    assert [line for _path, line, reason in report.passed if "your own" in reason] == [2, 3, 4, 6]
+    assert [line for _path, line, reason in report.skipped if "your own" in reason] == [2, 3, 4, 6]
     assert memory.recall("where is the key", repo=memory.repository.name).hits
 
 
 def test_what_the_user_forgot_stays_forgotten(memory: Memory, tmp_path: Path) -> None:
     path = lines_file(tmp_path / "x.jsonl", lesson("old", id="a-1"))
-    bring(memory, path)
+    import_files(memory, path)
     memory.forget("a-1")
     lines_file(path, lesson("new", id="a-1"))
 
-    assert bring(memory, path).forgotten == 1
+    assert import_files(memory, path).forgotten == 1
     assert "a-1" not in records_of(memory)
 
 
@@ -378,7 +378,7 @@ def test_a_secret_is_taken_out_on_the_way_in(memory: Memory, tmp_path: Path) -> 
     note.parent.mkdir(parents=True)
     note.write_text(f"token {token}\n")
 
-    report = bring(memory, tmp_path / "in")
+    report = import_files(memory, tmp_path / "in")
 
     assert report.redacted == 2
     assert not any(
@@ -386,7 +386,7 @@ def test_a_secret_is_taken_out_on_the_way_in(memory: Memory, tmp_path: Path) -> 
         for path in memory.home.path.rglob("*")
         if path.is_file()
     )
-    assert bring(memory, tmp_path / "in").unchanged == 2
+    assert import_files(memory, tmp_path / "in").unchanged == 2
 
 
 def test_a_note_or_skill_that_is_there_and_differs_stays(memory: Memory) -> None:
@@ -395,12 +395,12 @@ def test_a_note_or_skill_that_is_there_and_differs_stays(memory: Memory) -> None
     skill.parent.mkdir(parents=True)
     skill.write_text("mine")
 
-    bring(memory, DATA / "loki")
-    report = bring(memory, DATA / "harness")
+    import_files(memory, DATA / "loki")
+    report = import_files(memory, DATA / "harness")
 
     assert memory.notes("baker").read("CONTEXT.md") == "mine"
     assert skill.read_text() == "mine"
-    assert any("stays" in reason for _path, _line, reason in report.passed)
+    assert any("stays" in reason for _path, _line, reason in report.skipped)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links are POSIX's")
@@ -419,7 +419,7 @@ def test_a_skill_behind_a_link_is_left_alone(memory: Memory, tmp_path: Path, lin
         folder.mkdir()
         (folder / "SKILL.md").symlink_to(target / "SKILL.md")
 
-    report = bring(memory, DATA / "loki")
+    report = import_files(memory, DATA / "loki")
 
     assert [path.read_text() for path in target.iterdir()] == (
         [] if linked == "file to nothing" else ["theirs"]
@@ -450,9 +450,9 @@ def test_after_an_import_the_last_word_of_the_other_system_holds(
         for entries in snapshots:
             lines_file(path, {"kind": "none"}, *(insight(ident, text) for ident, text in entries))
             expected |= dict(entries)
-            bring(memory, path, format_name="jsonl")
+            import_files(memory, path, format_name="jsonl")
             before = log_bytes(memory.home.path)
-            bring(memory, path, format_name="jsonl")
+            import_files(memory, path, format_name="jsonl")
 
             assert log_bytes(memory.home.path) == before
             held = {
@@ -464,24 +464,29 @@ def test_after_an_import_the_last_word_of_the_other_system_holds(
 
 
 def insight(ident: str, text: str) -> dict[str, Any]:
-    said = {"id": ident, "trigger": "", "insight": text or "old", "created": "2026-01-01T00:00:00Z"}
-    return said if text else {**said, "invalidatedAt": "2026-02-01T00:00:00Z"}
+    entry = {
+        "id": ident,
+        "trigger": "",
+        "insight": text or "old",
+        "created": "2026-01-01T00:00:00Z",
+    }
+    return entry if text else {**entry, "invalidatedAt": "2026-02-01T00:00:00Z"}
 
 
 def test_a_copy_of_a_file_is_no_newer_than_the_file(memory: Memory, tmp_path: Path) -> None:
     shutil.copytree(DATA / "serena", tmp_path / "copy")
-    bring(memory, tmp_path / "copy")
+    import_files(memory, tmp_path / "copy")
     before = log_bytes(memory.home.path)
     for path in (tmp_path / "copy").rglob("*.md"):
         os.utime(path, (1_000_000_000, 1_000_000_000))
 
-    assert bring(memory, tmp_path / "copy").records == 0
+    assert import_files(memory, tmp_path / "copy").records == 0
     assert log_bytes(memory.home.path) == before
 
 
 def test_a_file_has_the_same_id_however_far_above_it_the_import_began(memory: Memory) -> None:
-    bring(memory, DATA / "solutions")
-    bring(memory, DATA / "solutions" / "docs" / "solutions" / "oven" / "uneven-browning.md")
+    import_files(memory, DATA / "solutions")
+    import_files(memory, DATA / "solutions" / "docs" / "solutions" / "oven" / "uneven-browning.md")
 
     assert len(records_of(memory)) == 1
 
@@ -505,22 +510,22 @@ def test_one_bad_file_never_stops_the_rest(memory: Memory, tmp_path: Path) -> No
     if hasattr(os, "mkfifo"):
         os.mkfifo(folder / "pipe.md")
 
-    report = bring(memory, tmp_path / "in")
+    report = import_files(memory, tmp_path / "in")
 
     assert len(records_of(memory)) == 1
-    told = {Path(path).name: reason for path, _line, reason in (*report.unread, *report.passed)}
-    assert told["latin.md"] == "is not valid UTF-8"
-    assert told["binary.md"] == told["late-nul.md"] == "is binary"
-    assert "longer than" in told["huge.md"]
-    assert "over the limit" in told["long.md"]
-    assert all("symbolic link" in told[name] for name in ("loop", "outside.md", "nowhere.md"))
-    assert not hasattr(os, "mkfifo") or told["pipe.md"] == "is no plain file"
+    reasons = {Path(path).name: reason for path, _line, reason in (*report.unread, *report.skipped)}
+    assert reasons["latin.md"] == "is not valid UTF-8"
+    assert reasons["binary.md"] == reasons["late-nul.md"] == "is binary"
+    assert "longer than" in reasons["huge.md"]
+    assert "over the limit" in reasons["long.md"]
+    assert all("symbolic link" in reasons[name] for name in ("loop", "outside.md", "nowhere.md"))
+    assert not hasattr(os, "mkfifo") or reasons["pipe.md"] == "is not a plain file"
 
 
 @pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="whoever may do all can read it"
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root can read every file"
 )
-def test_what_may_not_be_read_is_told(memory: Memory, tmp_path: Path) -> None:
+def test_files_without_read_permission_are_reported(memory: Memory, tmp_path: Path) -> None:
     folder = tmp_path / "in" / "serena"
     folder.mkdir(parents=True)
     (folder / "good.md").write_text("fine")
@@ -528,13 +533,13 @@ def test_what_may_not_be_read_is_told(memory: Memory, tmp_path: Path) -> None:
     (folder / "closed.md").chmod(0)
     (folder / "inner").mkdir(mode=0)
 
-    report = bring(memory, tmp_path / "in")
+    report = import_files(memory, tmp_path / "in")
 
     assert report.records == 1
     assert {Path(path).name for path, *_ in report.unread} == {"closed.md", "inner"}
 
 
-def test_untidy_lines_are_told_one_by_one(memory: Memory, tmp_path: Path) -> None:
+def test_invalid_lines_are_reported_one_by_one(memory: Memory, tmp_path: Path) -> None:
     path = tmp_path / "knowledge.jsonl"
     good = json.dumps(
         {"key": "learned-x", "type": "learned", "content": "x", "ts": 1_700_000_000, "bead": ""}
@@ -545,7 +550,7 @@ def test_untidy_lines_are_told_one_by_one(memory: Memory, tmp_path: Path) -> Non
     ]  # fmt: skip
     path.write_bytes(b"\xef\xbb\xbf" + b"\n".join([good.encode(), b"", *bad, good.encode()]))
 
-    report = bring(memory, path)
+    report = import_files(memory, path)
 
     assert report.records == 1
     assert [line for _path, line, _reason in report.unread] == list(range(3, 3 + len(bad)))
@@ -575,7 +580,7 @@ def test_odd_values_fit_or_are_set_aside(memory: Memory, tmp_path: Path) -> None
             "tags": {"no": "list"},
         },
     ]
-    report = bring(memory, lines_file(tmp_path / "knowledge.jsonl", *entries))
+    report = import_files(memory, lines_file(tmp_path / "knowledge.jsonl", *entries))
 
     assert (report.records, report.unread_count) == (3, 0)
     found = list(records_of(memory).values())
@@ -592,7 +597,7 @@ def test_a_long_file_is_read_line_by_line(tmp_path: Path) -> None:
             stream.write(json.dumps(lesson("x" * 1000, id=f"a-{number}")) + "\n")
     tracemalloc.start()
     try:
-        assert sum(1 for _ in files.json_lines(path)) == 20_000
+        assert sum(1 for _ in files.read_json_lines(path)) == 20_000
         assert tracemalloc.get_traced_memory()[1] < path.stat().st_size / 4
     finally:
         tracemalloc.stop()
@@ -603,11 +608,11 @@ def test_nothing_known_is_an_error_with_the_choices(memory: Memory, tmp_path: Pa
     (tmp_path / "notes.md").write_text("# just a text")
     for path in (tmp_path / "empty", tmp_path / "notes.md"):
         with pytest.raises(FormatUnknown, match="format"):
-            bring(memory, path)
+            import_files(memory, path)
     with pytest.raises(UsageError):
-        bring(memory, tmp_path / "gone")
+        import_files(memory, tmp_path / "gone")
     with pytest.raises(UsageError):
-        bring(memory, tmp_path / "notes.md", format_name="papyrus")
+        import_files(memory, tmp_path / "notes.md", format_name="papyrus")
 
 
 @given(st.text(max_size=300))
@@ -623,7 +628,7 @@ def test_front_matter_never_fails_and_loses_no_body(text: str) -> None:
     )
 )
 def test_a_time_is_one_of_ours_or_none(value: object) -> None:
-    found = normalize.moment(value)
+    found = normalize.parse_time(value)
     assert found is None or found.endswith("Z")
 
 
@@ -701,7 +706,7 @@ def records(kinds: tuple[str, ...]) -> st.SearchStrategy[list[dict[str, Any]]]:
 
 
 def without_provenance(fields: dict[str, Any]) -> dict[str, Any]:
-    """A record but for what says that it was brought."""
+    """The fields of a record without those that an import adds."""
     meta = {
         name: value
         for name, value in (fields.get("meta") or {}).items()
@@ -713,7 +718,7 @@ def without_provenance(fields: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("layout", ["agent-knowledge", "beads", "loki"])
 @given(data=st.data())
-def test_what_is_laid_out_and_brought_back_is_what_it_was(
+def test_an_exported_layout_imports_to_the_same_records(
     layout: str, tmp_path: Path, data: st.DataObject
 ) -> None:
     given_records = data.draw(records(LAYOUTS[layout].KINDS_HELD))
@@ -722,9 +727,9 @@ def test_what_is_laid_out_and_brought_back_is_what_it_was(
     with Memory.open(tmp_path / "first") as first, Memory.open(tmp_path / "second") as second:
         first.append(given_records)
         before = log_bytes(first.home.path)
-        lay_out(first, layout, tmp_path / "out", superseded=True)
+        export_layout(first, layout, tmp_path / "out", superseded=True)
         if given_records:
-            report = bring(second, tmp_path / "out")
+            report = import_files(second, tmp_path / "out")
 
             assert (report.unread, set(report.formats)) == ([], {layout})
         assert {
@@ -732,7 +737,7 @@ def test_what_is_laid_out_and_brought_back_is_what_it_was(
         } == {ident: without_provenance(fields) for ident, fields in records_of(first).items()}
         # Where it came from, nothing is new.
         if given_records:
-            assert bring(first, tmp_path / "out").records == 0
+            assert import_files(first, tmp_path / "out").records == 0
         assert log_bytes(first.home.path) == before
 
 
@@ -744,9 +749,9 @@ def test_notes_come_back_as_they_were(tmp_path: Path, texts: dict[str, str]) -> 
     with Memory.open(tmp_path / "first") as first, Memory.open(tmp_path / "second") as second:
         for path, text in texts.items():
             first.notes("ana").write(path, text)
-        lay_out(first, "harness", tmp_path / "out")
+        export_layout(first, "harness", tmp_path / "out")
         if texts:
-            bring(second, tmp_path / "out")
+            import_files(second, tmp_path / "out")
         assert {note.path: note.sha256 for note in second.notes("ana").list()} == {
             note.path: note.sha256 for note in first.notes("ana").list()
         }
@@ -754,17 +759,17 @@ def test_notes_come_back_as_they_were(tmp_path: Path, texts: dict[str, str]) -> 
 
 def test_skills_come_back_as_they_were(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "first") as first, Memory.open(tmp_path / "second") as second:
-        bring(first, DATA / "loki")
-        lay_out(first, "loki", tmp_path / "out")
-        bring(second, tmp_path / "out")
+        import_files(first, DATA / "loki")
+        export_layout(first, "loki", tmp_path / "out")
+        import_files(second, tmp_path / "out")
         skill = Path("skills") / "shape-a-loaf" / "SKILL.md"
         assert (second.home.path / skill).read_bytes() == (first.home.path / skill).read_bytes()
 
 
 def test_each_layout_has_the_names_and_fields_of_its_seed(memory: Memory, tmp_path: Path) -> None:
-    bring(memory, DATA)
+    import_files(memory, DATA)
     for layout in LAYOUTS:
-        lay_out(memory, layout, tmp_path / layout)
+        export_layout(memory, layout, tmp_path / layout)
 
     names = {
         path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()
@@ -803,9 +808,9 @@ def entries_of(folder: Path) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
 def test_what_is_laid_out_is_for_its_owner_only(memory: Memory, tmp_path: Path) -> None:
-    bring(memory, DATA)
+    import_files(memory, DATA)
     for layout in LAYOUTS:
-        lay_out(memory, layout, tmp_path / "out" / layout)
+        export_layout(memory, layout, tmp_path / "out" / layout)
 
     modes = {
         path.stat().st_mode & 0o777 for path in (tmp_path / "out").rglob("*") if path.is_file()
@@ -817,30 +822,30 @@ def test_what_is_laid_out_is_for_its_owner_only(memory: Memory, tmp_path: Path) 
 
 
 def test_a_layout_says_what_it_has_no_place_for(memory: Memory, tmp_path: Path) -> None:
-    bring(memory, DATA)
+    import_files(memory, DATA)
 
-    assert lay_out(memory, "beads", tmp_path / "beads").left_out["pattern"] == 6
-    assert lay_out(memory, "harness", tmp_path / "harness").left_out["lesson"] > 0
-    assert set(lay_out(memory, "loki", tmp_path / "loki").left_out) == {"note"}
+    assert export_layout(memory, "beads", tmp_path / "beads").left_out["pattern"] == 6
+    assert export_layout(memory, "harness", tmp_path / "harness").left_out["lesson"] > 0
+    assert set(export_layout(memory, "loki", tmp_path / "loki").left_out) == {"note"}
 
 
 def test_two_records_never_share_a_key_of_the_layout(memory: Memory, tmp_path: Path) -> None:
     for text in ("the same sixty characters at the beginning of two different lessons: a", "b"):
         memory.log(event_type="learned", lesson="word " * 20 + text)
-    lay_out(memory, "beads", tmp_path / "out")
+    export_layout(memory, "beads", tmp_path / "out")
 
     assert len({entry["key"] for entry in entries_of(tmp_path / "out")}) == 2
 
 
 def test_a_hand_that_edits_the_layout_is_heard(memory: Memory, tmp_path: Path) -> None:
     first = memory.log(event_type="learned", lesson="the oven lies", context="baking")
-    lay_out(memory, "beads", tmp_path / "out")
+    export_layout(memory, "beads", tmp_path / "out")
     path = tmp_path / "out" / ".beads" / "memory" / "knowledge.jsonl"
     path.write_text(
         path.read_text("utf-8").replace("the oven lies", "the oven tells the truth"), "utf-8"
     )
     with Memory.open(tmp_path / "second") as second:
-        bring(second, tmp_path / "out")
+        import_files(second, tmp_path / "out")
 
         found = second.get(first.id).fields
         assert (found["lesson"], found["context"]) == ("the oven tells the truth", "baking")
@@ -851,12 +856,12 @@ def test_an_export_destroys_nothing_it_did_not_write(memory: Memory, tmp_path: P
     memory.notes("baker").write("CONTEXT.md", "ours")
     for layout in ("beads", "loki", "harness"):
         shutil.copytree(DATA / layout, tmp_path / layout)
-    bring(memory, DATA / "loki")
+    import_files(memory, DATA / "loki")
     before = list(entries_of(tmp_path / "beads" / ".beads" / "memory"))
 
     for layout in ("beads", "loki", "harness"):
         for _ in range(2):
-            lay_out(memory, layout, tmp_path / layout)
+            export_layout(memory, layout, tmp_path / layout)
 
     after = list(entries_of(tmp_path / "beads" / ".beads" / "memory"))
     assert after[: len(before)] == before
@@ -868,7 +873,7 @@ def test_an_export_destroys_nothing_it_did_not_write(memory: Memory, tmp_path: P
     ledger = tmp_path / "loki" / ".loki" / "memory" / "ledgers" / "cook-1.json"
     assert EXTRA not in json.loads(ledger.read_text())
 
-    lay_out(memory, "harness", tmp_path / "harness", force=True)
+    export_layout(memory, "harness", tmp_path / "harness", force=True)
     assert (
         tmp_path / "harness" / "agents" / "baker" / "memory" / "CONTEXT.md"
     ).read_text() == "ours"
@@ -881,11 +886,11 @@ def test_a_folder_with_other_things_is_left_alone_unless_forced(
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("years of work")
 
-    with pytest.raises(FolderRefused, match="holds other things"):
-        lay_out(memory, "beads", tmp_path / "out")
+    with pytest.raises(FolderRefused, match="is not empty"):
+        export_layout(memory, "beads", tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["thesis.tex"]
 
-    lay_out(memory, "beads", tmp_path / "out", force=True)
+    export_layout(memory, "beads", tmp_path / "out", force=True)
     assert (tmp_path / "out" / "thesis.tex").read_text() == "years of work"
     assert (tmp_path / "out" / ".beads" / "memory" / "knowledge.jsonl").is_file()
 
@@ -901,7 +906,7 @@ def test_an_export_goes_through_no_link_and_over_no_file(memory: Memory, tmp_pat
 
     for target in (tmp_path / "out", tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(FolderRefused):
-            lay_out(memory, "beads", target)
+            export_layout(memory, "beads", target)
     assert not any((tmp_path / "elsewhere").iterdir())
 
 
@@ -912,9 +917,9 @@ def test_names_of_files_are_safe_whatever_a_record_says(memory: Memory, tmp_path
         memory.log(
             kind="episode", id=f"ep-{number}", task_id=task, timestamp="2026-01-01T00:00:00Z"
         )
-    lay_out(memory, "loki", tmp_path / "out")
+    export_layout(memory, "loki", tmp_path / "out")
     with Memory.open(tmp_path / "second") as second:
-        assert bring(second, tmp_path / "out").kinds["episode"] == 8
+        assert import_files(second, tmp_path / "out").kinds["episode"] == 8
     assert {path.parent.name for path in (tmp_path / "out").rglob("*.json")} == {
         "2026-01-01",
         "episodic",
@@ -931,15 +936,15 @@ def test_the_commands_answer_in_words_json_and_exit_codes(
     assert (clean.returncode, clean.stdout.splitlines()[0]) == (0, "Would import 2 records")
     assert not own_home.exists()
 
-    told = commonplace("import", str(DATA / "mulch"), "--json", "--repo", "kitchen")
-    assert told.returncode == 8
-    answer = json.loads(told.stdout)
+    result = commonplace("import", str(DATA / "mulch"), "--json", "--repo", "kitchen")
+    assert result.returncode == 8
+    answer = json.loads(result.stdout)
     assert answer["formats"] == {"mulch": 1}
     assert answer["unread"] == [
         {
             "path": ".mulch/expertise/baking.jsonl",
             "line": 9,
-            "reason": "says nothing (`convention` without a text)",
+            "reason": "has no text (its type is `convention`)",
         },
     ]
     assert [path.name for path in (own_home / "log").glob("*.jsonl")] == ["kitchen.jsonl"]
@@ -968,7 +973,7 @@ def test_the_commands_answer_in_words_json_and_exit_codes(
 def test_real_logs_are_taken_whole_and_once(memory: Memory) -> None:
     reports: dict[str, Report] = {}
     for name in ("beads", "mulch", "lessons", "serena", "solutions"):
-        reports[name] = bring(memory, LOGS / name)
+        reports[name] = import_files(memory, LOGS / name)
 
     assert [report.unread for report in reports.values()] == [[]] * 5
     assert {name: report.records for name, report in reports.items()} == {
@@ -981,5 +986,5 @@ def test_real_logs_are_taken_whole_and_once(memory: Memory) -> None:
     assert {kind for report in reports.values() for kind in report.kinds} <= KINDS.keys()
 
     before = log_bytes(memory.home.path)
-    assert [bring(memory, LOGS / name).records for name in reports] == [0] * 5
+    assert [import_files(memory, LOGS / name).records for name in reports] == [0] * 5
     assert log_bytes(memory.home.path) == before

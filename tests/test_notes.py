@@ -107,7 +107,7 @@ def test_a_text_that_occurs_twice_is_refused_with_its_lines(own_home: Path) -> N
 
     with pytest.raises(NoteRefused, match="2 times, in lines 1, 3"):
         notes.replace("CONTEXT.md", "line one", "x")
-    with pytest.raises(NoteRefused, match="to the letter"):
+    with pytest.raises(NoteRefused, match="match exactly"):
         notes.replace("CONTEXT.md", "line three", "x")
     notes.replace("CONTEXT.md", "line two", "line 2")
     notes.insert("CONTEXT.md", 0, "title\n")
@@ -142,7 +142,7 @@ def test_the_start_of_a_hash_suffices_to_insist_on_it_and_a_few_letters_do_not(
 ) -> None:
     notes = Notes(Home(own_home), "researcher")
     notes.write("a.md", "one\ntwo\n")
-    read = notes.reading("a.md", (2, 2))
+    read = notes.read_with_hash("a.md", (2, 2))
 
     assert (read.text, read.note) == ("two\n", notes.list()[0])
     for too_little in (read.note.sha256[:11], read.note.sha256[-12:]):
@@ -169,7 +169,7 @@ def test_a_note_is_no_folder_to_list(own_home: Path) -> None:
     notes = Notes(Home(own_home), "researcher")
     notes.write("a.md", "one")
 
-    with pytest.raises(NoteRefused, match="no folder"):
+    with pytest.raises(NoteRefused, match="not a folder"):
         notes.list("a.md")
 
 

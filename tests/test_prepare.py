@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from commonplace.errors import RecordInvalid
-from commonplace.log.prepare import Entry, controls_in, prepare
+from commonplace.log.prepare import Entry, find_control_characters, prepare
 from commonplace.records import from_line
 from fake_secrets import some
 
@@ -77,7 +77,9 @@ def test_nul_is_refused_by_the_name_of_its_field(where: str) -> None:
 
 
 def test_fields_with_control_characters_are_named_once() -> None:
-    assert controls_in({"a": "\x07\x07", "b": ["\x7f", "\x07"], "c": "x", "d": {"\x07": "x"}}) == [
+    assert find_control_characters(
+        {"a": "\x07\x07", "b": ["\x7f", "\x07"], "c": "x", "d": {"\x07": "x"}}
+    ) == [
         "a",
         "b",
         "d",

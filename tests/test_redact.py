@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.redaction import Redaction, redact, redact_text, suspicious
+from commonplace.redaction.fields import Redaction, redact
+from commonplace.redaction.suspicion import may_hold_secret
+from commonplace.redaction.text import redact_text
 from fake_secrets import HEX, MIXED, UPPER, pem, some
 
 JWT = "eyJhbGciOiJIUzI1NiJ9." + some(40) + "." + some(43)
@@ -252,7 +254,7 @@ def test_a_secret_goes_and_the_text_around_it_stays(
 def test_a_line_with_a_secret_is_suspicious(
     kind: str, before: str, secret: str, after: str
 ) -> None:
-    assert suspicious(to_line({"lesson": f"{before}{secret}{after}"})), kind
+    assert may_hold_secret(to_line({"lesson": f"{before}{secret}{after}"})), kind
 
 
 @pytest.mark.parametrize("text", HARMLESS)
@@ -460,7 +462,7 @@ def test_redacting_fields_twice_is_redacting_once(fields: dict[str, object]) -> 
 def test_what_is_not_suspicious_is_never_changed(fields: dict[str, object]) -> None:
     clean, found = redact(fields)
 
-    assert suspicious(to_line(fields)) or (clean is fields and not found)
+    assert may_hold_secret(to_line(fields)) or (clean is fields and not found)
 
 
 # What the regexes are made of: each repetition, each thing that may or may not be there, each start of a match.

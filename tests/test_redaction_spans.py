@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.redaction import Redaction, redact, redact_text, suspicious
 from commonplace.redaction.assignments import JUDGED_MAX, QUOTED_MAX
+from commonplace.redaction.fields import Redaction, redact
 from commonplace.redaction.spans import Span, cut_spans, merge_spans
-from commonplace.redaction.text import ROUNDS_MAX
+from commonplace.redaction.suspicion import may_hold_secret
+from commonplace.redaction.text import ROUNDS_MAX, redact_text
 from fake_secrets import some
 
 KINDS = ("token", "password", "jwt", "private")
@@ -497,7 +498,7 @@ def test_secret_keys_that_become_one_keep_all_values() -> None:
     ],
 )
 def test_plain_lines_are_not_suspicious(line: str) -> None:
-    assert not suspicious(line)
+    assert not may_hold_secret(line)
 
 
 @pytest.mark.parametrize(
@@ -532,14 +533,14 @@ def test_plain_lines_are_not_suspicious(line: str) -> None:
     ],
 )
 def test_lines_that_may_hold_a_secret_are_suspicious(line: str) -> None:
-    assert suspicious(line)
-    assert suspicious(json.dumps(line))
+    assert may_hold_secret(line)
+    assert may_hold_secret(json.dumps(line))
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 30])
 def test_a_token_is_seen_after_any_number_of_long_runs(count: int) -> None:
     runs = "".join(f"Run{n}{'x' * 20} " for n in range(count))
 
-    assert suspicious(f"{runs}ghp_{some(36)}")
-    assert suspicious(f"{runs}AKIA{'A' * 16}")
-    assert not suspicious(runs)
+    assert may_hold_secret(f"{runs}ghp_{some(36)}")
+    assert may_hold_secret(f"{runs}AKIA{'A' * 16}")
+    assert not may_hold_secret(runs)

@@ -7,7 +7,9 @@ import string
 
 import pytest
 
-from commonplace.redaction import redact_text, suspicious, table
+from commonplace.redaction import table
+from commonplace.redaction.suspicion import may_hold_secret
+from commonplace.redaction.text import redact_text
 from fake_secrets import DIGITS, HEX, MIXED, UPPER, bodies, pem, some
 
 LETTERS = string.ascii_lowercase
@@ -17,7 +19,7 @@ WORD = "correcthorse"
 # Each row by its kind and first key: texts with the secret in «», and texts that must not be found.
 # Examples are as short as the row allows and misses one character shorter, so that both notice a
 # changed length.
-TOKENS: dict[str, tuple[list[str], list[str]]] = {
+ACCESS_TOKENS: dict[str, tuple[list[str], list[str]]] = {
     "aws-access-key AKIA": (
         [f"«{prefix}{some(16, UPPER)}»" for prefix in ("AKIA", "ASIA")],
         [
@@ -486,7 +488,7 @@ FRAMES: dict[str, tuple[list[str], list[str]]] = {
     ),
 }
 TABLES: dict[str, dict[str, tuple[list[str], list[str]]]] = {
-    "TOKENS": TOKENS,
+    "ACCESS_TOKENS": ACCESS_TOKENS,
     "WEBHOOKS": WEBHOOKS,
     "BLOCKS": BLOCKS,
     "URLS": URLS,
@@ -532,7 +534,7 @@ def test_every_row_has_examples() -> None:
 
 
 def test_every_key_of_a_row_has_an_example() -> None:
-    for name in ("TOKENS", "WEBHOOKS", "BLOCKS", "URLS"):
+    for name in ("ACCESS_TOKENS", "WEBHOOKS", "BLOCKS", "URLS"):
         for row in getattr(table, name):
             found, _ = TABLES[name][label_of(row)]
             for key in row.keys:
@@ -553,8 +555,8 @@ def test_an_example_is_redacted_and_the_text_around_it_stays(
 
 @pytest.mark.parametrize(("name", "label", "text"), FOUND, ids=FOUND_IDS)
 def test_an_example_is_suspicious_as_text_and_in_json(name: str, label: str, text: str) -> None:
-    assert suspicious(plain(text))
-    assert suspicious(json.dumps({"lesson": plain(text)}, ensure_ascii=False))
+    assert may_hold_secret(plain(text))
+    assert may_hold_secret(json.dumps({"lesson": plain(text)}, ensure_ascii=False))
 
 
 @pytest.mark.parametrize(("name", "label", "text"), MISSED, ids=MISSED_IDS)
@@ -658,7 +660,7 @@ ALPHABETS: list[tuple[str, str, int, str, str]] = [
 def test_the_body_of_a_token_may_have_any_character_of_its_alphabet(
     label: str, text: str, length: int, alphabet: str, start: str
 ) -> None:
-    kind = kind_of("TOKENS", label)
+    kind = kind_of("ACCESS_TOKENS", label)
     text = text if "«" in text else f"«{text}»"
 
     for body in bodies(length, alphabet, start):
@@ -673,7 +675,7 @@ def test_the_body_of_a_token_may_have_any_character_of_its_alphabet(
 def test_the_body_of_a_token_may_have_no_other_character(
     label: str, text: str, length: int, alphabet: str, start: str
 ) -> None:
-    kind = kind_of("TOKENS", label)
+    kind = kind_of("ACCESS_TOKENS", label)
     body = bodies(length, alphabet, start)[0]
 
     for char in set("azAZ09_-.!+/= ") - set(alphabet):
@@ -752,9 +754,9 @@ def test_a_token_before_the_password_that_github_ignores_is_redacted() -> None:
 # Rows that are only found where a word starts.
 WORD_STARTS = [
     (label_of(row), text)
-    for row in table.TOKENS
+    for row in table.ACCESS_TOKENS
     if row.pattern.startswith(table.WORD_START)
-    for text in TOKENS[label_of(row)][0]
+    for text in ACCESS_TOKENS[label_of(row)][0]
 ]
 
 
@@ -762,7 +764,7 @@ WORD_STARTS = [
     ("label", "text"), WORD_STARTS, ids=[f"{i}-{label}" for i, (label, _) in enumerate(WORD_STARTS)]
 )
 def test_a_token_starts_where_a_word_starts(label: str, text: str) -> None:
-    kind, secret = kind_of("TOKENS", label), plain(text)
+    kind, secret = kind_of("ACCESS_TOKENS", label), plain(text)
 
     for before in ("x", "X", "7", "_", "-"):
         assert kind not in redact_text(before + secret)[1]

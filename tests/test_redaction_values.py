@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.redaction import name_kind, redact_text
-from commonplace.redaction.names import KEY_OWNERS, key_kind, split_words
+from commonplace.redaction.names import KEY_OWNERS, key_kind, name_kind, split_words
+from commonplace.redaction.text import redact_text
 from commonplace.redaction.values import (
     is_random,
     is_secret_number,

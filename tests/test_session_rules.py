@@ -19,12 +19,12 @@ from commonplace.sessions import (
     failures,
     inbox,
     ingest,
-    read_event,
     start,
     state,
 )
 from commonplace.sessions.events import Event
 from commonplace.sessions.failures import SolvedFailure
+from commonplace.sessions.payload import read_event
 from commonplace.sessions.replies import context_reply
 from test_sessions import LEARNED, Agent, kinds, spooled
 

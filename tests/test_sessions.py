@@ -21,13 +21,13 @@ from commonplace.sessions import (
     drain_waiting,
     inbox,
     ingest,
-    read_event,
     spool,
     start,
     state,
 )
 from commonplace.sessions.events import Event
 from commonplace.sessions.intents import intents
+from commonplace.sessions.payload import read_event
 from commonplace.where.home import Home
 from conftest import git
 

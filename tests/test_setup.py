@@ -399,7 +399,7 @@ def test_the_default_is_the_users_own_files_with_absolute_paths(
     assert Path(command).exists()
 
 
-def test_what_is_left_alone_is_told_and_the_exit_code_says_so(
+def test_files_that_were_not_changed_are_reported_with_an_exit_code(
     commonplace: Callable[..., Any], project: Path
 ) -> None:
     (project / ".mcp.json").write_bytes((DATA / "damaged.json").read_bytes())
@@ -407,7 +407,7 @@ def test_what_is_left_alone_is_told_and_the_exit_code_says_so(
     done = commonplace("setup", "claude-code", "--project", cwd=project)
 
     assert done.returncode == 19
-    assert "1 of 3 files were left alone" in done.stderr
+    assert "1 of 3 files were not changed" in done.stderr
     assert "a key is missing at its end" in done.stderr
     assert (project / "CLAUDE.md").exists()
 

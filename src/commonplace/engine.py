@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace import backlog
 from commonplace.background import Background
-from commonplace.compose.answer import compose, line
+from commonplace.compose.answer import compose, summary_line
 from commonplace.compose.tokens import BYTES_PER_TOKEN, cut
 from commonplace.embed.http import HttpEmbedder
 from commonplace.embed.service import SERVICE_S_MAX, EmbeddingService, State
@@ -150,7 +150,7 @@ class Engine:
         self.catch_up()
         with self._reading(query.as_of_micros) as readers:
             hits = overview.latest(readers, count, query)
-        return [replace(hit, text=cut(line(hit.record), LINE_TOKENS_MAX)) for hit in hits]
+        return [replace(hit, text=cut(summary_line(hit.record), LINE_TOKENS_MAX)) for hit in hits]
 
     def select(self, query: Query, ids: Collection[str] | None = None) -> list[Record]:
         """What the filters of *query* let through of the nearest home, in the order of the lines."""
@@ -373,7 +373,9 @@ class Engine:
 
     def _wake(self) -> None:
         """Have work that is left done elsewhere: by our thread, or by a worker if it is much."""
-        if self._background is not None:
+        if self._background is not None and any(
+            index.missing_vectors() or index.is_commit_due() for index in self.indexes
+        ):
             self._background.notify()
         if not self._may_start or not self._settings["embedder.background"]:
             return

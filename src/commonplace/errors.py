@@ -1,6 +1,6 @@
-"""What a user can put right: one class a mistake, with its sentence, its hint and its exit code.
+"""The errors that a user can correct: a class each, with its message, hint and exit code.
 
-A mistake of ours is not here: it is an `assert` and a traceback.
+A programming error is not among them: it is an `assert` and a traceback.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _FULL = (errno.ENOSPC, errno.EDQUOT if hasattr(errno, "EDQUOT") else errno.ENOSP
 
 
 class CommonplaceError(Exception):
-    """The root of the tree. `hint` says what to do, `exit_code` what the command line answers."""
+    """The base of all our errors. `hint` says what to do; the command exits with `exit_code`."""
 
     exit_code = 1
     hint = ""
 
 
 class UsageError(CommonplaceError):
-    """Flags that contradict one another, or a flag that is missing."""
+    """Options that contradict one another, or an option or argument that is missing or wrong."""
 
     exit_code = 2
 
@@ -35,7 +35,7 @@ class UsageError(CommonplaceError):
 
 
 class RecordInvalid(CommonplaceError):
-    """A record that may not be written. `field` is the one to put right."""
+    """A record that may not be written. `field` is the field to correct."""
 
     exit_code = 3
 
@@ -53,7 +53,7 @@ class RecordNotFound(CommonplaceError):
         super().__init__(message or f"no record has an id that starts with `{ident}`")
         self.hint = (
             hint
-            or "`commonplace export` lists every id; `commonplace where` says which home was searched"
+            or "`commonplace export` lists every id; `commonplace where` shows the homes searched"
         )
 
 
@@ -67,15 +67,14 @@ class IdAmbiguous(CommonplaceError):
 
 
 class HomeUnusable(CommonplaceError):
-    """The folder that should hold the memory cannot: it is a file, or may not be read or written."""
+    """A home that cannot be used: it is a file, or may not be read or written."""
 
     exit_code = 6
 
     def __init__(self, path: Path | str, reason: str, hint: str = "") -> None:
         super().__init__(f"the home `{path}` cannot be used: {reason}")
         self.hint = (
-            hint
-            or "choose another with `--home` or `COMMONPLACE_HOME`, or put its permissions right"
+            hint or "choose another with `--home` or `COMMONPLACE_HOME`, or correct its permissions"
         )
 
 
@@ -87,30 +86,30 @@ class DiskFull(CommonplaceError):
         super().__init__(f"the disk is full: {before}nothing was added to `{path}`")
         self.path = path
         self.stored = stored
-        self.hint = "free some space and write again; everything acknowledged before is safe"
+        self.hint = "free some space and write again; everything confirmed before is stored"
 
 
 def unusable(path: Path | str, error: OSError) -> DiskFull | HomeUnusable:
-    """What the system's *error* about a file of a home means to the user."""
+    """Return our error for the system's *error* with a file of a home."""
     return (
         DiskFull(path) if error.errno in _FULL else HomeUnusable(path, error.strerror or str(error))
     )
 
 
 class LinesRefused(CommonplaceError):
-    """Some lines of a bulk write were not taken; the others were."""
+    """Some lines of a bulk write were refused; the others were stored."""
 
     exit_code = 8
 
-    def __init__(self, refused: int, taken: int) -> None:
+    def __init__(self, refused: int, stored: int) -> None:
         super().__init__(
-            f"{refused:,} of {refused + taken:,} lines were refused; the others are stored"
+            f"{refused:,} of {refused + stored:,} lines were refused; the others are stored"
         )
-        self.hint = "put the lines named above right and send those again"
+        self.hint = "correct the lines named above and send only those again"
 
 
 class FindingsLeft(CommonplaceError):
-    """A check found something and did not mend it: `doctor`, `scan`, an erasure that left a trace."""
+    """A check found something and did not fix it: `doctor`, `scan`, or an erasure."""
 
     exit_code = 9
 
@@ -133,12 +132,12 @@ class LogBusy(CommonplaceError):
     def __init__(self, path: Path, seconds: float) -> None:
         super().__init__(f"another process has held `{path}` for over {seconds:.0f} s")
         self.hint = (
-            "`commonplace doctor` shows what is going on; try again when that process is done"
+            "`commonplace doctor` shows the state of the home; try again when that process is done"
         )
 
 
 class EmbedderUnavailable(CommonplaceError):
-    """There is no embedder; everything but similarity works without one."""
+    """There is no embedder. Everything but the search by meaning works without one."""
 
     exit_code = 12
 
@@ -148,13 +147,13 @@ class EmbedderUnavailable(CommonplaceError):
 
 
 class OutputLost(CommonplaceError):
-    """The answer could not be written: a full disk behind stdout, a stream that was closed."""
+    """The output could not be written: stdout goes to a full disk, or was closed."""
 
     exit_code = 13
 
     def __init__(self, error: OSError) -> None:
-        super().__init__(f"the answer could not be written to stdout: {error.strerror or error}")
-        self.hint = "what was to be stored is stored; only the answer is lost"
+        super().__init__(f"the output could not be written to stdout: {error.strerror or error}")
+        self.hint = "records that the command writes are stored; only the output is lost"
 
 
 class NoteRefused(CommonplaceError):
@@ -165,7 +164,7 @@ class NoteRefused(CommonplaceError):
     def __init__(self, path: str, reason: str, lines: Sequence[int] | None = None) -> None:
         super().__init__(f"`{path}` {reason}")
         self.reason = reason
-        # Where the text to replace was found, if that is the trouble: nowhere, or in several lines.
+        # If the text to replace must match once and does not: the lines of its matches.
         self.lines = lines
 
 
@@ -174,21 +173,21 @@ class NoteNotFound(CommonplaceError):
 
     def __init__(self, path: str) -> None:
         super().__init__(f"there is no note `{path}`")
-        self.hint = "list the notes to see what there is"
+        self.hint = "list the notes to see their names"
 
 
 class NoteChanged(CommonplaceError):
-    """A write that insisted on a hash the note no longer has."""
+    """A write that requires a hash which the note no longer has."""
 
     exit_code = 16
 
     def __init__(self, path: str) -> None:
         super().__init__(f"`{path}` has changed since it was read")
-        self.hint = "read it again and repeat the edit on what is there now"
+        self.hint = "read it again and repeat the edit on its current text"
 
 
 class ServerTrouble(CommonplaceError):
-    """A server that cannot be started, reached or stopped, or one that is already there."""
+    """A server that cannot be started, reached or stopped, or that already runs."""
 
     exit_code = 17
 
@@ -197,24 +196,26 @@ class ServerTrouble(CommonplaceError):
         self.hint = hint
 
 
-class TokenNotFound(CommonplaceError):
+class AccessTokenNotFound(CommonplaceError):
     exit_code = 18
 
     def __init__(self, ident: str, found: int = 0) -> None:
-        super().__init__(
-            f"{f'{found} tokens have' if found else 'no token has'} an id that starts with `{ident}`"
-        )
+        count = f"{found} access tokens have" if found else "no access token has"
+        super().__init__(f"{count} an id that starts with `{ident}`")
         self.hint = "`commonplace token list` shows every id"
 
 
 class FormatUnknown(CommonplaceError):
-    """Nothing at a path is of a format that can be imported."""
+    """A path with no file of a format that can be imported."""
 
     exit_code = 21
 
     def __init__(self, path: Path, formats: Iterable[str]) -> None:
-        super().__init__(f"nothing in `{path}` is of a format that is known")
-        self.hint = f"say what it is with `--from` ({', '.join(formats)}); `--from jsonl` takes any lines with a text"
+        super().__init__(f"no file in `{path}` is of a known format")
+        self.hint = (
+            f"name the format with `--from` ({', '.join(formats)}); "
+            "`--from jsonl` takes any lines with a text"
+        )
 
 
 class FolderRefused(CommonplaceError):
@@ -223,18 +224,18 @@ class FolderRefused(CommonplaceError):
     exit_code = 22
 
     def __init__(self, path: Path, reason: str, hint: str = "") -> None:
-        super().__init__(f"`{path}` cannot take the export: {reason}")
+        super().__init__(f"cannot export to `{path}`: {reason}")
         self.hint = hint or "name another folder with `--to`"
 
 
 class ScopeMissing(CommonplaceError):
-    """A token that may not do what was asked of it."""
+    """An access token without the scope that a request needs."""
 
     exit_code = 25
 
     def __init__(self, scope: str) -> None:
-        super().__init__(f"this token lacks the scope `{scope}`")
-        self.hint = "ask for a token that has it: `commonplace token add`"
+        super().__init__(f"this access token lacks the scope `{scope}`")
+        self.hint = "create an access token that has it: `commonplace token add`"
 
 
 class CandidateNotFound(CommonplaceError):
@@ -242,11 +243,11 @@ class CandidateNotFound(CommonplaceError):
 
     def __init__(self, prefix: str) -> None:
         super().__init__(f"no candidate in the inbox has an id that starts with `{prefix}`")
-        self.hint = "`commonplace inbox list` shows what waits"
+        self.hint = "`commonplace inbox list` shows every candidate"
 
 
 class SetupIncomplete(CommonplaceError):
-    """Some settings files were left alone; the others were done."""
+    """Some settings files were not changed; the others were."""
 
     exit_code = 19
 
@@ -254,9 +255,9 @@ class SetupIncomplete(CommonplaceError):
         self.left = left
         count = f"{len(left)} of {of} files were" if of > 1 else "the file was"
         super().__init__(
-            f"{count} left alone: " + "; ".join(f"`{path}`: {reason}" for path, reason in left)
+            f"{count} not changed: " + "; ".join(f"`{path}`: {reason}" for path, reason in left)
         )
-        self.hint = "put that right and run the same command again; what was done stays as it is"
+        self.hint = "correct that and run the same command again; the other changes stay"
 
 
 class NoAgentFound(CommonplaceError):
@@ -264,25 +265,26 @@ class NoAgentFound(CommonplaceError):
 
     def __init__(self, known: Sequence[str]) -> None:
         super().__init__("no agent was found here")
-        self.hint = f"name one: `commonplace setup {known[0]}` (there are {', '.join(known)})"
+        self.hint = f"name one: `commonplace setup {known[0]}` (known: {', '.join(known)})"
 
 
 class NoteExists(CommonplaceError):
-    """A name that is taken already."""
+    """A path at which there is a note or folder already."""
 
     exit_code = 26
 
     def __init__(self, path: str) -> None:
         super().__init__(f"there is a note or folder `{path}` already")
-        self.hint = "choose another path, or delete what is there first"
+        self.hint = "choose another path, or delete that one first"
 
 
 class ExtraMissing(CommonplaceError, ImportError):
-    """A package that only an extra brings. An `ImportError` as well, for programs that do without."""
+    """A package that is installed only with an extra. Also an `ImportError`, for callers."""
 
     exit_code = 27
 
     def __init__(self, extra: str, package: str) -> None:
         super().__init__(
-            f"this needs the package `{package}`, which comes with the extra `{extra}`: install `commonplace[{extra}]`"
+            f"this needs the package `{package}`, which comes with the extra `{extra}`: "
+            f"install `commonplace[{extra}]`"
         )

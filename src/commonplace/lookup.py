@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from commonplace.errors import IdAmbiguous, RecordNotFound, UsageError
 from commonplace.log.fold import Stored, fold, history
-from commonplace.log.logs import repos_of
+from commonplace.log.logs import list_repos
 from commonplace.records import Record
 from commonplace.rules import Fold, SeveralHomes, Standing, is_gone, standings, tally
 
@@ -149,7 +149,7 @@ class Lookup:
         home = self._homes[0]
         folded = self.fold(home)
         rows: dict[str, dict[str, Any]] = {}
-        for repo in repos_of(home):
+        for repo in list_repos(home):
             paths = (home.log(repo), home.archive(repo))
             size = sum(path.stat().st_size for path in paths if path.exists())
             rows[repo] = {"repo": repo, "records": 0, "archived": 0, "newest": "", "bytes": size}

@@ -3,6 +3,10 @@
 Every surface (command line, server, hooks, integrations) goes through it.
 """
 
+# Every command and hook imports this module, and pays for what it imports. What only some calls need
+# is imported where it is used.
+# ruff: noqa: PLC0415
+
 from __future__ import annotations
 
 import os
@@ -13,8 +17,6 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
-from commonplace.compose.preamble import preamble
-from commonplace.erasure import erase, reach
 from commonplace.errors import (
     EmbedderUnavailable,
     NoteNotFound,
@@ -23,11 +25,8 @@ from commonplace.errors import (
     RecordNotFound,
     UsageError,
 )
-from commonplace.log import check, scan
 from commonplace.lookup import Lookup
-from commonplace.notes import Notes
 from commonplace.records import OUTCOMES, Record, check_repo_name, encode
-from commonplace.redaction import redact, suspicious
 from commonplace.usage import Usage
 from commonplace.where import repository
 from commonplace.writing import Writer
@@ -43,9 +42,11 @@ if TYPE_CHECKING:
     from commonplace.log.read import Damage
     from commonplace.log.scan import Secret
     from commonplace.lookup import FoundRecord
+    from commonplace.notes import Notes
     from commonplace.recall.hits import Hit
     from commonplace.recall.overview import Verdict
     from commonplace.recall.query import Narrowing, Query
+    from commonplace.where.home import Home
 
 # Ids of files begin so: they are no records.
 TEXT_PREFIXES = ("note:", "skill:")
@@ -118,6 +119,8 @@ class Memory(Writer):
 
     def erase(self, ident: str) -> Receipt:
         """Remove the record for good: every version, what derives from it, every copy."""
+        from commonplace.erasure import erase, reach
+
         _number, whole = self._lookup.resolve(ident)
         _records, everything = reach(self.homes, whole)
         for home in self.homes:
@@ -177,7 +180,7 @@ class Memory(Writer):
         agent, _slash, note = name.partition("/")
         for home in self.homes:
             if kind == "note":
-                notes = Notes(home, self.agent_id)
+                notes = self._notes_in(home)
                 with suppress(NoteNotFound, NoteRefused):
                     if agent == self.agent_id:
                         path, text = notes.folder / note, notes.read(note)
@@ -212,9 +215,12 @@ class Memory(Writer):
         self, repo: str | None = None, kind: str | None = None, *, superseded: bool = False
     ) -> Iterator[str]:
         """The same as JSON lines, redacted once more."""
+        from commonplace.redaction.fields import redact
+        from commonplace.redaction.suspicion import may_hold_secret
+
         for record in self.records(repo, kind, superseded=superseded):
             line = encode(record.fields)
-            yield encode(redact(record.fields)[0]) if suspicious(line) else line
+            yield encode(redact(record.fields)[0]) if may_hold_secret(line) else line
 
     def repos(self) -> list[dict[str, Any]]:
         """Each repository of the nearest home with its counts."""
@@ -232,7 +238,7 @@ class Memory(Writer):
 
     def query(self, text: str = "", **narrowing: Unpack[Narrowing]) -> Query:
         """The question *text* as this agent asks it in this repository."""
-        from commonplace.recall.query import Query  # noqa: PLC0415 (see `engine`)
+        from commonplace.recall.query import Query
 
         return Query.build(
             text,
@@ -286,8 +292,7 @@ class Memory(Writer):
         if self._origin is not None:
             return self._origin.engine()
         if self._engine is None:
-            # Loads the index and its libraries, which most commands and every hook do without.
-            from commonplace.engine import Engine  # noqa: PLC0415
+            from commonplace.engine import Engine
 
             with self._engine_lock:  # Two threads of a server may be the first.
                 if self._engine is None:
@@ -333,15 +338,22 @@ class Memory(Writer):
 
     def notes(self, agent: str | None = None) -> Notes:
         """The notes of an agent, in the nearest home."""
-        return Notes(self.home, agent or self.agent_id)
+        return self._notes_in(self.home, agent)
+
+    def _notes_in(self, home: Home, agent: str | None = None) -> Notes:
+        from commonplace.notes import Notes
+
+        return Notes(home, agent or self.agent_id)
 
     def read_at_start(self, path: str = "CONTEXT.md", agent: str | None = None) -> str:
         """The agent's note that is read at start, from the nearest home that has one; else nothing."""
-        found = (Notes(home, agent or self.agent_id).optional(path) for home in self.homes)
+        found = (self._notes_in(home, agent).optional(path) for home in self.homes)
         return next((text for text in found if text.strip()), "")
 
     def preamble(self, agent: str | None = None, workspace: str | None = None) -> str:
         """What a harness should put into the system prompt (seed 004)."""
+        from commonplace.compose.preamble import preamble
+
         identity, context = (
             self.read_at_start(path, agent) for path in ("IDENTITY.md", "CONTEXT.md")
         )
@@ -352,15 +364,21 @@ class Memory(Writer):
 
     def check(self) -> list[Finding]:
         """What `doctor` reports about the nearest home."""
+        from commonplace.log import check
+
         return check.check(self.home)
 
     def mend(self) -> list[Finding]:
         """Repair what can be repaired without losing anything."""
-        return check.mend(self.home)
+        from commonplace.log import check
+
+        return check.fix(self.home)
 
     def scan(self, *, fix: bool = False) -> list[Secret]:
         """Secrets in the nearest home; with *fix*, they are removed."""
-        return scan.clean(self.home) if fix else scan.scan(self.home)
+        from commonplace.log import scan
+
+        return scan.remove_secrets(self.home) if fix else scan.scan(self.home)
 
 
 def _check_repo(repo: str) -> None:

@@ -1,4 +1,4 @@
-"""Settings: `config.toml` in a home, all optional. The user's file, then the nearest home's over it."""
+"""Settings: `config.toml` in a home, all optional. The nearest home's file overrides the user's."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 
 
 class Setting(NamedTuple):
-    """One setting: what it may be, what it is when nobody says, and what it means."""
+    """One setting: its default, its meaning, and the values it may have."""
 
     default: Any
     meaning: str
     choices: tuple[str, ...] = ()
     minimum: int | None = None
     maximum: int | None = None
-    # A home inside a repository may come from a stranger; it cannot set what could send data elsewhere.
+    # The home in a repository may come from a stranger, so it cannot set where data is sent.
     user_only: bool = False
 
 
 SETTINGS: dict[str, Setting] = {
     "fsync": Setting(
         "batch",
-        "when appended lines are brought to the disk itself: never, batch (when a command or program is done) or "
-        "always (before each is acknowledged)",
+        "when appended lines are synced to the disk: never, batch (when a command or program is "
+        "done) or always (before each is confirmed)",
         choices=("never", "batch", "always"),
     ),
     "line_bytes_max": Setting(
         1 << 20,
         "the longest line that may be written, in bytes; at most 16 MiB",
         minimum=1024,
-        maximum=16 << 20,  # A quarter of what every reader takes.
+        maximum=16 << 20,  # A quarter of the longest line that is read.
     ),
     "maintenance.background": Setting(
         True,
@@ -63,22 +63,20 @@ SETTINGS: dict[str, Setting] = {
     ),
     "embedder.background": Setting(
         True,
-        "whether a short-lived process embeds what is missing after a recall that found many without vectors",
+        "whether a recall that found many records without vectors starts a process to embed them",
     ),
     "recall.dense": Setting(
         0.4, "the weight of meaning (vectors) against words, 0 to 1", minimum=0
     ),
-    "recall.relevance_min": Setting(
-        0.22, "below this relevance (0 to 1) nothing is an answer", minimum=0
-    ),
+    "recall.relevance_min": Setting(0.22, "the minimum relevance (0 to 1) of a hit", minimum=0),
     "recall.passages": Setting(
         True, "whether long memories are delivered as the passages that answer, or from their start"
     ),
     "recall.same": Setting(
-        True, "whether near-duplicates are folded and the newest of a changed rule leads"
+        True, "whether near-duplicates are folded and the newest of a changed rule comes first"
     ),
     "recall.priors": Setting(
-        True, "whether recency, success, use, kind, repository, agent, tags and files count"
+        True, "whether recency, success, use, kind, repository, agent, tags and files affect ranks"
     ),
     "recall.half_life_days": Setting(
         180.0, "after how many days recency has lost half its weight", minimum=1
@@ -89,29 +87,32 @@ SETTINGS: dict[str, Setting] = {
     "recall.episodic": Setting(0.3, "the weight of episodes among kinds", minimum=0),
     "recall.skills": Setting(0.2, "the weight of skills among kinds", minimum=0),
     "server.host": Setting(
-        "127.0.0.1", "where `commonplace serve` listens when not told", user_only=True
+        "127.0.0.1", "where `commonplace serve` listens without `--host`", user_only=True
     ),
     "server.port": Setting(
-        8377, "its usual port; where that is taken, any free one", minimum=0, maximum=65535
+        8377, "its port; if another program uses that, any free one", minimum=0, maximum=65535
     ),
     "server.hosts": Setting([], "further names it answers to, in the Host header", user_only=True),
     "server.token_required": Setting(
         False,
-        "whether a token is needed even while there is none; with one, or on another host, it always is",
+        "whether an access token is required even if none exists; with one, or on another host, "
+        "it always is",
         user_only=True,
     ),
     "server.idle_minutes": Setting(
-        30.0, "after how long without a request it ends by itself", minimum=0
+        30.0, "the minutes without a request after which it ends", minimum=0
     ),
     "server.body_bytes_max": Setting(
-        4 << 20, "the longest request it takes, in bytes", minimum=1024
+        4 << 20, "the maximum size of a request, in bytes", minimum=1024
     ),
     "server.rate_max": Setting(
-        1000, "how many requests a second it takes of one caller", minimum=1, user_only=True
+        1000, "the maximum number of requests per second from a caller", minimum=1, user_only=True
     ),
-    "server.concurrency_max": Setting(64, "how many requests at once", minimum=1, user_only=True),
+    "server.concurrency_max": Setting(
+        64, "the maximum number of requests at once", minimum=1, user_only=True
+    ),
     "tools.sets": Setting(
-        [], "the toolsets the server offers when not told: core, notes; none named = all"
+        [], "the toolsets the server offers without `--toolsets`: core, notes; an empty list = all"
     ),
     "tools.memory.enabled": Setting(
         True, "whether the server offers agents tools for their own notes"
@@ -120,20 +121,20 @@ SETTINGS: dict[str, Setting] = {
         True,
         "whether a session starts with recent knowledge, the agent's CONTEXT.md and its handoff",
     ),
-    "hooks.prompt": Setting(True, "whether memories that matter to a prompt are added to it"),
+    "hooks.prompt": Setting(True, "whether relevant memories are added to a prompt"),
     "hooks.relevance_min": Setting(
-        0.4, "below this relevance (0 to 1) nothing is added to a prompt", minimum=0
+        0.4, "the minimum relevance (0 to 1) of a memory that is added to a prompt", minimum=0
     ),
     "hooks.prefixes": Setting(
         ["LEARNED:", "DECISION:", "FACT:", "GOTCHA:", "PATTERN:"],
-        "what a comment, commit message, note or echo states a lesson with",
+        "the prefixes that mark a lesson in a comment, commit message, note or echo",
     ),
     "hooks.failures": Setting(
-        True, "whether failures that get solved wait in the inbox as candidates"
+        True, "whether solved failures are put in the inbox as candidates for lessons"
     ),
-    "hooks.episodes": Setting(True, "whether sessions are written down as episodes"),
+    "hooks.episodes": Setting(True, "whether sessions are logged as episodes"),
     "hooks.exempt": Setting(
-        ["worker-supervisor"], "agents and subagents of which nothing is captured"
+        ["worker-supervisor"], "the agents and subagents whose sessions are not captured"
     ),
     "hooks.completion": Setting(
         "off",
@@ -144,13 +145,13 @@ SETTINGS: dict[str, Setting] = {
         False, "whether prompts sent to subagents are kept in .state/dispatches.jsonl"
     ),
     "rotation.move": Setting(
-        5_000, "how many of its lines then move to the archive; 0 = none", minimum=0
+        5_000, "the number of lines that a rotation moves to the archive; 0 = none", minimum=0
     ),
 }
 
 
 class Settings:
-    """The values in force. `settings["rotation.move"]` always has one; `unknown` lists names nobody knows."""
+    """The value of every setting, by its name. `unknown` lists the files' unknown names."""
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {name: setting.default for name, setting in SETTINGS.items()}
@@ -160,7 +161,7 @@ class Settings:
         return self._values[name]
 
     def override(self, values: Mapping[str, Any]) -> None:
-        """Set *values*, by their full names, over what the homes say."""
+        """Set *values*, by their full names; they override the values in files."""
         for name, value in values.items():
             if name not in SETTINGS:
                 raise SettingsInvalid("settings", f"there is no setting `{name}`")
@@ -168,7 +169,7 @@ class Settings:
             self._values[name] = value
 
     def read(self, path: Path, *, of_user: bool) -> None:
-        """Take over what the file at *path* sets, if there is one. `SettingsInvalid` says what is wrong in it."""
+        """Read the values in the file at *path*, if it exists. Raises `SettingsInvalid`."""
         try:
             raw = path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -181,7 +182,7 @@ class Settings:
             table = tomllib.loads(raw.decode("utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise SettingsInvalid(path, f"is not valid TOML ({error})") from None
-        for name, value in _flattened(table):
+        for name, value in _flatten(table):
             setting = SETTINGS.get(name)
             if setting is None:
                 self.unknown.append((path, name))
@@ -193,17 +194,17 @@ class Settings:
 
 
 def load(homes: Iterable[Home]) -> Settings:
-    """The settings of *homes*, the nearest last."""
+    """Return the settings of *homes*; the last home overrides the others."""
     settings = Settings()
     for home in homes:
         settings.read(home.settings_file, of_user=home.of_user)
     return settings
 
 
-def _flattened(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+def _flatten(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
     for key, value in table.items():
         if isinstance(value, dict) and prefix + key not in SETTINGS:
-            yield from _flattened(value, f"{prefix}{key}.")
+            yield from _flatten(value, f"{prefix}{key}.")
         else:
             yield prefix + key, value
 
@@ -213,10 +214,11 @@ def _check(path: Path | str, name: str, setting: Setting, value: object) -> None
         raise SettingsInvalid(
             path, f"`{name}` is {value!r}, not one of {', '.join(setting.choices)}"
         )
-    wanted = (int, float) if type(setting.default) is float else (type(setting.default),)
-    if type(value) not in wanted:
-        raise SettingsInvalid(path, f"`{name}` must be {_a(setting.default)}, not {value!r}")
-    if value != value:  # noqa: PLR0124 (only "not a number" differs from itself; it would pass every bound below)
+    types = (int, float) if type(setting.default) is float else (type(setting.default),)
+    if type(value) not in types:
+        raise SettingsInvalid(path, f"`{name}` must be {_type_name(setting)}, not {value!r}")
+    # Only NaN differs from itself; it would pass the comparisons below.
+    if value != value:  # noqa: PLR0124
         raise SettingsInvalid(path, f"`{name}` must be a number, not {value!r}")
     if isinstance(value, list) and not all(
         isinstance(item, str) and item.strip() for item in value
@@ -228,11 +230,11 @@ def _check(path: Path | str, name: str, setting: Setting, value: object) -> None
         raise SettingsInvalid(path, f"`{name}` is {value}, over {setting.maximum}")
 
 
-def _a(default: object) -> str:
+def _type_name(setting: Setting) -> str:
     return {
         bool: "true or false",
         int: "a whole number",
         float: "a number",
         str: "text",
         list: "a list of texts",
-    }[type(default)]
+    }[type(setting.default)]

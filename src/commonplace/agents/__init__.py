@@ -23,7 +23,7 @@ __all__ = ["Agent", "all", "find", "find_host", "generic"]
 
 @lru_cache(maxsize=64)
 def find(name: str) -> Agent:
-    """The agent with this name or alias; a generic one if no module has it."""
+    """Return the agent with this name or alias; a generic one if no module has it."""
     agent = _agent_in(_import(name.replace("-", "_")))
     if agent is not None and agent.name == name:
         return agent
@@ -32,20 +32,20 @@ def find(name: str) -> Agent:
 
 @lru_cache(maxsize=1)
 def all() -> tuple[Agent, ...]:  # noqa: A001 (read as `agents.all()`)
-    """Every agent, in the order in which they are listed to users."""
+    """Return every agent, in the order in which they are listed to users."""
     modules = (_import(name) for name in _module_names())
     found = [agent for module in modules if (agent := _agent_in(module)) is not None]
     return tuple(sorted(found, key=lambda agent: (agent.order, agent.name)))
 
 
 def find_host(variables: Collection[str]) -> str:
-    """The name of the agent that runs the hook, by the *variables* that are set; "" if unknown."""
+    """Return the agent that runs the hook, by the *variables* that are set; "" if unknown."""
     hosts = [agent for agent in all() if not set(agent.host_variables).isdisjoint(variables)]
     return max(hosts, key=lambda agent: agent.host_priority).name if hosts else ""
 
 
 def generic(name: str) -> Agent:
-    """An agent we know nothing about: it sends Claude Code's events and is sent no context."""
+    """Return an unknown agent: it sends Claude Code's events and is sent no context."""
     return Agent(name, start_reply=None, prompt_reply=None, completion_report=None)
 
 

@@ -79,24 +79,24 @@ _EVENT_NAME_FIELDS = ("hook_event_name", "hookEventName", "event", "type")
 
 
 def event_name_field(payload: Mapping[str, Any]) -> str:
-    """The event's name as the payload states it; "" if it does not."""
+    """Return the event's name as the payload states it; "" if it does not."""
     named = (payload.get(field) for field in _EVENT_NAME_FIELDS)
     return next((name for name in named if isinstance(name, str) and name), "")
 
 
 def hook_specific_output(event_name: str, text: str) -> JsonObject:
-    """Context in Claude Code's form."""
+    """Return *text* as context in Claude Code's form."""
     # These two keys and no others: Codex rejects a reply with a key that it does not know.
     return {"hookSpecificOutput": {"hookEventName": event_name, "additionalContext": text}}
 
 
 def system_message(text: str) -> JsonObject:
-    """A message for the user; the agent goes on."""
+    """Return a message for the user; the agent goes on."""
     return {"systemMessage": text}
 
 
 def block_decision(text: str) -> JsonObject:
-    """Keeps the agent at work, with *text* as the reason."""
+    """Return a reply that keeps the agent from stopping, with *text* as the reason."""
     return {"decision": "block", "reason": text}
 
 
@@ -109,7 +109,7 @@ class Agent(NamedTuple):
 
     name: str  # As in `commonplace-hook NAME` and `commonplace setup NAME`.
     aliases: tuple[str, ...] = ()
-    order: int = 100  # Its place where agents are listed, lowest first.
+    order: int = 100  # Its position in lists of agents, lowest first.
 
     # --- Events -----------------------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ class Agent(NamedTuple):
     parts: Callable[[Scope], list[Part]] = no_parts  # What `commonplace setup` writes where.
 
     def kind_of(self, event_name: str) -> Kind | None:
-        """What kind of event *event_name* is, in any case; `None` if it is not one we use."""
+        """Return the kind of the event *event_name*, in any case; `None` if it is not used."""
         wanted = event_name.lower()
         for events in (self.events, EVENTS):
             for name, kind in events.items():
@@ -153,9 +153,9 @@ class Agent(NamedTuple):
         return None
 
     def action_of(self, tool: str) -> ToolAction | None:
-        """What *tool* does; `None` if that is not known."""
+        """Return what *tool* does; `None` if that is not known."""
         return self.tools.get(tool.lower()) or TOOLS.get(tool.lower())
 
     def folder_in(self, scope: Scope) -> Path:
-        """The folder with the agent's own settings."""
+        """Return the folder with the agent's own settings."""
         return self.folder(scope) if self.folder else scope.folder(f".{self.name}")

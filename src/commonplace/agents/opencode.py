@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def plugin_source(program: str) -> str:
-    """The plugin that starts the hook *program*."""
+    """Return the plugin that starts the hook *program*."""
     source = (Path(__file__).parent / "opencode.js").read_text("utf-8")
     return source.replace('"commonplace-hook"', json.dumps(program, ensure_ascii=False), 1)
 

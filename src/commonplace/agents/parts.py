@@ -1,7 +1,7 @@
 """What `commonplace setup` writes into an agent's files, as values. `setup/edits.py` writes it.
 
 A hook is never registered where an agent would stop if ours failed (Copilot's `preToolUse`), and
-every timeout lies within what the agent allows for that event.
+every timeout is within what the agent allows for that event.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Scope(NamedTuple):
     environment: Mapping[str, str]
 
     def folder(self, default: str, variable: str = "") -> Path:
-        """The folder *default* in the root; for the user, the one that *variable* names, if set."""
+        """Return the folder *default* in the root; for the user, the value of *variable* if set."""
         named = self.environment.get(variable) if variable and self.of_user else None
         return Path(named).expanduser().absolute() if named else self.root / default
 
@@ -73,7 +73,7 @@ class HookEntries(NamedTuple):
 
 
 def stdio_server(command: str, arguments: list[str]) -> JsonObject:
-    """An MCP server that is started as a process, in the form most agents share."""
+    """Return an MCP server that is started as a process, in the form most agents share."""
     return {"command": command, "args": arguments}
 
 

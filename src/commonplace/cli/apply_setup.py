@@ -51,7 +51,7 @@ def setup(
     show(report, changes)
     done = bool(pending) and not request.dry_run and confirm(len(pending))
     if done:
-        folders = plan.Folders(homes.of_user(os.environ).setup_file)
+        folders = plan.Folders(homes.user_home(os.environ).setup_file)
         changes = [plan.apply(change, scope, folders) for change in changes]
         folders.save()
     show({**report, "done": done}, changes)
@@ -63,7 +63,7 @@ def setup(
 def _plan(
     request: Request, scope: Scope, programs: launch.Programs
 ) -> tuple[dict[str, str], list[Change]]:
-    """The agents to set up, each with the reason, and what changes for them."""
+    """Return the agents to set up, each with the reason, and what changes for them."""
     names = [agent.name for agent in agents.all()]
     for name in request.agents:
         if name not in names:
@@ -89,7 +89,7 @@ def _plan(
 
 
 def wiring(memory: Memory) -> list[dict[str, Any]]:
-    """The agents that are wired, for user and project, and when their hooks last ran."""
+    """Return the agents that are wired, for user and project, and when their hooks last ran."""
     scopes = [_user()] + ([_project()] if memory.repository.root is not None else [])
     found = [
         row
@@ -128,7 +128,7 @@ def _user() -> Scope:
 
 
 def _last_ran(folders: Sequence[Path], agent: str) -> str | None:
-    """When the agent's hook last ran here: each time it touches a file with the agent's name."""
+    """Return when the agent's hook last ran: it touches a file with the agent's name."""
     times = []
     for folder in folders:
         try:

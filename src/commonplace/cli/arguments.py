@@ -52,7 +52,7 @@ def suggest(action: Action, values: Sequence[str]) -> None:
 
 
 def whole_number(minimum: int = 0, maximum: int = NUMBER_MAX) -> Callable[[str], int]:
-    """The type of an argument that is a whole number from *minimum* to *maximum*."""
+    """Return the type of an argument that is a whole number from *minimum* to *maximum*."""
 
     def number(text: str) -> int:
         digits = text.removeprefix("-")
@@ -67,5 +67,5 @@ def whole_number(minimum: int = 0, maximum: int = NUMBER_MAX) -> Callable[[str],
 
 
 def comma_list(text: str) -> list[str]:
-    """The type of an argument that is a list with commas; with `action="extend"` it may repeat."""
+    """Return the values in a list with commas: the type of an argument."""
     return [part.strip() for part in text.split(",") if part.strip()]

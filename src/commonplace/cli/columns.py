@@ -1,4 +1,4 @@
-"""Text in columns: wrapped to the terminal's width, and not at all where stdout is no terminal."""
+"""Text in columns: wrapped to the terminal's width, but only if stdout is a terminal."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _pad(text: str, width: int, *, to_right: bool) -> str:
 
 
 def _wrap(text: str, others_width: int) -> list[str]:
-    """*text* in lines that fit beside *others_width* columns of other text."""
+    """Return *text* in lines that fit beside *others_width* columns of other text."""
     columns = terminal_columns()
     lines = text.split("\n")
     if columns is None or columns - others_width < COLUMN_WIDTH_MIN:
@@ -84,7 +84,7 @@ def _wrap_line(text: str, width: int) -> list[str]:
 
 
 def _width(text: str) -> int:
-    """How many columns of a terminal *text* takes: none for an accent, two for a wide letter."""
+    """Return the columns that *text* needs: none for an accent, two for a wide letter."""
     if text.isascii():
         return len(text)
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)

@@ -55,7 +55,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "setup": Entry("setup", "Connect agents to the memory, or disconnect them"),
         "mcp": Entry("mcp", "Serve the memory to one agent over stdio (MCP)"),
         "serve": Entry("serve", "Serve the memory to every agent of this home over HTTP"),
-        "token": Entry("token", "Manage the tokens that agents show to the server"),
+        "token": Entry("token", "Manage the access tokens that agents send to the server"),
         "preamble": Entry("preamble", "Print what belongs into an agent's system prompt"),
     },
     "homes and files": {
@@ -76,7 +76,7 @@ COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in sect
 
 
 def load(name: str) -> Command | Group:
-    """The command or group called *name*; this imports its module."""
+    """Return the command or group called *name*; this imports its module."""
     entry = COMMANDS[name]
     module = import_module(f"commonplace.cli.{entry.module}")
     if hasattr(module, "COMMANDS"):

@@ -1,4 +1,4 @@
-"""Shell completion: what the shell is answered, and how a shell is told to ask.
+"""Shell completion: answer the shell, and install the script that makes it ask.
 
 argcomplete does the work. It is imported only here, so the other commands pay nothing for it.
 """
@@ -28,7 +28,7 @@ def complete() -> int:
 
 
 def whole_parser(line: str) -> ArgumentParser:
-    """A parser of all commands. Those named in *line* are imported and have their arguments."""
+    """Return a parser of all commands. Only those named in *line* have their arguments."""
     words = line.split()
     parser = program_parser()
     commands = parser.add_subparsers(prog=PROGRAM, parser_class=ArgumentParser)
@@ -93,7 +93,7 @@ def _choose_shell(shell: str) -> str:
 
 
 def _current_shell() -> str:
-    """The shell that runs us: the nearest parent process that is one, else the user's own."""
+    """Return the current shell: the nearest parent process that is one, else the user's."""
     process = os.getppid()
     for _ in range(PARENTS_MAX):
         try:

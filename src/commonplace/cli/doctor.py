@@ -70,9 +70,11 @@ def check(memory: Memory, *, fix: bool, as_json: bool) -> int:
 
 def _print_findings(findings: Sequence[Finding], home: Path, *, fixed: bool) -> None:
     for finding in findings:
-        place = f"{relative_path(finding.path, home)}{f':{finding.line}' if finding.line else ''}"
+        location = (
+            f"{relative_path(finding.path, home)}{f':{finding.line}' if finding.line else ''}"
+        )
         done = f"  [{'done' if fixed else '--fix'}: {finding.fix}]" if finding.fix else ""
-        print(f"{finding.what}  {place}  {plain(finding.reason)}{done}")
+        print(f"{finding.what}  {location}  {plain(finding.reason)}{done}")
 
 
 def _agent_state(row: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from commonplace.vocabulary import KIND_NAMES
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from commonplace.exchange.exporter import Layout
+    from commonplace.exchange.exporter import ExportReport
     from commonplace.memory import Memory
 
 PATHS_SHOWN_MAX = 20
@@ -61,9 +61,11 @@ def run(args: Namespace) -> int:
         if args.layout is None:
             _print_records(memory, args)
         else:
-            from commonplace.exchange.exporter import lay_out  # noqa: PLC0415 (loads every format)
+            from commonplace.exchange.exporter import (  # noqa: PLC0415 (loads every format)
+                export_layout,
+            )
 
-            written = lay_out(
+            report = export_layout(
                 memory,
                 args.layout,
                 args.to,
@@ -72,7 +74,7 @@ def run(args: Namespace) -> int:
                 superseded=args.superseded,
                 force=args.force,
             )
-            _print_layout(written, as_json=args.json)
+            _print_report(report, as_json=args.json)
         if memory.superseded_left_out:
             count = memory.superseded_left_out
             note(f"{count:,} superseded records were left out; `--superseded` exports them, too")
@@ -95,14 +97,14 @@ def _print_records(memory: Memory, args: Namespace) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _print_layout(layout: Layout, *, as_json: bool) -> None:
+def _print_report(report: ExportReport, *, as_json: bool) -> None:
     if as_json:
-        print_json({name: getattr(layout, name) for name in type(layout).__dataclass_fields__})
+        print_json({name: getattr(report, name) for name in type(report).__dataclass_fields__})
         return
-    texts = {"notes": layout.notes, "skills": layout.skills}
-    counts = count_list({**layout.kinds, **texts}) or "nothing"
-    print(f"Exported {counts} to {len(layout.files):,} files in `{plain(layout.folder)}`")
-    if layout.left_out:
-        note(f"The layout has no place for {count_list(layout.left_out)}")
-    for path in layout.stayed[:PATHS_SHOWN_MAX]:
+    texts = {"notes": report.notes, "skills": report.skills}
+    counts = count_list({**report.kinds, **texts}) or "nothing"
+    print(f"Exported {counts} to {len(report.files):,} files in `{plain(report.folder)}`")
+    if report.left_out:
+        note(f"The layout cannot hold {count_list(report.left_out)}")
+    for path in report.stayed[:PATHS_SHOWN_MAX]:
         note(f"  {path} was not written: another file is there (`--force` overwrites it)")

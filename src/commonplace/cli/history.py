@@ -45,7 +45,7 @@ def show_history(memory: Memory, ident: str, *, as_json: bool) -> int:
 
 
 def summary(record: Record) -> str:
-    """What the record is about, in one line."""
+    """Return what the record is about, in one line."""
     values = (str(record.fields[name]) for name in _SUMMARY_FIELDS if record.fields.get(name))
     text = " ".join(next(values, record.id).split())
     return text if len(text) <= SUMMARY_CHARS_MAX else text[: SUMMARY_CHARS_MAX - 1] + "…"

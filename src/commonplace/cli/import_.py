@@ -1,4 +1,4 @@
-"""`commonplace import`: what another system remembers, as records, notes and skills."""
+"""`commonplace import`: import the files of another system as records, notes and skills."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import count_list, note, print_json
 from commonplace.errors import LinesRefused
 from commonplace.exchange.formats import FORMATS
-from commonplace.exchange.importer import bring
+from commonplace.exchange.importer import import_files
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from commonplace.exchange.importer import Report
 
-PLACES_SHOWN_MAX = 20
+PROBLEMS_SHOWN_MAX = 20
 EXAMPLES = (
     "commonplace import ~/.claude/projects --dry-run",
     "commonplace import .beads --from beads",
@@ -49,7 +49,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     with open_memory(args.home) as memory:
-        report = bring(
+        report = import_files(
             memory,
             args.path,
             format_name=args.format_name,
@@ -82,24 +82,24 @@ def _print_report(report: Report) -> None:
     ):
         if count:
             print(f"  {text.format(f'{count:,}')}")
-    _print_places("could not be read", report.unread_count, report.unread)
-    _print_places("skipped", report.passed_count, report.passed)
+    _print_problems("could not be read", report.unread_count, report.unread)
+    _print_problems("skipped", report.skipped_count, report.skipped)
     if report.foreign:
         note(f"{report.foreign:,} other files were not read")
 
 
-def _print_places(what: str, count: int, places: Sequence[tuple[str, int, str]]) -> None:
+def _print_problems(what: str, count: int, problems: Sequence[tuple[str, int, str]]) -> None:
     if not count:
         return
     note(f"{count:,} {what}:")
-    for path, line, reason in places[:PLACES_SHOWN_MAX]:
+    for path, line, reason in problems[:PROBLEMS_SHOWN_MAX]:
         note(f"  {path}{f':{line}' if line else ''}  {reason}")
-    if count > PLACES_SHOWN_MAX:
-        note(f"  … {count - PLACES_SHOWN_MAX:,} more (`--json` lists up to 1,000)")
+    if count > PROBLEMS_SHOWN_MAX:
+        note(f"  … {count - PROBLEMS_SHOWN_MAX:,} more (`--json` lists up to 1,000)")
 
 
 def _fields(report: Report) -> dict[str, Any]:
-    places = {"unread": report.unread, "passed_over": report.passed}
+    problems = {"unread": report.unread, "passed_over": report.skipped}
     return {
         "dry_run": report.dry_run,
         "records": report.records,
@@ -113,10 +113,10 @@ def _fields(report: Report) -> dict[str, Any]:
         "withdrawn": report.withdrawn,
         "redacted": report.redacted,
         "unread_count": report.unread_count,
-        "passed_over_count": report.passed_count,
+        "passed_over_count": report.skipped_count,
         "other_files": report.foreign,
         **{
             name: [{"path": path, "line": line, "reason": reason} for path, line, reason in rows]
-            for name, rows in places.items()
+            for name, rows in problems.items()
         },
     }

@@ -28,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     here = homes.current_folder()
     root = repository.find(here).root or here
-    home = homes.of_user(os.environ) if args.user else Home(root / FOLDER)
+    home = homes.user_home(os.environ) if args.user else Home(root / FOLDER)
     new_paths = homes.make(home)
     if args.json:
         print_json({"home": str(home.path), "made": [str(path) for path in new_paths]})

@@ -8,7 +8,7 @@ from typing import Any
 from commonplace.cli.arguments import add_home, add_json, suggest
 from commonplace.cli.output import note, print_json
 from commonplace.errors import LinesRefused, RecordInvalid, UsageError
-from commonplace.log.prepare import controls_in
+from commonplace.log.prepare import find_control_characters
 from commonplace.vocabulary import EVENT_TYPES
 from commonplace.writing import Writer
 
@@ -89,7 +89,7 @@ def run(args: Namespace) -> int:
 
 def log_lesson(writer: Writer, fields: dict[str, str], *, as_json: bool) -> int:
     """Write the lesson in *fields* and print its id."""
-    for name in controls_in(fields):
+    for name in find_control_characters(fields):
         raise RecordInvalid(
             name, "holds control characters", "leave terminal colours and binary data out"
         )
@@ -104,7 +104,7 @@ def log_lesson(writer: Writer, fields: dict[str, str], *, as_json: bool) -> int:
 
 
 def _lesson(fields: dict[str, str]) -> dict[str, Any]:
-    """The record that *fields* describe. All fields are written, but for a rate nobody gave."""
+    """Return the record that *fields* describe, with all fields but an empty rate."""
     tags = [tag.strip() for tag in fields.get("tags", "").split(",")]
     return {
         "kind": "lesson",

@@ -57,7 +57,7 @@ def run(args: Namespace) -> int:
 
 
 def _summary(done: dict[str, object]) -> str:
-    """What a step did, as words: `12 events`, `app: 500 lines moved, 501 left`."""
+    """Return what a step did, as words: `12 events`, `app: 500 lines moved, 501 left`."""
     rotated = done.get("rotated")
     if isinstance(rotated, list):
         rows = (

@@ -53,7 +53,7 @@ def add_read(parser: ArgumentParser) -> None:
 def read(args: Namespace) -> int:
     lines = (args.lines[0], args.lines[1]) if args.lines else None
     with open_memory(args.home) as memory:
-        found = memory.notes(args.agent).reading(args.path, lines)
+        found = memory.notes(args.agent).read_with_hash(args.path, lines)
     if args.json:
         print_json({"path": args.path, "text": found.text, "sha256": found.note.sha256})
     else:

@@ -22,7 +22,7 @@ _STYLES = {"bold": 1, "red": 31, "green": 32, "cyan": 36}
 
 
 def plain(text: str) -> str:
-    """*text* without the control characters that a terminal would obey: what is stored is data."""
+    """Return *text* without control characters, which a terminal would obey."""
     return text.translate(_CONTROL)
 
 
@@ -55,17 +55,17 @@ def report_damages(memory: Memory) -> None:
 
 
 def relative_path(path: Path, home: Path) -> str:
-    """*path* relative to *home* if it lies there."""
+    """Return *path* relative to *home* if it is in it."""
     return str(path.relative_to(home)) if path.is_relative_to(home) else str(path)
 
 
 def count_list(counts: Mapping[str, int]) -> str:
-    """The *counts* that are not zero, as a list: `1,200 lessons, 3 notes`."""
+    """Return the *counts* that are not zero, as a list: `1,200 lessons, 3 notes`."""
     return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
 
 
 def terminal_columns() -> int | None:
-    """How wide the terminal behind stdout is; nothing if stdout is no terminal."""
+    """Return the width of the terminal; `None` if stdout is not a terminal."""
     if not sys.stdout.isatty():
         return None
     given = os.environ.get("COLUMNS", "")
@@ -78,7 +78,7 @@ def terminal_columns() -> int | None:
 
 
 def style(text: str, name: str) -> str:
-    """*text* in bold or a colour, where stdout is a terminal that shows them."""
+    """Return *text* in bold or a colour, where stdout is a terminal that shows them."""
     return f"\x1b[{_STYLES[name]}m{text}\x1b[0m" if name and _has_colours() else text
 
 

@@ -58,7 +58,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("-h", "--help", action="help", help="Show this help")
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """The values in *arguments*. `--help` prints the help and raises `HelpPrinted`."""
+        """Return the values in *arguments*. `--help` prints the help and raises `HelpPrinted`."""
         flags, values = self._split(arguments)
         try:
             found, rest = self.parse_known_args([*flags, *(["--", *values] if values else [])])
@@ -92,7 +92,7 @@ class Parser(argparse.ArgumentParser):
         return f"`{self.prog} --help` explains its arguments"
 
     def _split(self, arguments: Iterable[str]) -> tuple[list[str], list[str]]:
-        """The flags in *arguments*, each with its value, and the values that belong to no flag.
+        """Return the flags in *arguments*, each with its value, and the other values.
 
         A flag takes the next argument, even one that starts with a dash, and flags may stand
         anywhere. argparse would refuse such a value, and in Python 3.11 also an optional
@@ -160,14 +160,14 @@ def _refuse_dashes(name: str, values: Iterable[str]) -> None:
 
 
 def nearest_name(name: str, names: Iterable[str]) -> str:
-    """The one of *names* that *name* probably was meant to be, or nothing."""
+    """Return the one of *names* that *name* is probably meant to be, else ""."""
     from difflib import get_close_matches  # noqa: PLC0415 (only a typo needs it)
 
     return next(iter(get_close_matches(name, names, 1)), "")
 
 
 def command_parser(prog: str, command: Command) -> Parser:
-    """The parser of *command*, called as *prog*."""
+    """Return the parser of *command*, called as *prog*."""
     examples = "\n".join(["examples:", *(f"  {example}" for example in command.examples)])
     parser = Parser(prog, command.help, epilog=examples if command.examples else None)
     command.add_arguments(parser)
@@ -175,7 +175,7 @@ def command_parser(prog: str, command: Command) -> Parser:
 
 
 def list_parser(prog: str, description: str, sections: Mapping[str, Mapping[str, str]]) -> Parser:
-    """A parser whose help lists commands by sections, each with one line of help."""
+    """Return a parser whose help lists commands by sections, each with one line of help."""
     width = max(len(name) for section in sections.values() for name in section)
     lines = [description]
     for title, section in sections.items():

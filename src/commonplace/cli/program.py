@@ -37,7 +37,7 @@ def run(arguments: list[str]) -> int:
 
 
 def program_parser() -> Parser:
-    """The parser of what may stand before a command."""
+    """Return the parser of the options that may come before a command."""
     sections = {
         title: {name: entry.help for name, entry in section.items()}
         for title, section in SECTIONS.items()
@@ -69,7 +69,7 @@ def program_parser() -> Parser:
 
 
 def group_parser(prog: str, group: Group) -> Parser:
-    """The parser of a group's name alone: its help lists the commands in it."""
+    """Return the parser of a group's name alone: its help lists the commands in it."""
     listed = {name: command.help for name, command in group.commands.items()}
     return list_parser(prog, group.help, {"commands": listed})
 

@@ -113,7 +113,7 @@ def run(args: Namespace) -> int:
 
 
 def request_of(args: Namespace) -> dict[str, Any]:
-    """What the user typed, as `server.ask.answer` takes it."""
+    """Return the arguments as the request that `server.ask.answer` takes."""
     if args.repo is not None and args.all_repos:
         raise UsageError("`--repo` and `--all-repos` exclude each other", "give one of them")
     if args.query is not None and args.recent is not None:
@@ -148,7 +148,7 @@ def request_of(args: Namespace) -> dict[str, Any]:
 
 
 def ask_server(home: str | None, request: dict[str, Any]) -> Any:  # noqa: ANN401 (its JSON)
-    """The answer of the home's server; `None` if there is no server that can give it."""
+    """Return the answer of the home's server; `None` if there is no server that can give it."""
     try:
         cwd = os.getcwd()
     except OSError:
@@ -172,8 +172,8 @@ def ask_server(home: str | None, request: dict[str, Any]) -> Any:  # noqa: ANN40
 
 
 def ask_memory(home: str | None, request: dict[str, Any]) -> Any:  # noqa: ANN401 (see above)
-    """The answer of the memory itself, opened in this process."""
-    # Loads the libraries of the index: without them the server's answer comes in a third of the time.
+    """Return the answer of the memory itself, opened in this process."""
+    # These load the libraries of the index. A server answers in a third of that time.
     from commonplace.cli.open_memory import open_memory  # noqa: PLC0415
     from commonplace.server.ask import answer  # noqa: PLC0415
 

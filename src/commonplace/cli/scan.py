@@ -39,8 +39,8 @@ def scan(memory: Memory, *, fix: bool, as_json: bool) -> int:
         print_json({"secrets": rows, "fixed": fix})
     else:
         for secret in secrets:
-            place = f"{relative_path(secret.path, home)}:{secret.line}"
-            print(f"{place}  {secret.kind}  {plain(secret.field)}")
+            location = f"{relative_path(secret.path, home)}:{secret.line}"
+            print(f"{location}  {secret.kind}  {plain(secret.field)}")
         if not secrets:
             note("No secrets found")
         elif fix:

@@ -1,4 +1,4 @@
-"""`commonplace token`: the tokens that agents show to the server."""
+"""`commonplace token`: the access tokens that agents send to the server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ SCOPES_DEFAULT = ["read", "write"]
 
 
 def add_add(parser: ArgumentParser) -> None:
-    parser.add_argument("agent", metavar="AGENT", nargs="?", help="The agent that gets the token")
+    parser.add_argument(
+        "agent", metavar="AGENT", nargs="?", help="The agent that gets the access token"
+    )
     parser.add_argument("--agent", dest="agent_flag", metavar="NAME", help="The same as AGENT")
     scopes = parser.add_argument(
         "--scopes",
@@ -76,12 +78,12 @@ def list_tokens(args: Namespace) -> int:
     for token in tokens:
         print(f"{token.id}  {token.created[:10]}  {plain(token.agent)}  {','.join(token.scopes)}")
     if not tokens:
-        print("no tokens: the server accepts requests from this machine without one")
+        print("no access tokens: the server accepts requests from this machine without one")
     return 0
 
 
 def add_revoke(parser: ArgumentParser) -> None:
-    add_id(parser, "token")
+    add_id(parser, "access token")
     add_home(parser)
     add_json(parser)
 
@@ -98,19 +100,19 @@ def revoke(args: Namespace) -> int:
 
 COMMANDS = {
     "add": Command(
-        "Make a token for an agent and print it; it cannot be printed again",
+        "Create an access token for an agent and print it; it cannot be printed again",
         add_add,
         add,
         ("commonplace token add reviewer --scopes read",),
     ),
     "list": Command(
-        "List the tokens by id, agent and scopes",
+        "List the access tokens by id, agent and scopes",
         add_list,
         list_tokens,
         ("commonplace token list",),
     ),
     "revoke": Command(
-        "Revoke a token; the server refuses it from the next request on",
+        "Revoke an access token; the server refuses it from the next request on",
         add_revoke,
         revoke,
         ("commonplace token revoke t-1f2e3d4c",),

@@ -1,1 +1,4 @@
-"""Compose: what an agent reads, cut to a bound in tokens. Recalled text is data: dated, attributed, never orders."""
+"""Compose the texts that agents read, within a limit in tokens.
+
+Recalled texts have a date and a source; they are information for an agent, not instructions.
+"""

@@ -1,4 +1,4 @@
-"""The answer an agent reads: seed 000's list, within a bound in tokens that holds whatever was found."""
+"""Compose the answer to a recall: a numbered list of memories within a limit in tokens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.compose import tokens
-from commonplace.compose.excerpt import Passage, passages
+from commonplace.compose.excerpt import Passage, rank_passages
 from commonplace.index.document import document
 from commonplace.records import AntiPattern, Lesson, Pattern
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SHORT_CHARS_MAX = 420
 TITLE_CHARS_MAX = 160
-# What each hit may take of what is left when its turn comes: the best first, yet never all.
+# The share of the remaining tokens that each hit may use, the best hit first.
 SHARE = 0.95
 ENTRY_TOKENS_MIN = 12
 SCORE_MIN = -1.0
@@ -29,7 +29,7 @@ _INDENT = "   "
 
 
 class AnswerText(NamedTuple):
-    """What the agent reads, what it costs, and the hits as they stand in it."""
+    """The text of the answer, its number of tokens, and the hits with their text in it."""
 
     text: str
     tokens: int
@@ -45,46 +45,46 @@ def compose(
     *,
     choose: bool = True,
 ) -> AnswerText:
-    """*hits* as a numbered list of at most *tokens_max* tokens; fewer, if not all fit.
+    """Return *hits* as a numbered list of at most *tokens_max* tokens; drop hits that do not fit.
 
-    Without *choose*, long memories are read from their start, which is only good for measuring what choosing gives.
+    Without *choose*, a long memory is cut after its beginning instead of showing the passages that
+    answer, to measure what choosing passages is worth.
     """
     entries: list[str] = []
     shown: list[Hit] = []
     left = tokens_max - tokens.count(_header(len(hits))) - 1
-    for place, hit in enumerate(hits):
-        last = place == len(hits) - 1
-        share = left if last else max(ENTRY_TOKENS_MIN, int(left * SHARE))
+    for index, hit in enumerate(hits):
+        is_last = index == len(hits) - 1
+        share = left if is_last else max(ENTRY_TOKENS_MIN, int(left * SHARE))
         excerpt = partial(_excerpt, hit, wanted, idf) if choose else partial(_beginning, hit)
         entry = _entry(len(entries) + 1, hit, excerpt, min(share, left))
         if not entry and entries:
-            break  # A bare title would be padding.
-        entry = entry or _title_alone(hit, left)
+            break  # A title alone is useful only as the first entry.
+        entry = entry or _title_entry(hit, left)
         if not entry:
             break
         entries.append(entry)
         shown.append(replace(hit, text=entry.partition(". ")[2]))
         left -= tokens.count(entry) + 1
     if not entries:
-        said = (
+        message = (
             f"{len(hits)} relevant memories need more than {tokens_max} tokens."
             if hits
             else nothing
         )
-        text = said if tokens.count(said) <= tokens_max else ""
+        text = message if tokens.count(message) <= tokens_max else ""
         return AnswerText(text, tokens.count(text), [])
     text = _header(len(entries)) + "\n".join(entries)
-    while (
-        tokens.count(text) > tokens_max and entries
-    ):  # The joints count too; give up the last rather than the bound.
+    # The line ends between the entries need tokens, too: drop entries until the text fits.
+    while tokens.count(text) > tokens_max and entries:
         entries.pop()
         shown.pop()
         text = _header(len(entries)) + "\n".join(entries) if entries else ""
     return AnswerText(text, tokens.count(text), shown)
 
 
-def _title_alone(hit: Hit, tokens_max: int) -> str:
-    """When nothing more fits: what the best memory is called, which `show` leads on from."""
+def _title_entry(hit: Hit, tokens_max: int) -> str:
+    """Return the first entry with its title only, when no more fits."""
     head = f"1. [{hit.timestamp[:10]}] "
     title = tokens.cut(_title(hit, hit.document.text), tokens_max - tokens.count(head) - 1)
     return head + title if title else ""
@@ -95,28 +95,28 @@ def _header(count: int) -> str:
 
 
 def _entry(number: int, hit: Hit, excerpt: Callable[[int], str], tokens_max: int) -> str:
-    """One numbered entry: date, title, what to do, how well it did, and the id when there is room."""
+    """Return a numbered entry: date, title, text, success rate, and the id if it fits."""
     head = f"{number}. [{hit.timestamp[:10]}] "
     tail = _tail(hit)
     room = tokens_max - tokens.count(head) - tokens.count(tail)
     if room < 4:
         return ""
-    whole = line(hit.record)
+    whole = summary_line(hit.record)
     short = (
         tokens.count(whole) <= room
         and len(whole) <= SHORT_CHARS_MAX
         and not _has_code(hit.document.text)
     )
-    said = whole if short else excerpt(room)
-    if not said:
+    text = whole if short else excerpt(room)
+    if not text:
         return ""
-    entry = f"{head}{said}{tail}"
+    entry = f"{head}{text}{tail}"
     with_id = f"{entry} [{hit.id}]"
     return with_id if tokens.count(with_id) <= tokens_max else entry
 
 
 def _has_code(text: str) -> bool:
-    """Whether its line ends mean something: code in fences, indented, or a command of several lines."""
+    """Whether *text* holds code, in fences or indented, so that its line ends must be kept."""
     return "```" in text or "\n    " in text or "\n\t" in text
 
 
@@ -126,61 +126,64 @@ def _tail(hit: Hit) -> str:
     return rate + marks
 
 
-def line(record: Record) -> str:
-    """A memory in one line, in the form of the seed."""
+def summary_line(record: Record) -> str:
+    """Return the text of a memory in one line."""
     if isinstance(record, Lesson):
-        said = _flat(record.lesson)
-        if record.command and record.command not in record.lesson:
-            said += (
-                f": `{_flat(record.command)}`"
-                if not said.endswith((".", ":", "!"))
-                else f" `{_flat(record.command)}`"
-            )
-        context = _flat(record.context)
-        return f"{context}: {said}" if context and context not in said else said
+        return _lesson_line(record)
     if isinstance(record, Pattern):
-        return _flat(": ".join(part for part in (record.pattern, record.correct_approach) if part))
+        return _flatten(
+            ": ".join(part for part in (record.pattern, record.correct_approach) if part)
+        )
     if isinstance(record, AntiPattern):
         avoid = f"Avoid: {record.what_fails}" + (f" ({record.why})" if record.why else "")
-        return _flat(": ".join(part for part in (avoid, record.prevention) if part))
+        return _flatten(": ".join(part for part in (avoid, record.prevention) if part))
     found = document(record)
     rest = found.text.removeprefix(found.title)
     if rest[:1].isalnum():
-        rest = found.text  # It begins with a longer word than the title: `key` is not `k` and `ey`.
+        rest = found.text  # The text begins with a longer word that starts like the title.
     rest = rest.lstrip(": \t\n")
-    return _flat(f"{found.title}: {rest}" if found.title and rest else found.text)
+    return _flatten(f"{found.title}: {rest}" if found.title and rest else found.text)
 
 
-def _flat(text: str) -> str:
+def _lesson_line(record: Lesson) -> str:
+    text = _flatten(record.lesson)
+    if record.command and record.command not in record.lesson:
+        separator = " " if text.endswith((".", ":", "!")) else ": "
+        text += f"{separator}`{_flatten(record.command)}`"
+    context = _flatten(record.context)
+    return f"{context}: {text}" if context and context not in text else text
+
+
+def _flatten(text: str) -> str:
     return " ".join(text.split())
 
 
 def _excerpt(
     hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float], tokens_max: int
 ) -> str:
-    """The title and the passages that answer: what to do, then how it came about; code as it is written."""
+    """Return the title and the passages that answer the question, those with instructions first."""
     text = hit.document.text
     title = _title(hit, text)
-    ranked = passages(text, wanted, idf, title)
+    ranked = rank_passages(text, wanted, idf, title)
     chosen: list[Passage] = []
     left = tokens_max - tokens.count(title) - 2
     for passage in ranked:
         if passage.score < SCORE_MIN and chosen:
-            break  # The rest is how it came about, in other words than the question's.
-        cost = tokens.count(_shown(passage)) + 1
+            break  # The rest is background that shares no words with the question.
+        cost = tokens.count(_indent(passage)) + 1
         if cost <= left:
             chosen.append(passage)
             left -= cost
         elif not chosen:
-            # A few words of a passage say less than the title alone, which `show` leads on from.
-            short = tokens.cut(_shown(passage), left - 1) if left >= PASSAGE_TOKENS_MIN else ""
+            # A few words of a passage are worth less than the title alone.
+            short = tokens.cut(_indent(passage), left - 1) if left >= PASSAGE_TOKENS_MIN else ""
             return f"{title}\n{short}" if short else ""
         if left < ENTRY_TOKENS_MIN:
             break
-    chosen.sort(key=lambda passage: (passage.is_story, passage.place))
-    lines = [_shown(passage) for passage in chosen]
-    if not title or (chosen and _flat(chosen[0].text).startswith(title.removesuffix(" …"))):
-        return "\n".join(lines).lstrip()  # The text begins with its title as it is.
+    chosen.sort(key=lambda passage: (passage.is_background, passage.position))
+    lines = [_indent(passage) for passage in chosen]
+    if not title or (chosen and _flatten(chosen[0].text).startswith(title.removesuffix(" …"))):
+        return "\n".join(lines).lstrip()  # The text already begins with the title.
     return "\n".join([title, *lines])
 
 
@@ -188,7 +191,7 @@ def _beginning(hit: Hit, tokens_max: int) -> str:
     return tokens.cut(hit.document.text, tokens_max)
 
 
-def _shown(passage: Passage) -> str:
+def _indent(passage: Passage) -> str:
     return "\n".join(
         _INDENT + line if line.strip() else line for line in passage.text.strip("\n").split("\n")
     )
@@ -199,15 +202,15 @@ _FIRST_LINE = re.compile(r"^(?!\s*(?:#|---|```))\s*(\S.*)$", re.MULTILINE)
 
 
 def _title(hit: Hit, text: str) -> str:
-    """A line that names a long memory: its context, its own title, or how it begins."""
+    """Return a title for a long memory: its context, its own title, or its first line."""
     record = hit.record
-    named = record.context if isinstance(record, Lesson) and record.context else ""
-    if not named:
+    title = record.context if isinstance(record, Lesson) and record.context else ""
+    if not title:
         first = _TITLE_LINE.search(text[:2000])
         first = first or _FIRST_LINE.search(text)
-        named = first.group(1).strip("\"'") if first else text.strip().split("\n", 1)[0]
-    named = _flat(named)
-    if len(named) <= TITLE_CHARS_MAX:
-        return named
-    sentence = re.split(r"(?<=[.!?:;])\s", named[: TITLE_CHARS_MAX + 1], maxsplit=1)[0]
-    return sentence if len(sentence) <= TITLE_CHARS_MAX else tokens.cut(named, TITLE_CHARS_MAX // 4)
+        title = first.group(1).strip("\"'") if first else text.strip().split("\n", 1)[0]
+    title = _flatten(title)
+    if len(title) <= TITLE_CHARS_MAX:
+        return title
+    sentence = re.split(r"(?<=[.!?:;])\s", title[: TITLE_CHARS_MAX + 1], maxsplit=1)[0]
+    return sentence if len(sentence) <= TITLE_CHARS_MAX else tokens.cut(title, TITLE_CHARS_MAX // 4)

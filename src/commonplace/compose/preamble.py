@@ -1,4 +1,4 @@
-"""What an agent should know before its first word: who it is, what it wrote down, when and where it is (seed 004)."""
+"""The preamble of an agent's prompt: its identity, its CONTEXT.md, the time and the workspace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def preamble(identity: str, context: str, now: datetime, workspace: str) -> str:
-    """The blocks in the order of the seed; those that are empty are left out."""
+    """Return the preamble; empty blocks are left out."""
     blocks = [
         identity.strip(),
         f"## Persistent memory (CONTEXT.md)\n\n{context.strip()}" if context.strip() else "",

@@ -1,4 +1,4 @@
-"""Counting tokens without a tokenizer: an estimate that rather counts too many."""
+"""Estimate the number of tokens in a text without a tokenizer, rather too high than too low."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _WIDE = re.compile(
 
 
 def count(text: str) -> int:
-    """About how many tokens a model reads in *text*: four bytes each; a CJK character or emoji nearly one."""
+    """Return the estimated number of tokens in *text*.
+
+    A token is about four bytes; a CJK character or emoji is nearly a whole token.
+    """
     by_bytes = len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN
     if text.isascii():
         return math.ceil(by_bytes)
@@ -23,7 +26,7 @@ def count(text: str) -> int:
 
 
 def cut(text: str, tokens_max: int, mark: str = " …") -> str:
-    """*text*, shortened at a word so that it counts at most *tokens_max*."""
+    """Return *text*, cut after a word so that it has at most *tokens_max* tokens."""
     if count(text) <= tokens_max:
         return text
     low, high = 0, len(text)

@@ -1,1 +1,1 @@
-"""Import and export: what other systems keep as records of ours, and ours in the layouts of others."""
+"""Import the memories of other systems, and export ours in the layouts of those systems."""

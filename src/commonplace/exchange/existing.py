@@ -1,4 +1,7 @@
-"""What the homes hold already, by id: enough to tell new from old, and the user's own from what was brought."""
+"""The records that the homes hold already, by id.
+
+An import compares with them: is a record new, an older version, or the user's own?
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ import json
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from commonplace.log.fold import places
-from commonplace.log.logs import repos_of
+from commonplace.log.fold import log_lines
+from commonplace.log.logs import list_repos
 from commonplace.records import from_line, micros
 from commonplace.rules import Fold, Stamp, is_forgotten, subjects
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
 # How `meta.origin` begins for what came from outside.
 OUTSIDE = ("import:", "pack:")
-# Where something was found says nothing about what it says.
+# Fields of `meta` that say where a record was found, not what it says.
 _PROVENANCE = ("origin", "file", "dated")
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
@@ -31,25 +34,25 @@ def is_outside(fields: Mapping[str, Any]) -> bool:
 
 
 def digest(fields: Mapping[str, Any]) -> int:
-    """A number that is the same for two versions that say the same, wherever they came from."""
-    said = dict(fields)
-    meta = said.get("meta")
+    """Return a hash of *fields* without their provenance.
+
+    Two versions with the same content have the same hash, wherever they came from.
+    """
+    content = dict(fields)
+    meta = content.get("meta")
     if isinstance(meta, dict):
         if meta.get("dated") == "file":
-            said.pop("timestamp", None)  # A copy of a file is no newer than the file.
-        said["meta"] = {name: value for name, value in meta.items() if name not in _PROVENANCE}
-    said = {name: value for name, value in said.items() if value not in (None, {})}
-    return int.from_bytes(blake2b(_ENCODER.encode(said).encode(), digest_size=8).digest(), "big")
+            content.pop("timestamp", None)  # A copy of a file is no newer than the file.
+        content["meta"] = {name: value for name, value in meta.items() if name not in _PROVENANCE}
+    content = {name: value for name, value in content.items() if value not in (None, {})}
+    return int.from_bytes(blake2b(_ENCODER.encode(content).encode(), digest_size=8).digest(), "big")
 
 
 class Existing:
-    """The versions of every record in some homes.
-
-    Only digests are kept of them, so that a large home fits into memory.
-    """
+    """The versions of every record in some homes, as digests to save memory."""
 
     def __init__(self) -> None:
-        # The ids of records that are the user's own, not brought from outside.
+        # The ids of the user's own records: those that were not imported.
         self.own: set[str] = set()
         self._fold: Fold[int] = Fold()
         self._older: dict[str, set[int]] = {}
@@ -57,11 +60,11 @@ class Existing:
         self._positions: dict[str, int] = {}
 
     def load(self, home: Home, *, nearest: bool) -> None:
-        """Take in a home. Of one that is not written to, only which records are the user's own."""
-        for repo in repos_of(home):
-            for place in places(home, repo):
+        """Read a home. If it is not the *nearest*, record only which ids are the user's own."""
+        for repo in list_repos(home):
+            for log_line in log_lines(home, repo):
                 try:
-                    record = from_line(place.line.raw)
+                    record = from_line(log_line.line.raw)
                 except ValueError:
                     continue
                 if nearest:
@@ -70,7 +73,7 @@ class Existing:
                     self.own.add(record.id)
 
     def add(self, record: Record, log: str, version: int | None = None) -> None:
-        """Take in the next line of *log*; *version* is its digest, where that is known."""
+        """Add the next line of *log*; *version* is its digest, if the caller has computed it."""
         ident = record.id
         position = self._positions[log] = self._positions.get(log, 0) + 1
         stamp = Stamp(micros(record.timestamp), log, position)
@@ -91,12 +94,13 @@ class Existing:
         return bool(forgets) and is_forgotten(self._fold.stamps([ident]).get(ident), forgets[ident])
 
     def is_forgotten_by_user(self, ident: str) -> bool:
-        """Whether the user forgot it, and not the system it came from."""
+        """Whether the user forgot it, rather than the system it came from."""
         forgets = self._own_forgets.get(ident, ())
         return bool(forgets) and is_forgotten(self._fold.stamps([ident]).get(ident), forgets)
 
     def is_current(self, ident: str, version: int) -> bool:
         return ident in self._fold and self._fold.current(ident).value == version
 
-    def was_before(self, ident: str, version: int) -> bool:
+    def is_older_version(self, ident: str, version: int) -> bool:
+        """Whether *version* was once the current version of *ident* and no longer is."""
         return version in self._older.get(ident, ())

@@ -1,6 +1,6 @@
-"""Exporting: the memory laid out as another system keeps it, so that both can be used side by side.
+"""Export the memory as files of another system, so that both can be used side by side.
 
-What an export did not write it does not destroy: foreign entries of a file stay in it, foreign files stay as they are.
+An export overwrites only what an export wrote: other entries of a file and other files stay.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from commonplace.exchange.round_trip import is_ours
 from commonplace.files import atomic
 from commonplace.log.read import lines
 from commonplace.records import decode, encode
-from commonplace.redaction import redact_text
+from commonplace.redaction.text import redact_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Layout:
-    """What became of an export: counts by kind, what had no place, and the files."""
+class ExportReport:
+    """The result of an export: counts by kind, what the layout cannot hold, and the files."""
 
     layout: str
     folder: str
@@ -41,7 +41,7 @@ class Layout:
     stayed: list[str] = field(default_factory=list)
 
 
-def lay_out(
+def export_layout(
     memory: Memory,
     layout: str,
     folder: Path,
@@ -50,23 +50,23 @@ def lay_out(
     kind: str | None = None,
     superseded: bool = False,
     force: bool = False,
-) -> Layout:
-    """Write the current view of the nearest home into *folder*, as *layout* keeps such things."""
+) -> ExportReport:
+    """Write the current view of the nearest home into *folder*, in the layout named *layout*."""
     if layout not in LAYOUTS:
         raise UsageError(f"there is no layout `{layout}`", f"choose among {', '.join(LAYOUTS)}")
     module = LAYOUTS[layout]
     target = folder.expanduser().absolute()
-    report = Layout(layout, str(target))
-    with _reached(target):
+    report = ExportReport(layout, str(target))
+    with _raise_folder_refused(target):
         _check(target, module, force=force)
     lines = memory.export_lines(repo, kind, superseded=superseded)
     records = _choose(lines, module, report)
     notes, skills = list(_notes(memory, report)), _skills(memory)
     writer = _Writer(target, module.MARK, report, force=force)
-    with _reached(target):
+    with _raise_folder_refused(target):
         if module is harness:
             report.notes = sum(
-                writer.put_text(harness.place(agent, path), text) for agent, path, text in notes
+                writer.put_text(harness.note_path(agent, path), text) for agent, path, text in notes
             )
         else:
             report.left_out["note"] += len(notes)
@@ -75,13 +75,13 @@ def lay_out(
         else:
             report.left_out["skill"] = len(skills)
             _put_lines(module, records, writer)
-    report.left_out = +report.left_out  # Nothing is said about nothing.
+    report.left_out = +report.left_out  # Drops the kinds with a count of zero.
     return report
 
 
 @contextmanager
-def _reached(folder: Path) -> Iterator[None]:
-    """Whatever the system says against a file in *folder* is said of the folder: it is no home."""
+def _raise_folder_refused(folder: Path) -> Iterator[None]:
+    """Raise `FolderRefused` for any error with a file in *folder*, which is not a home."""
     try:
         yield
     except (OSError, HomeUnusable) as error:
@@ -95,19 +95,19 @@ def _reached(folder: Path) -> Iterator[None]:
 def _check(folder: Path, module: ModuleType, *, force: bool) -> None:
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise FolderRefused(
-            folder, "it is no folder" if not folder.is_symlink() else "it is a symbolic link"
+            folder, "it is not a folder" if not folder.is_symlink() else "it is a symbolic link"
         )
     if force or not folder.exists() or not any(folder.iterdir()) or (folder / module.MARK).is_dir():
         return
     raise FolderRefused(
         folder,
-        f"it holds other things, and no `{module.MARK}`",
+        f"it is not empty and has no `{module.MARK}`",
         "name an empty folder or one with such a layout, or give `--force`",
     )
 
 
-def _choose(lines: Iterable[str], module: ModuleType, report: Layout) -> list[dict[str, Any]]:
-    """The records the layout has a place for; the others are counted."""
+def _choose(lines: Iterable[str], module: ModuleType, report: ExportReport) -> list[dict[str, Any]]:
+    """Return the records of the kinds that the layout can hold; count the others."""
     held = []
     for line in lines:
         fields = decode(line.encode("utf-8"))
@@ -128,41 +128,45 @@ def _put_lines(module: ModuleType, records: Sequence[dict[str, Any]], writer: _W
 
 
 def _put_loki(
-    records: Sequence[dict[str, Any]], skills: Mapping[str, str], writer: _Writer, report: Layout
+    records: Sequence[dict[str, Any]],
+    skills: Mapping[str, str],
+    writer: _Writer,
+    report: ExportReport,
 ) -> None:
     by_file: dict[str, list[dict[str, Any]]] = {}
     placed = list(zip(loki.write(records), records, strict=True))
     for (name, entry), _fields in placed:
         by_file.setdefault(name, []).append(entry)
     for name, entries in by_file.items():
-        if loki.shared(name):
+        if loki.is_shared_file(name):
             writer.put_list(name, entries)
         else:
             writer.put_text(name, _json(entries[0]))
-    index = loki.index((name, fields) for (name, _entry), fields in placed)
+    index = loki.episode_index((name, fields) for (name, _entry), fields in placed)
     if index:
         writer.put_text(loki.INDEX, _json(index), derived=True)
     for name, text in skills.items():
         report.skills += writer.put_text(f"skills/{name}.md", text)
 
 
-def _notes(memory: Memory, report: Layout) -> Iterator[tuple[str, str, str]]:
-    """Every note of every agent; one that is no text of ours to hand out is counted."""
+def _notes(memory: Memory, report: ExportReport) -> Iterator[tuple[str, str, str]]:
+    """Yield the agent, path and text of every note; count those that cannot be read."""
     folder = memory.home.notes_folder
     if not folder.is_dir():
         return
-    for place in sorted(folder.iterdir()):
-        if not place.is_dir() or place.is_symlink() or place.name.startswith("."):
+    for agent_folder in sorted(folder.iterdir()):
+        agent = agent_folder.name
+        if not agent_folder.is_dir() or agent_folder.is_symlink() or agent.startswith("."):
             continue
         try:
-            notes = memory.notes(place.name)
+            notes = memory.notes(agent)
             found = notes.list()
         except NoteRefused:
             report.left_out["note"] += 1
             continue
         for note in found:
             try:
-                yield place.name, note.path, redact_text(notes.read(note.path))[0]
+                yield agent, note.path, redact_text(notes.read(note.path))[0]
             except NoteRefused:
                 report.left_out["note"] += 1
 
@@ -183,16 +187,22 @@ def _json(value: object) -> str:
 
 
 class _Writer:
-    """Puts files below the layout's folder: whole, for their owner only, never through a link."""
+    """Writes files below the layout's folder, in one step each, for their owner only.
 
-    def __init__(self, folder: Path, mark: str, report: Layout, *, force: bool) -> None:
+    It never writes through a symbolic link.
+    """
+
+    def __init__(self, folder: Path, mark: str, report: ExportReport, *, force: bool) -> None:
         self.folder = folder
         self.mark = mark
         self.report = report
         self.force = force
 
     def put_lines(self, name: str, entries: Sequence[dict[str, Any]]) -> None:
-        """A file of JSON lines. Lines that are not ours stay, before ours, so that ours are the latest."""
+        """Write a file of JSON lines.
+
+        Lines of other systems stay. They come first, so that ours are the latest.
+        """
         path = self._path(name)
         ours = [encode(entry).encode("utf-8") + b"\n" for entry in entries]
         foreign = (
@@ -203,27 +213,30 @@ class _Writer:
         self._replace(path, [*(raw + b"\n" for raw in foreign), *ours])
 
     def put_list(self, name: str, entries: Sequence[dict[str, Any]]) -> None:
-        """A file that holds one list. Entries that are not ours stay."""
+        """Write a file that holds one list. Entries of other systems stay."""
         path = self._path(name)
         ids = {entry.get("id") for entry in entries}
-        there = [] if self.force else _listed(path)
-        if there is None:
-            self.report.stayed.append(self._told(path))
+        existing = [] if self.force else _read_list(path)
+        if existing is None:
+            self.report.stayed.append(self._relative_name(path))
             return
         foreign = [
             entry
-            for entry in there
+            for entry in existing
             if not is_ours(entry) and not (isinstance(entry, dict) and entry.get("id") in ids)
         ]
         self._replace(path, [_json([*foreign, *entries]).encode("utf-8")])
 
     def put_text(self, name: str, text: str, *, derived: bool = False) -> bool:
-        """A file of its own. One that is there and not ours stays; whether it was written or is the same."""
+        """Write a file with *text*. Return whether the file now holds that text.
+
+        A file that no export wrote stays, unless its content is *derived* from other files.
+        """
         path, raw = self._path(name), text.encode("utf-8")
         if path.is_file() and not self.force and not derived:
-            there = path.read_bytes()
-            if there != raw and not _is_our_json(there):
-                self.report.stayed.append(self._told(path))
+            existing = path.read_bytes()
+            if existing != raw and not _is_our_json(existing):
+                self.report.stayed.append(self._relative_name(path))
                 return False
         self._replace(path, [raw])
         return True
@@ -233,10 +246,11 @@ class _Writer:
         for part in (*self.mark.split("/"), *name.split("/")):
             path /= part
             if path.is_symlink():
-                raise FolderRefused(self.folder, f"`{self._told(path)}` in it is a symbolic link")
+                name = self._relative_name(path)
+                raise FolderRefused(self.folder, f"`{name}` in it is a symbolic link")
         return path
 
-    def _told(self, path: Path) -> str:
+    def _relative_name(self, path: Path) -> str:
         return path.relative_to(self.folder).as_posix()
 
     def _replace(self, path: Path, chunks: Sequence[bytes]) -> None:
@@ -244,7 +258,7 @@ class _Writer:
             if folder.is_relative_to(self.folder) and not folder.is_dir():
                 folder.mkdir(mode=0o700, parents=folder == self.folder)
         atomic.replace(path, chunks)
-        self.report.files.append(self._told(path))
+        self.report.files.append(self._relative_name(path))
 
 
 def _is_foreign(raw: bytes) -> bool:
@@ -256,8 +270,8 @@ def _is_foreign(raw: bytes) -> bool:
         return True
 
 
-def _listed(path: Path) -> list[Any] | None:
-    """The entries of a list that is there; `None` if what is there is no list."""
+def _read_list(path: Path) -> list[object] | None:
+    """Return the list in the file at *path*; `None` if the file holds something else."""
     if not path.is_file():
         return []
     try:

@@ -1,4 +1,4 @@
-"""The files of an import: found without following a link, opened without trusting their names, read in small parts."""
+"""Find and read the files of an import: follow no links, open only plain files, limit the size."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError
 from commonplace.exchange import frontmatter
-from commonplace.exchange.items import Head, Item, Passed, Unread
+from commonplace.exchange.items import Head, Skipped, Unreadable
 from commonplace.files.plain import open_for_read
-from commonplace.log.read import lines
+from commonplace.log.read import Line, lines
 from commonplace.records import check_depth, decode
 
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILES_MAX = 100_000
-# A file that is read as a whole; JSON lines have no such limit, since they are read one by one.
+# The limit for files that are read as a whole; files of JSON lines are read line by line.
 WHOLE_BYTES_MAX = 16 << 20
 HEAD_BYTES = 64 << 10
 HEAD_LINES_MAX = 20
 LINE_SUFFIXES = (".jsonl", ".ndjson", ".json")
 TEXT_SUFFIXES = (".md", ".markdown", ".mdx")
-# Other people's code, and what is derived or this machine's own.
+# Folders with other people's code, derived files, or the state of one machine.
 _FOLDERS_SKIPPED = frozenset(
     [
         ".git",
@@ -42,21 +42,26 @@ _FOLDERS_SKIPPED = frozenset(
 )
 
 
-class NotText(Exception):
+class UnreadableFile(Exception):
     """A file that cannot be read as text. The message says why."""
 
 
-def found(root: Path) -> Iterator[tuple[Path, Item | None]]:
-    """Every file at or below *root*, in order; with a reason where it is passed over."""
+class BinaryFile(UnreadableFile):
+    def __init__(self) -> None:
+        super().__init__("is binary")
+
+
+def find_files(root: Path) -> Iterator[tuple[Path, Unreadable | Skipped | None]]:
+    """Yield every file at or below *root*, in order, with the reason if it must be skipped."""
     if root.is_file():
         yield root, None
         return
     count = 0
-    denied: list[tuple[Path, Item | None]] = []
+    denied: list[tuple[Path, Unreadable | Skipped | None]] = []
 
     def deny(error: OSError) -> None:
         denied.append(
-            (root / os.fspath(error.filename), Unread(0, f"cannot be opened: {error.strerror}"))
+            (root / os.fspath(error.filename), Unreadable(0, f"cannot be opened: {error.strerror}"))
         )
 
     for folder, folders, names in os.walk(root, onerror=deny):
@@ -72,28 +77,28 @@ def found(root: Path) -> Iterator[tuple[Path, Item | None]]:
             if count > FILES_MAX:
                 yield (
                     path,
-                    Unread(0, f"and what follows was not looked at: over {FILES_MAX:,} files"),
+                    Unreadable(0, f"and later files were not read: over {FILES_MAX:,} files"),
                 )
                 return
-            yield path, _unfit(path)
+            yield path, _skip_reason(path)
     yield from denied
 
 
-def _unfit(path: Path) -> Item | None:
+def _skip_reason(path: Path) -> Unreadable | Skipped | None:
     try:
         mode = path.lstat().st_mode
     except OSError as error:
-        return Unread(0, f"cannot be opened: {error.strerror}")
+        return Unreadable(0, f"cannot be opened: {error.strerror}")
     if stat.S_ISLNK(mode):
-        return Passed(0, "is a symbolic link; name what it leads to, if it is wanted")
-    return None if stat.S_ISREG(mode) else Passed(0, "is no plain file")
+        return Skipped(0, "is a symbolic link; to import its target, give the target's path")
+    return None if stat.S_ISREG(mode) else Skipped(0, "is not a plain file")
 
 
-def head(path: Path) -> Head:
-    """The beginning of the file at *path*. Raises `NotText`."""
-    raw = _bytes(path, HEAD_BYTES)
+def read_head(path: Path) -> Head:
+    """Return the beginning of the file at *path*. Raises `UnreadableFile`."""
+    raw = _read_bytes(path, HEAD_BYTES)
     if b"\x00" in raw:
-        raise NotText("is binary")
+        raise BinaryFile
     if path.suffix in TEXT_SUFFIXES:
         text = raw.decode("utf-8-sig", "replace")
         return Head(front=frontmatter.split(text)[0], text=text)
@@ -108,30 +113,30 @@ def _objects(raw: bytes) -> Iterator[dict[str, Any]]:
             continue
 
 
-def text(path: Path) -> str:
-    """The whole text of a file. Raises `NotText`."""
-    raw = _bytes(path, WHOLE_BYTES_MAX + 1)
+def read_text(path: Path) -> str:
+    """Return the whole text of a file. Raises `UnreadableFile`."""
+    raw = _read_bytes(path, WHOLE_BYTES_MAX + 1)
     if len(raw) > WHOLE_BYTES_MAX:
-        raise NotText(f"is longer than {WHOLE_BYTES_MAX:,} bytes")
+        raise UnreadableFile(f"is longer than {WHOLE_BYTES_MAX:,} bytes")
     if b"\x00" in raw:
-        raise NotText("is binary")
+        raise BinaryFile
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise NotText("is not valid UTF-8") from None
+        raise UnreadableFile("is not valid UTF-8") from None
 
 
-def _bytes(path: Path, most: int) -> bytes:
+def _read_bytes(path: Path, bytes_max: int) -> bytes:
     try:
         stream = open_for_read(path)
         if stream is None:
-            raise NotText("is gone")
+            raise UnreadableFile("is gone")
         with stream:
-            return stream.read(most)
+            return stream.read(bytes_max)
     except OSError as error:
-        raise NotText(f"cannot be opened: {error.strerror}") from None
+        raise UnreadableFile(f"cannot be opened: {error.strerror}") from None
     except CommonplaceError as error:
-        raise NotText(f"cannot be opened: {_cause(error)}") from None
+        raise UnreadableFile(f"cannot be opened: {_cause(error)}") from None
 
 
 def _cause(error: CommonplaceError) -> str:
@@ -139,41 +144,41 @@ def _cause(error: CommonplaceError) -> str:
     return cause.strerror or str(cause) if isinstance(cause, OSError) else str(error)
 
 
-def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]] | Unread]:
-    """The objects in a file of JSON lines, with their line numbers, one at a time however long the file is."""
+def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]] | Unreadable]:
+    """Yield the objects in a file of JSON lines with their line numbers, reading line by line."""
     try:
         for line in lines(path):
             if line.raw.strip():
                 try:
                     yield line.number, decode(line.raw)
                 except ValueError as error:
-                    yield Unread(
+                    yield Unreadable(
                         line.number,
-                        "is torn: the last line has no end" if _torn(line) else str(error),
+                        "is torn: the last line has no end" if _is_torn(line) else str(error),
                     )
     except CommonplaceError as error:
-        yield Unread(0, f"cannot be opened: {_cause(error)}")
+        yield Unreadable(0, f"cannot be opened: {_cause(error)}")
 
 
-def _torn(line: Any) -> bool:  # noqa: ANN401 (a line of the log's reader)
-    return bool(line.torn) and not line.raw.rstrip().endswith(b"}")
+def _is_torn(line: Line) -> bool:
+    return line.torn and not line.raw.rstrip().endswith(b"}")
 
 
-def json_value(path: Path) -> Any:  # noqa: ANN401 (any JSON)
-    """What a JSON file holds. Raises `NotText`."""
-    content = text(path)
+def read_json(path: Path) -> object:
+    """Return the value in a JSON file. Raises `UnreadableFile`."""
+    content = read_text(path)
     try:
         value = loads(content)
         check_depth({"": value}, content)
     except (JSONDecodeError, RecursionError) as error:
-        raise NotText(f"is not JSON ({error})") from None
+        raise UnreadableFile(f"is not JSON ({error})") from None
     except ValueError as error:
-        raise NotText(str(error)) from None
+        raise UnreadableFile(str(error)) from None
     return value
 
 
-def modified(path: Path) -> float:
-    """When the file was last written, in seconds since 1970."""
+def modification_time(path: Path) -> float:
+    """Return when the file was last written, in seconds since 1970."""
     try:
         return path.stat().st_mtime
     except OSError:

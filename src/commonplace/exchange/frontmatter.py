@@ -1,7 +1,7 @@
-"""Front matter: the few lines of YAML before a Markdown text, as far as people write them there.
+"""Front matter: the lines of YAML before a Markdown text.
 
-Texts, lists, one level of inner fields and folded or literal blocks; whatever is stranger stays a text as it stands,
-for a reader must not fail on a note because of its head.
+This reads texts, lists, one level of inner fields, and folded or literal blocks. Any other YAML is
+kept as the text it is, so that a note is read whatever its front matter says.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COMMENT = re.compile(r"(?:^|\s)#.*$")
 
 
 def split(text: str) -> tuple[dict[str, Any] | None, str]:
-    """The fields before *text*, or `None` where there are none, and the text behind them."""
+    """Return the fields of the front matter, or `None` if there is none, and the text after it."""
     opening = _OPENING.match(text)
     if opening is None:
         return None, text
@@ -50,7 +50,7 @@ def _fields(lines: list[str]) -> dict[str, Any]:
 
 
 def _continues(line: str, indent: int) -> bool:
-    """Whether *line* belongs to the field above it: it is indented further, or an item of its list."""
+    """Whether *line* belongs to the field above it: it is indented further or is a list item."""
     stripped = line.strip()
     own = len(line) - len(line.lstrip(" "))
     return (
@@ -72,7 +72,7 @@ def _value(value: str, inner: list[str]) -> Any:  # noqa: ANN401 (what the field
         return _items(filled)
     if not plain and _FIELD.match(filled[0]):
         return _fields([line for line in inner if line.strip()])
-    return _scalar(" ".join([plain, *filled]).strip())  # A plain text over several lines.
+    return _scalar(" ".join([plain, *filled]).strip())  # A text over several lines.
 
 
 def _items(lines: list[str]) -> list[Any]:

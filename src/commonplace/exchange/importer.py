@@ -1,7 +1,7 @@
-"""Importing: what other systems keep, recognised, read and written as records, notes and skills of ours.
+"""Import the files of other systems as records, notes and skills.
 
-What is brought says so in `meta.origin` and never takes the place of what is the user's own. Bringing it again adds
-nothing.
+Every imported record has a `meta.origin` that starts with `import:`. An import never changes or
+hides the user's own records. Importing the same files again adds nothing.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from commonplace.exchange.existing import OUTSIDE, Existing, digest
 from commonplace.exchange.formats import FORMATS
 from commonplace.exchange.items import (
     Head,
+    ImportedRecord,
     Item,
     NoteText,
-    Passed,
     SkillText,
+    Skipped,
     Source,
-    Taken,
-    Unread,
-    Withdrawn,
-    relative,
+    Unreadable,
+    Withdrawal,
+    relative_name,
 )
 from commonplace.files import atomic
 from commonplace.files.plain import read_all
 from commonplace.memory import Memory
 from commonplace.notes import NOTE_BYTES_MAX
 from commonplace.records import check_repo_name, slug, to_utc
-from commonplace.redaction import redact_text
+from commonplace.redaction.text import redact_text
 from commonplace.where import homes
 from commonplace.writing import BULK_LINES
 
@@ -43,17 +43,17 @@ if TYPE_CHECKING:
     from commonplace.log.prepare import Entry
     from commonplace.where.home import Home
 
-TOLD_MAX = 1000
+LISTED_MAX = 1000
 _SKILL_NAME_CHARS_MAX = 64
-# Kinds that say something about another record.
+# Kinds of records that say something about another record.
 _ABOUT_OTHERS = ("feedback", "forget", "link")
-# What may well be somebody's memory; of other files only the number is told.
-_LIKELY = (*files.LINE_SUFFIXES, *files.TEXT_SUFFIXES)
+# Files that may hold memories. The report lists these when no format fits; others are only counted.
+_LIKELY_SUFFIXES = (*files.LINE_SUFFIXES, *files.TEXT_SUFFIXES)
 
 
 @dataclass
 class Report:
-    """What became of an import: counts, and by file and line what was not taken and why."""
+    """The result of an import: counts, and each file or line that was not imported, and why."""
 
     dry_run: bool
     formats: Counter[str] = field(default_factory=Counter)
@@ -66,27 +66,28 @@ class Report:
     forgotten: int = 0
     redacted: int = 0
     unread_count: int = 0
-    passed_count: int = 0
+    skipped_count: int = 0
     foreign: int = 0
     unread: list[tuple[str, int, str]] = field(default_factory=list)
-    passed: list[tuple[str, int, str]] = field(default_factory=list)
+    skipped: list[tuple[str, int, str]] = field(default_factory=list)
 
     @property
     def records(self) -> int:
         return sum(self.kinds.values())
 
-    def tell(self, path: str, item: Unread | Passed) -> None:
-        if isinstance(item, Unread):
+    def add_problem(self, path: str, item: Unreadable | Skipped) -> None:
+        """Count *item*, and list it unless the list is full."""
+        if isinstance(item, Unreadable):
             self.unread_count += 1
-            told = self.unread
+            listed = self.unread
         else:
-            self.passed_count += 1
-            told = self.passed
-        if len(told) < TOLD_MAX:
-            told.append((path, item.line, item.reason))
+            self.skipped_count += 1
+            listed = self.skipped
+        if len(listed) < LISTED_MAX:
+            listed.append((path, item.line, item.reason))
 
 
-def bring(
+def import_files(
     memory: Memory,
     path: Path,
     *,
@@ -96,7 +97,7 @@ def bring(
 ) -> Report:
     """Import the file or folder at *path* into the nearest home of *memory*.
 
-    Without *format_name* each file's format is recognised. *repo* names the log for all of it.
+    Without *format_name*, each file's format is recognised. *repo* names the log for all records.
     """
     if format_name is not None and format_name not in FORMATS:
         raise UsageError(
@@ -109,17 +110,17 @@ def bring(
             raise RecordInvalid("repo", str(error)) from None
     root = _root(path)
     report = Report(dry_run)
-    sorted_out = _by_format(root, format_name, report)
-    if not sorted_out:
+    paths_by_format = _group_by_format(root, format_name, report)
+    if not paths_by_format:
         raise FormatUnknown(path, FORMATS)
-    carrier = _Carrier(memory, report, repo)
-    for name, paths in sorted_out.items():
+    importer = _Importer(memory, report, repo)
+    for name, paths in paths_by_format.items():
         report.formats[name] = len(paths)
-        for found in paths:
-            source = Source(found, root, repo or memory.repository.name, tuple(paths))
+        for file in paths:
+            source = Source(file, root, repo or memory.repository.name, tuple(paths))
             for item in FORMATS[name].read(source):
-                carrier.take(name, source, item)
-    carrier.finish()
+                importer.add(name, source, item)
+    importer.finish()
     return report
 
 
@@ -131,44 +132,51 @@ def _root(path: Path) -> Path:
             error.strerror if isinstance(error, OSError) else "it is a link that leads to itself"
         )
         raise UsageError(
-            f"`{path}` cannot be opened: {reason}", "name a file or a folder that is there"
+            f"`{path}` cannot be opened: {reason}", "name a file or a folder that exists"
         ) from None
 
 
-def _by_format(root: Path, format_name: str | None, report: Report) -> dict[str, list[Path]]:
-    """The files of each format, in order. What belongs to none is counted; what was meant to is told."""
-    found: dict[str, list[Path]] = {}
-    for path, problem in files.found(root):
-        try:
-            name = problem or (
-                _named(path, root, format_name) if format_name else _recognised(path)
-            )
-        except files.NotText as error:
-            binary = str(error) == "is binary"
-            name = Passed(0, str(error)) if binary else Unread(0, str(error))
+def _group_by_format(root: Path, format_name: str | None, report: Report) -> dict[str, list[Path]]:
+    """Return the files of each format, in order; report or count the others."""
+    grouped: dict[str, list[Path]] = {}
+    for path, problem in files.find_files(root):
+        name = problem or _format_or_problem(path, root, format_name)
         if isinstance(name, str):
-            found.setdefault(name, []).append(path)
-        elif isinstance(name, Unread | Passed):
-            report.tell(relative(path, root), name)
-        elif path.suffix in _LIKELY:
-            report.tell(relative(path, root), Passed(0, "is of no format that is known"))
+            grouped.setdefault(name, []).append(path)
+        elif isinstance(name, Unreadable | Skipped):
+            report.add_problem(relative_name(path, root), name)
+        elif path.suffix in _LIKELY_SUFFIXES:
+            report.add_problem(relative_name(path, root), Skipped(0, "is of no known format"))
         else:
             report.foreign += 1
-    return found
+    return grouped
 
 
-def _named(path: Path, root: Path, format_name: str) -> str | None:
+def _format_or_problem(
+    path: Path, root: Path, format_name: str | None
+) -> str | Unreadable | Skipped | None:
+    if format_name:
+        return format_name if _may_have_format(path, root, format_name) else None
+    try:
+        return _recognise_format(path)
+    except files.BinaryFile as error:
+        return Skipped(0, str(error))
+    except files.UnreadableFile as error:
+        return Unreadable(0, str(error))
+
+
+def _may_have_format(path: Path, root: Path, format_name: str) -> bool:
     suffixes = FORMATS[format_name].SUFFIXES
-    return format_name if path == root or "" in suffixes or path.suffix in suffixes else None
+    return path == root or "" in suffixes or path.suffix in suffixes
 
 
-def _recognised(path: Path) -> str | None:
-    head = files.head(path) if path.suffix in _LIKELY else Head()
+def _recognise_format(path: Path) -> str | None:
+    head = files.read_head(path) if path.suffix in _LIKELY_SUFFIXES else Head()
     return next((name for name, module in FORMATS.items() if module.recognises(path, head)), None)
 
 
-class _Carrier:
-    """Takes items one by one and writes what is new, in batches."""
+class _Importer:
+    """Compares items with the existing records one by one, and writes the new ones in batches."""
 
     def __init__(self, memory: Memory, report: Report, repo: str | None) -> None:
         self.memory = memory
@@ -178,16 +186,17 @@ class _Carrier:
         for number, home in enumerate(memory.homes):
             self.existing.load(home, nearest=not number)
         self._batch: list[Entry] = []
-        # What is here, but not as the last word: it becomes that once more, unless a later line says otherwise.
+        # Versions that exist but are not current. `finish` writes them again to make them
+        # current, unless a later line of the import replaces or withdraws them.
         self._again: dict[str, Entry] = {}
-        self._withdrawn: dict[str, tuple[str, Source, Withdrawn]] = {}
+        self._withdrawn: dict[str, tuple[str, Source, Withdrawal]] = {}
         self._texts: set[tuple[str, str]] = set()
 
-    def take(self, format_name: str, source: Source, item: Item) -> None:
+    def add(self, format_name: str, source: Source, item: Item) -> None:
         try:
-            if isinstance(item, Taken):
+            if isinstance(item, ImportedRecord):
                 self._record(format_name, source, item)
-            elif isinstance(item, Withdrawn):
+            elif isinstance(item, Withdrawal):
                 self._withdrawn[item.id] = (format_name, source, item)
                 self._again.pop(item.id, None)
             elif isinstance(item, NoteText):
@@ -195,12 +204,12 @@ class _Carrier:
             elif isinstance(item, SkillText):
                 self._skill(source, item)
             else:
-                self.report.tell(source.name, item)
+                self.report.add_problem(source.name, item)
         except (RecordInvalid, NoteRefused) as error:
-            self.report.tell(source.name, Unread(getattr(item, "line", 0), str(error)))
+            self.report.add_problem(source.name, Unreadable(getattr(item, "line", 0), str(error)))
 
     def finish(self) -> None:
-        """Write what is still held back."""
+        """Write the entries that were held back until all items were added."""
         for entry in self._again.values():
             self._append(entry)
             self.report.unchanged -= 1
@@ -210,11 +219,11 @@ class _Carrier:
         if not self.report.dry_run:
             self.memory.flush()
 
-    # --- Records --------------------------------------------------------------------------------------------------
+    # --- Records ----------------------------------------------------------------------------------
 
-    def _record(self, format_name: str, source: Source, item: Taken) -> None:
-        fields = normalize.fitted(item.fields, format_name, source.repo)
-        entry = self.memory.prepare(self._stamped(fields, format_name, source))
+    def _record(self, format_name: str, source: Source, item: ImportedRecord) -> None:
+        fields = normalize.fit_to_kind(item.fields, format_name, source.repo)
+        entry = self.memory.prepare(self._add_provenance(fields, format_name, source))
         ident, version = entry.record.id, digest(entry.record.fields)
         self._withdrawn.pop(ident, None)
         self._again.pop(ident, None)
@@ -228,16 +237,18 @@ class _Carrier:
             self.report.kept += 1
         elif self.existing.is_forgotten_by_user(ident):
             self.report.forgotten += 1
-        elif self.existing.was_before(ident, version):
+        elif self.existing.is_older_version(ident, version):
             self._again[ident] = entry
             self.report.unchanged += 1
-        elif (reason := self._overreach(entry.record.fields)) is not None:
-            self.report.tell(source.name, Passed(item.line, reason))
+        elif (reason := self._forbidden_change(entry.record.fields)) is not None:
+            self.report.add_problem(source.name, Skipped(item.line, reason))
         else:
             self._append(entry, version)
 
-    def _stamped(self, fields: dict[str, Any], format_name: str, source: Source) -> dict[str, Any]:
-        """*fields* with their provenance: where they come from, and that it was not the user who said it."""
+    def _add_provenance(
+        self, fields: dict[str, Any], format_name: str, source: Source
+    ) -> dict[str, Any]:
+        """Return *fields* with origin, file, repository and time, where these are missing."""
         meta = dict(fields.get("meta") or {})
         before = meta.get("origin")
         if not (isinstance(before, str) and before.startswith(OUTSIDE)):
@@ -245,18 +256,18 @@ class _Carrier:
         meta.setdefault("file", source.name)
         stamped = {"agent_id": "", **fields, "meta": meta}
         if "links" in stamped:
-            stamped["links"] = self._humbled(stamped["links"])
+            stamped["links"] = self._demote_links(stamped["links"])
         if not stamped.get("timestamp"):
             stamped["timestamp"] = to_utc(
-                datetime.fromtimestamp(int(files.modified(source.path)), UTC)
+                datetime.fromtimestamp(int(files.modification_time(source.path)), UTC)
             )
             meta["dated"] = "file"
         if self.repo or not stamped.get("repo"):
             stamped["repo"] = source.repo
         return stamped
 
-    def _humbled(self, links: Any) -> Any:  # noqa: ANN401 (what a record's links may be)
-        """Nothing from outside takes the place of what is the user's own: such a link merely relates the two."""
+    def _demote_links(self, links: object) -> object:
+        """Return *links* with each `supersedes` of the user's own record as a `related_to`."""
         if not isinstance(links, list):
             return links
         return [
@@ -267,7 +278,8 @@ class _Carrier:
             for edge in links
         ]
 
-    def _overreach(self, fields: Mapping[str, Any]) -> str | None:
+    def _forbidden_change(self, fields: Mapping[str, Any]) -> str | None:
+        """Return why the record may not be imported, if it would change one of the user's own."""
         if fields["kind"] not in _ABOUT_OTHERS:
             return None
         hides = (fields.get("to") if fields.get("rel") == "supersedes" else None, fields.get("of"))
@@ -286,19 +298,19 @@ class _Carrier:
         if len(self._batch) >= BULK_LINES:
             self._write()
 
-    def _withdraw(self, format_name: str, source: Source, item: Withdrawn) -> None:
-        """Forget what its own system took back, if it came from there."""
+    def _withdraw(self, format_name: str, source: Source, item: Withdrawal) -> None:
+        """Forget a record that its own system withdrew, unless it is the user's own."""
         known = self.existing
         if item.id not in known or item.id in known.own or known.is_forgotten(item.id):
             self.report.unchanged += item.id in known
             return
-        said = {
+        forget = {
             "kind": "forget",
             "of": item.id,
             "reason": item.reason,
             "timestamp": item.at or None,
         }
-        entry = self.memory.prepare(self._stamped(said, format_name, source))
+        entry = self.memory.prepare(self._add_provenance(forget, format_name, source))
         known.add(entry.record, entry.record.repo)
         self.report.withdrawn += 1
         self._batch.append(entry)
@@ -308,18 +320,18 @@ class _Carrier:
             self.memory.store(self._batch)
         self._batch = []
 
-    # --- Notes and skills -----------------------------------------------------------------------------------------
+    # --- Notes and skills -------------------------------------------------------------------------
 
     def _note(self, source: Source, item: NoteText) -> None:
         notes = self.memory.notes(item.agent)
         clean, redacted = redact_text(item.text)
-        there = notes.optional(item.path)
-        if there == clean or (item.agent, item.path) in self._texts:
+        existing = notes.optional(item.path)
+        if existing == clean or (item.agent, item.path) in self._texts:
             self.report.unchanged += 1
-        elif there:
-            self.report.tell(
+        elif existing:
+            self.report.add_problem(
                 source.name,
-                Passed(0, f"differs from the note `{item.path}` of {item.agent}, which stays"),
+                Skipped(0, f"differs from the note `{item.path}` of {item.agent}, which stays"),
             )
         else:
             if not self.report.dry_run:
@@ -329,38 +341,38 @@ class _Carrier:
             self.report.redacted += bool(redacted)
 
     def _skill(self, source: Source, item: SkillText) -> None:
-        name = slug(item.name, _SKILL_NAME_CHARS_MAX) or normalize.ident("skill", item.name)
-        clean, redacted = redact_text(_described(name, item.text))
+        name = slug(item.name, _SKILL_NAME_CHARS_MAX) or normalize.stable_id("skill", item.name)
+        clean, redacted = redact_text(_add_front_matter(name, item.text))
         path = self.memory.home.skill(name)
         raw = clean.encode("utf-8")
         if len(raw) > NOTE_BYTES_MAX:
-            self.report.tell(
-                source.name, Unread(0, f"has {len(raw):,} bytes, over {NOTE_BYTES_MAX:,}")
+            self.report.add_problem(
+                source.name, Unreadable(0, f"has {len(raw):,} bytes, over {NOTE_BYTES_MAX:,}")
             )
         elif path.is_symlink() or path.parent.is_symlink():
-            self.report.tell(
+            self.report.add_problem(
                 source.name,
-                Unread(0, f"the skill `{name}` is a symbolic link, which is left alone"),
+                Unreadable(0, f"the skill `{name}` is a symbolic link, which is left alone"),
             )
         elif path.is_file():
-            self._same_skill(source, path, raw, name)
+            self._compare_skill(source, path, raw, name)
         else:
             if not self.report.dry_run:
                 _write_skill(self.memory.home, path, raw)
             self.report.skills += 1
             self.report.redacted += bool(redacted)
 
-    def _same_skill(self, source: Source, path: Path, raw: bytes, name: str) -> None:
+    def _compare_skill(self, source: Source, path: Path, raw: bytes, name: str) -> None:
         if read_all(path) == raw:
             self.report.unchanged += 1
         else:
-            self.report.tell(
-                source.name, Passed(0, f"differs from the skill `{name}`, which stays")
+            self.report.add_problem(
+                source.name, Skipped(0, f"differs from the skill `{name}`, which stays")
             )
 
 
-def _described(name: str, text: str) -> str:
-    """A skill in the Agent Skills format: with a name and a description before it."""
+def _add_front_matter(name: str, text: str) -> str:
+    """Return *text* in the Agent Skills format: with a name and a description before it."""
     if frontmatter.split(text)[0] is not None:
         return text
     first = next(

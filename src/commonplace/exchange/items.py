@@ -1,4 +1,4 @@
-"""What a format is given to read, and what it gives back: values, never an exception half-way."""
+"""The input of a format's `read`, and the items it yields. A `read` reports problems as items."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ if TYPE_CHECKING:
 
 
 class Head(NamedTuple):
-    """The beginning of a file, read once for all formats: objects of its first lines, its front matter, its text."""
+    """The beginning of a file: the objects in its first lines, its front matter, its text.
+
+    It is read once for all formats.
+    """
 
     objects: tuple[dict[str, Any], ...] = ()
     front: dict[str, Any] | None = None
@@ -17,7 +20,7 @@ class Head(NamedTuple):
 
 
 class Source(NamedTuple):
-    """One file to read: where the import began, the log it goes to, and all files of its format."""
+    """One file to read, the path the user gave, the target log, and all files of the format."""
 
     path: Path
     root: Path
@@ -26,28 +29,28 @@ class Source(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The file's path as it is told: relative to what the user named."""
-        return relative(self.path, self.root)
+        """The file's path relative to the path the user gave."""
+        return relative_name(self.path, self.root)
 
-    def below(self, *markers: str) -> str:
-        """The path below the last folder that is named like one of *markers*, else below the root.
+    def name_below(self, *markers: str) -> str:
+        """Return the path below the last folder named like one of *markers*, else `name`.
 
-        So a file has the same name however far above it the import began.
+        A file has the same name whichever of its parent folders the user imports.
         """
         parts = self.path.parts
-        places = [place for place, part in enumerate(parts[:-1]) if part in markers]
-        return "/".join(parts[places[-1] + 1 :]) if places else self.name
+        found = [index for index, part in enumerate(parts[:-1]) if part in markers]
+        return "/".join(parts[found[-1] + 1 :]) if found else self.name
 
 
-class Taken(NamedTuple):
-    """Something read that becomes a record: its fields, and the line it came from (0: the whole file)."""
+class ImportedRecord(NamedTuple):
+    """The fields of a record to write, and the line they came from (0: the whole file)."""
 
     fields: dict[str, Any]
     line: int = 0
 
 
-class Withdrawn(NamedTuple):
-    """A record that its own system no longer holds true."""
+class Withdrawal(NamedTuple):
+    """The id of a record that its own system deleted or declared invalid."""
 
     id: str
     at: str
@@ -56,7 +59,7 @@ class Withdrawn(NamedTuple):
 
 
 class NoteText(NamedTuple):
-    """A file that becomes a note of an agent's."""
+    """A file that becomes a note of an agent."""
 
     agent: str
     path: str
@@ -70,24 +73,24 @@ class SkillText(NamedTuple):
     text: str
 
 
-class Unread(NamedTuple):
-    """What could not be read, and why."""
+class Unreadable(NamedTuple):
+    """A line or file that could not be read, and why."""
 
     line: int
     reason: str
 
 
-class Passed(NamedTuple):
-    """What was left out on purpose, and why."""
+class Skipped(NamedTuple):
+    """A line or file that was left out on purpose, and why."""
 
     line: int
     reason: str
 
 
-Item = Taken | Withdrawn | NoteText | SkillText | Unread | Passed
+Item = ImportedRecord | Withdrawal | NoteText | SkillText | Unreadable | Skipped
 
 
-def relative(path: Path, root: Path) -> str:
+def relative_name(path: Path, root: Path) -> str:
     if path == root or not path.is_relative_to(root):
         return path.name
     return path.relative_to(root).as_posix()

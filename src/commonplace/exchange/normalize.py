@@ -1,4 +1,7 @@
-"""Making what others wrote fit our records: times, tags, ids, texts. What does not fit is kept aside, never lost."""
+"""Convert the values of other systems to ours: times, tags, ids, texts, links.
+
+Values that do not fit are stored in `meta` of the record.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +27,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 SLUG_CHARS_MAX = 60
-# From here on a number of seconds would lie beyond the year 5000, so it counts milliseconds.
+# As seconds, a larger number would lie beyond the year 5000, so it is read as milliseconds.
 _MILLISECONDS_FROM = 1e11
 _TEXT_NAMES = (
-    "lesson", "insight", "learning", "learned", "content", "text", "description", "body", "fact", "observation", "note",
-    "message", "summary", "resolution", "value",
+    "lesson", "insight", "learning", "learned", "content", "text", "description", "body", "fact",
+    "observation", "note", "message", "summary", "resolution", "value",
 )  # fmt: skip
 _CONTEXT_NAMES = ("context", "trigger", "title", "name", "label", "problem", "error", "goal", "key")
 _TIME_NAMES = (
-    "timestamp", "updated_at", "modified", "created_at", "recorded_at", "created", "ts", "date", "time", "createdAt",
-    "updatedAt", "last_updated",
+    "timestamp", "updated_at", "modified", "created_at", "recorded_at", "created", "ts", "date",
+    "time", "createdAt", "updatedAt", "last_updated",
 )  # fmt: skip
 _AGENT_NAMES = ("agent_id", "agent", "author", "created_by", "assignee")
-# How other systems call an edge; any other word is a `related_to` that keeps it.
+# The relations of other systems, and ours for each. Any other word becomes a `related_to` that
+# keeps the word in `as`.
 _RELATIONS = {
     "blocks": "uses",
     "depends_on": "uses",
@@ -56,8 +60,11 @@ _RELATIONS = {
 }
 
 
-def moment(value: object) -> str | None:
-    """A time as we write it, from text or from seconds or milliseconds since 1970; `None` if it is none."""
+def parse_time(value: object) -> str | None:
+    """Return *value* (a text, or seconds or milliseconds since 1970) as one of our timestamps.
+
+    Return `None` if it is not a time.
+    """
     if isinstance(value, str) and re.fullmatch(r"\d{9,13}(?:\.\d+)?", value.strip()):
         value = float(value)
     if isinstance(value, bool) or value is None:
@@ -76,19 +83,20 @@ def moment(value: object) -> str | None:
         return None
 
 
-def time_in(entry: Mapping[str, Any]) -> str | None:
-    """When *entry* says it was written."""
-    return next((found for name in _TIME_NAMES if (found := moment(entry.get(name)))), None)
+def find_time(entry: Mapping[str, Any]) -> str | None:
+    """Return when *entry* was written, from the first of its fields that holds a time."""
+    return next((found for name in _TIME_NAMES if (found := parse_time(entry.get(name)))), None)
 
 
-def agent_in(entry: Mapping[str, Any]) -> str:
+def find_agent(entry: Mapping[str, Any]) -> str:
+    """Return the agent or author that *entry* names, else an empty text."""
     return next(
         (value for name in _AGENT_NAMES if isinstance(value := entry.get(name), str) and value), ""
     )
 
 
-def tags_of(*values: object) -> list[str]:
-    """Tags from lists or from texts with commas, each once."""
+def parse_tags(*values: object) -> list[str]:
+    """Return the tags in *values*, which are lists or texts with commas; each tag once."""
     found: list[str] = []
     for value in values:
         items = (
@@ -100,14 +108,14 @@ def tags_of(*values: object) -> list[str]:
     return list(dict.fromkeys(found))[:TAGS_MAX]
 
 
-def texts_of(value: object) -> list[str]:
-    """One text or several, as a list."""
+def list_texts(value: object) -> list[str]:
+    """Return one text or a list of texts as a list."""
     items = value if isinstance(value, list) else [value]
     return [text for item in items if item is not None and (text := str(item).strip())]
 
 
-def text_in(entry: Mapping[str, Any], names: Iterable[str] = _TEXT_NAMES) -> tuple[str, str]:
-    """The first of *names* under which *entry* says something, and what it says."""
+def find_text(entry: Mapping[str, Any], names: Iterable[str] = _TEXT_NAMES) -> tuple[str, str]:
+    """Return the first field of *names* that holds a text in *entry*, and that text."""
     for name in names:
         value = entry.get(name)
         if isinstance(value, str) and value.strip():
@@ -115,74 +123,74 @@ def text_in(entry: Mapping[str, Any], names: Iterable[str] = _TEXT_NAMES) -> tup
     return "", ""
 
 
-def link(to: str, word: object, **more: object) -> dict[str, Any]:
-    """An edge to *to*, with the other system's own word for it where ours is another."""
-    said = word if isinstance(word, str) and word else "related_to"
-    plain = said.strip().lower().replace(" ", "_")
+def make_link(to: str, relation: object) -> dict[str, Any]:
+    """Return a link to *to*; `as` holds the other system's relation if ours is another."""
+    theirs = relation if isinstance(relation, str) and relation else "related_to"
+    plain = theirs.strip().lower().replace(" ", "_")
     ours = (
         plain
         if plain in RELATIONS
         else _RELATIONS.get(plain, _RELATIONS.get(plain.replace("_", "-"), "related_to"))
     )
-    return {"to": to, "rel": ours, **({"as": said} if said != ours else {}), **more}
+    return {"to": to, "rel": ours, **({"as": theirs} if theirs != ours else {})}
 
 
-def links_to(
-    entry: Mapping[str, Any], relations: Mapping[str, str], ident: Callable[[str], str]
+def make_links(
+    entry: Mapping[str, Any], relations: Mapping[str, str], to_id: Callable[[str], str]
 ) -> list[dict[str, Any]]:
-    """Edges from the lists of ids in *entry*: its field → the relation it states."""
-    named = (
+    """Return a link for each id in the fields of *entry* that *relations* names."""
+    targets = (
         (to, relation)
         for name, relation in relations.items()
-        for to in texts_of(entry.get(name) or [])
+        for to in list_texts(entry.get(name) or [])
     )
-    return [link(ident(to), relation) for to, relation in named]
+    return [make_link(to_id(to), relation) for to, relation in targets]
 
 
-def ident(prefix: str, *parts: str) -> str:
-    """An id that is the same whenever the same thing is read again, and readable."""
+def stable_id(prefix: str, *parts: str) -> str:
+    """Return a readable id that depends on *prefix* and *parts* alone."""
     digest = blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
     words = slug(parts[-1].rpartition("/")[2], SLUG_CHARS_MAX)
     return f"{prefix}-{words}-{digest}" if words else f"{prefix}-{digest}"
 
 
-def kept_ident(prefix: str, given: object) -> str | None:
-    """The id another system gave, if ours may look like that; else one made from it."""
+def usable_id(prefix: str, given: object) -> str | None:
+    """Return the id *given* by another system if it is valid here, else one made from it."""
     if not isinstance(given, str | int) or isinstance(given, bool) or not str(given).strip():
         return None
     try:
         check_id(str(given))
     except ValueError:
-        return ident(prefix, str(given))
+        return stable_id(prefix, str(given))
     return str(given)
 
 
-def rest(entry: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]:
-    """What of *entry* has found no other place."""
-    taken = set(used)
+def unused_fields(entry: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]:
+    """Return the fields of *entry* that hold something and are not among *used*."""
+    names_used = set(used)
     return {
         name: value
         for name, value in entry.items()
-        if name not in taken and value not in (None, "", [], {})
+        if name not in names_used and value not in (None, "", [], {})
     }
 
 
-def lesson(entry: Mapping[str, Any], prefix: str) -> dict[str, Any] | None:
-    """Any object that says something, as a lesson; `None` if it says nothing."""
-    name, said = text_in(entry)
-    if not said:
+def make_lesson(entry: Mapping[str, Any], prefix: str) -> dict[str, Any] | None:
+    """Return the fields of a lesson made from *entry*; `None` if it has no text."""
+    name, text = find_text(entry)
+    if not text:
         return None
-    about, context = text_in(entry, [name_ for name_ in _CONTEXT_NAMES if name_ != name])
+    about, context = find_text(entry, [name_ for name_ in _CONTEXT_NAMES if name_ != name])
     event_type = entry.get("event_type") or entry.get("type")
     fields: dict[str, Any] = {
         "kind": "lesson",
-        "id": kept_ident(prefix, entry.get("id") or entry.get("_id") or entry.get("uuid")),
-        "timestamp": time_in(entry),
-        "agent_id": agent_in(entry),
+        "id": usable_id(prefix, entry.get("id") or entry.get("_id") or entry.get("uuid")),
+        "timestamp": find_time(entry),
+        "agent_id": find_agent(entry),
         "event_type": event_type if event_type in EVENT_TYPES else "learned",
         "context": context,
-        "lesson": said,
-        "tags": tags_of(entry.get("tags"), entry.get("labels"), entry.get("keywords")),
+        "lesson": text,
+        "tags": parse_tags(entry.get("tags"), entry.get("labels"), entry.get("keywords")),
     }
     if isinstance(entry.get("command"), str):
         fields["command"] = entry["command"]
@@ -210,41 +218,41 @@ def lesson(entry: Mapping[str, Any], prefix: str) -> dict[str, Any] | None:
         if isinstance(entry.get(field), str) and entry[field]:
             meta.setdefault(field, entry[field])
             used.add(field)
-    if left := rest(entry, used | {"_id", "uuid", "agent_id", "kind"}):
-        meta["rest"] = left
+    if unused := unused_fields(entry, used | {"_id", "uuid", "agent_id", "kind"}):
+        meta["rest"] = unused
     return {**fields, "meta": meta}
 
 
-def fitted(fields: Mapping[str, Any], prefix: str, default_repo: str) -> dict[str, Any]:
-    """*fields* with nothing in them that our kinds would refuse: that is set aside in `meta.unfit`.
+def fit_to_kind(fields: Mapping[str, Any], prefix: str, default_repo: str) -> dict[str, Any]:
+    """Return *fields* with the values that their kind would refuse moved to `meta.unfit`.
 
-    What a kind cannot do without is left as it is, so that the refusal names it.
+    Required fields stay as they are, so that the refusal names them.
     """
     fit, unfit = dict(fields), dict[str, Any]()
     cls = KINDS.get(str(fit.get("kind") or "lesson"), Record)
     if fit.get("id"):
-        fit["id"] = kept_ident(prefix, fit["id"])
+        fit["id"] = usable_id(prefix, fit["id"])
     for name in ("timestamp", *cls.times):
         if fit.get(name) is not None:
             given = fit.pop(name)
-            found = moment(given)
+            found = parse_time(given)
             (unfit if found is None else fit)[name] = found or given
     if fit.get("repo"):
         fit["repo"] = _repo(fit["repo"], unfit, default_repo)
     for name in [
         name
         for name, known in cls.known.items()
-        if not known.required and _refused(known.check, fit.get(name))
+        if not known.required and _is_refused(known.check, fit.get(name))
     ]:
         unfit[name] = fit.pop(name)
     if "tags" in unfit:
-        fit["tags"] = tags_of(unfit["tags"])
+        fit["tags"] = parse_tags(unfit["tags"])
     if unfit:
         fit["meta"] = {**(fit.get("meta") or {}), "unfit": unfit}
     return fit
 
 
-def _refused(check: Callable[[Any], None], value: object) -> bool:
+def _is_refused(check: Callable[[Any], None], value: object) -> bool:
     if value is None:
         return False
     try:

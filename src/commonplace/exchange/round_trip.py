@@ -1,7 +1,8 @@
-"""Round trips: an entry in another system's fields, and whatever those cannot say in one key beside them.
+"""Round trips: export a record to another system's fields and import it again without loss.
 
-An entry is made from a record and read back by the same eyes that read a foreign one; only where the two differ does
-something go into the key. So a hand that edits the entry's own fields is heard, and nothing is ever lost.
+An exported entry is read back at once, with the code that imports such entries. Fields that come
+back differently are stored in one extra key of the entry. When somebody edits the other fields of
+the entry, an import takes the edited values.
 """
 
 from __future__ import annotations
@@ -16,28 +17,28 @@ if TYPE_CHECKING:
 EXTRA = "commonplace"
 
 
-def dressed(
+def add_extra(
     fields: Mapping[str, Any],
     entry: Mapping[str, Any],
-    plain: Callable[[Mapping[str, Any]], dict[str, Any]],
+    read_entry: Callable[[Mapping[str, Any]], dict[str, Any]],
 ) -> dict[str, Any]:
-    """*entry*, which stands for the record *fields*, with the key that makes the way back exact."""
-    back = {name: value for name, value in plain(entry).items() if value is not None}
+    """Return *entry* with the key that holds what *read_entry* does not restore of *fields*."""
+    restored = {name: value for name, value in read_entry(entry).items() if value is not None}
     differing = {
         name: value
         for name, value in fields.items()
-        if name not in back or not _same(back[name], value)
+        if name not in restored or not _is_same(restored[name], value)
     }
-    absent = [name for name in back if name not in fields]
+    absent = [name for name in restored if name not in fields]
     return {**entry, EXTRA: {"fields": differing, **({"without": absent} if absent else {})}}
 
 
-def undressed(
-    entry: Mapping[str, Any], plain: Callable[[Mapping[str, Any]], dict[str, Any]]
+def apply_extra(
+    entry: Mapping[str, Any], read_entry: Callable[[Mapping[str, Any]], dict[str, Any]]
 ) -> dict[str, Any]:
-    """The fields that *entry* stands for."""
+    """Return the fields of the record that *entry* was exported from."""
     own = {name: value for name, value in entry.items() if name != EXTRA}
-    fields = plain(own)
+    fields = read_entry(own)
     extra = entry.get(EXTRA)
     if not isinstance(extra, dict):
         return fields
@@ -49,10 +50,10 @@ def undressed(
 
 
 def is_ours(entry: object) -> bool:
-    """Whether *entry* was written by an export of ours."""
+    """Whether an export of Commonplace wrote *entry*."""
     return isinstance(entry, dict) and isinstance(entry.get(EXTRA), dict)
 
 
-def _same(left: object, right: object) -> bool:
-    # Python holds 1, 1.0 and true for the same; JSON does not.
+def _is_same(left: object, right: object) -> bool:
+    # In Python 1, 1.0 and true are equal; in JSON they are not.
     return encode({"": left}) == encode({"": right})

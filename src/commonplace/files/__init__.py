@@ -1,1 +1,1 @@
-"""Files: whole writes, locks, and opening only plain files. What every layer that touches the disk uses."""
+"""Access to the disk: atomic writes, file locks, and opening only plain files."""

@@ -1,7 +1,7 @@
 """Atomic writes: a file is replaced as a whole, in one step, or stays as it was.
 
-The new content goes to a temporary file beside the old one, which is then renamed into its place. Killed half-way, the
-old file is still there, and `commonplace doctor` finds the temporary one.
+The new content is written to a temporary file beside the old one, which is then renamed. If the
+process is killed before that, the old file stays, and `commonplace doctor` finds the temporary one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _REPLACE_TRIES_MAX = 50
 
 
 def replace(path: Path, chunks: Iterable[bytes]) -> None:
-    """`write`, with the system's error as one of ours. Of a log, the caller holds the lock."""
+    """Call `write`, and raise our error for an `OSError`. The caller holds the lock of a log."""
     try:
         write(path, chunks)
     except OSError as error:
@@ -31,13 +31,13 @@ def replace(path: Path, chunks: Iterable[bytes]) -> None:
 
 
 def write(path: Path, chunks: Iterable[bytes], *, mode: int = 0o600, durable: bool = True) -> None:
-    """Put *chunks* in the place of the file at *path*, whole or not at all. Raises `OSError`.
+    """Replace the content of the file at *path* with *chunks* in one step. Raises `OSError`.
 
     An existing file keeps its mode, and its owner where the system allows it; a new one gets
-    *mode*. With *durable*, the content is on the disk before the name is, so a power cut leaves
+    *mode*. With *durable*, the content is synced before the rename, so that a power cut leaves
     the old file or the new one.
     """
-    path = path.resolve()  # A link stays one: what it leads to is replaced.
+    path = path.resolve()  # A symbolic link stays, and its target is replaced.
     temporary = path.with_name(
         f".{path.name}.{os.urandom(4).hex()}.{os.getpid()}{TEMPORARY_SUFFIX}"
     )
@@ -67,11 +67,10 @@ def write(path: Path, chunks: Iterable[bytes], *, mode: int = 0o600, durable: bo
 def _keep_mode_and_owner(descriptor: int, found: os.stat_result) -> None:
     if os.name != "posix":
         return
-    os.fchmod(descriptor, found.st_mode & 0o777)  # The umask may have taken bits away.
+    os.fchmod(descriptor, found.st_mode & 0o777)  # The umask may have cleared bits.
     if (os.geteuid(), os.getegid()) != (found.st_uid, found.st_gid):
-        with suppress(
-            PermissionError
-        ):  # Only root may give a file away; a group must be one of ours.
+        # Only root may change the owner; other users may only set a group they belong to.
+        with suppress(PermissionError):
             os.fchown(descriptor, found.st_uid, found.st_gid)
 
 
@@ -103,9 +102,8 @@ def _process_lives(temporary: Path) -> bool:
     pid = temporary.name.removesuffix(TEMPORARY_SUFFIX).rpartition(".")[2]
     try:
         if os.name == "nt":
-            temporary.rename(
-                temporary
-            )  # Refused while it is open; a signal 0 would end the process.
+            # Windows refuses to rename an open file; there `os.kill` would end the process.
+            temporary.rename(temporary)
             return False
         os.kill(int(pid), 0)
     except PermissionError:

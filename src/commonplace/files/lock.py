@@ -1,7 +1,7 @@
-"""Exclusive locks on an open file, the platform's own: they end with the process that holds them.
+"""Exclusive locks of the operating system on an open file. They end with the process.
 
-Except on Windows, the data file itself is locked, not a file beside it: there is nothing to delete by mistake. A file
-that was replaced while we waited is recognised by its inode.
+Except on Windows, the data file itself is locked, so there is no lock file to delete by mistake.
+After waiting, the inode shows whether the file was replaced meanwhile.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from contextlib import contextmanager
 
 from commonplace.errors import HomeUnusable, LogBusy
-from commonplace.files.plain import open_for_append, same_file
+from commonplace.files.plain import is_same_file, open_for_append
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ LOCK_S_MAX = 60.0
 _WAIT_S_MIN = 0.0002
 _WAIT_S_MAX = 0.02
 
-# Windows does not replace a file that a process has open, so there the lock is a file beside it, which stays.
+# Windows cannot replace a file that a process has open, so there the lock is a file beside it.
 BESIDE = os.name == "nt"
 
 if sys.platform == "win32":
     import msvcrt
 
     def try_acquire(descriptor: int) -> bool:
-        """Take the lock if it is free; return whether we have it."""
+        """Take the lock if it is free; return whether we hold it."""
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -44,7 +44,7 @@ else:
     import fcntl
 
     def try_acquire(descriptor: int) -> bool:
-        """Take the lock if it is free; return whether we have it."""
+        """Take the lock if it is free; return whether we hold it."""
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -52,17 +52,20 @@ else:
         return True
 
     def release(descriptor: int) -> None:
-        """Give the lock up; closing the file does as well."""
+        """Release the lock; closing the file does so, too."""
         fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
-def file_for(path: Path) -> Path:
-    """The file whose lock stands for the file at *path*."""
+def lock_file(path: Path) -> Path:
+    """Return the file to lock for access to the file at *path*."""
     return path.with_name(f".{path.name}.lock") if BESIDE else path
 
 
 def acquire(descriptor: int, path: Path, seconds_max: float = LOCK_S_MAX) -> None:
-    """Take the lock. It is polled with growing pauses, since a blocking call could not be bounded in time."""
+    """Take the lock. Raises `LogBusy` after *seconds_max*.
+
+    It polls with growing pauses, because the blocking call has no time limit.
+    """
     try:
         if try_acquire(descriptor):
             return
@@ -79,22 +82,22 @@ def acquire(descriptor: int, path: Path, seconds_max: float = LOCK_S_MAX) -> Non
 
 @contextmanager
 def hold(path: Path, wait_s_max: float = LOCK_S_MAX) -> Iterator[None]:
-    """Hold the file at *path* alone: meanwhile no other process appends to it or replaces it."""
-    locked = file_for(path)
+    """Hold the lock of the file at *path*: no other process appends to it or replaces it."""
+    locked = lock_file(path)
     while True:
         descriptor = open_for_append(locked)
         try:
             acquire(descriptor, path, wait_s_max)
-            if same_file(descriptor, locked):
+            if is_same_file(descriptor, locked):
                 yield
                 return
         finally:
-            os.close(descriptor)  # Closing ends the lock too.
+            os.close(descriptor)  # Closing also releases the lock.
 
 
 @contextmanager
 def try_hold(path: Path) -> Iterator[bool]:
-    """Hold the file at *path* if no other process does; yields whether we do."""
+    """Hold the lock of the file at *path* if it is free; yield whether we hold it."""
     descriptor = open_for_append(path)
     try:
         yield try_acquire(descriptor)

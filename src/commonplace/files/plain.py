@@ -1,4 +1,4 @@
-"""Opening plain files and nothing else: a pipe would swallow what is written to it, or never end when it is read."""
+"""Open plain files only. Data written to a pipe would be lost, and reading one may never end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ READ_BUFFER_BYTES = 1 << 20
 
 
 def open_for_append(path: Path) -> int:
-    """A descriptor at the end of the file at *path*, created with its folder when missing, for its owner only."""
+    """Return a descriptor to append to the file at *path*.
+
+    If the file or its folder is missing, create it for its owner only.
+    """
     flags = (
         os.O_RDWR
         | os.O_APPEND
@@ -40,7 +43,7 @@ def open_for_append(path: Path) -> int:
 
 
 def open_for_read(path: Path) -> BinaryIO | None:
-    """The file at *path*, open for reading; `None` if there is none."""
+    """Return the file at *path*, open for reading; `None` if it does not exist."""
     try:
         return open(path, "rb", buffering=READ_BUFFER_BYTES, opener=_opener)
     except FileNotFoundError:
@@ -50,7 +53,7 @@ def open_for_read(path: Path) -> BinaryIO | None:
 
 
 def read_all(path: Path) -> bytes:
-    """All bytes of the file at *path*; none if it is gone."""
+    """Return all bytes of the file at *path*; none if it does not exist."""
     stream = open_for_read(path)
     if stream is None:
         return b""
@@ -75,26 +78,30 @@ def require_plain(descriptor: int, path: Path | str) -> int:
 
 
 def make_folder(path: Path) -> None:
-    """Create the folder and its missing parents, each for its owner only (`makedirs` does so for the last alone)."""
+    """Create the folder and its missing parents, each for its owner only.
+
+    `os.makedirs` applies its mode only to the last of them.
+    """
     missing = [folder for folder in (path, *path.parents) if not folder.is_dir()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def same_file(descriptor: int, path: Path) -> bool:
+def is_same_file(descriptor: int, path: Path) -> bool:
     """Whether the file at *path* is still the one that is open as *descriptor*."""
     try:
-        there = os.stat(path)
+        at_path = os.stat(path)
     except OSError:
         return False  # Opening it again raises the error.
-    ours = os.fstat(descriptor)
-    return (there.st_ino, there.st_dev) == (ours.st_ino, ours.st_dev)
+    opened = os.fstat(descriptor)
+    return (at_path.st_ino, at_path.st_dev) == (opened.st_ino, opened.st_dev)
 
 
 def sync(descriptor: int) -> None:
     """Write the file's data to the disk itself."""
     if sys.platform == "darwin":
-        # There, fsync leaves the data in the drive's cache; F_FULLFSYNC does not, but not every file system has it.
+        # On macOS fsync leaves the data in the drive's cache. F_FULLFSYNC does not, but not every
+        # file system supports it.
         try:
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
         except OSError:
@@ -106,7 +113,7 @@ def sync(descriptor: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a new or renamed name in *folder* survive a power cut (Windows cannot open a folder for this)."""
+    """Sync the names in *folder*, so that a rename survives a power cut (not on Windows)."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:

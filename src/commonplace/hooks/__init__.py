@@ -66,7 +66,7 @@ def _write_stdout(answer: bytes) -> None:
 
 
 def ask_server(home: str, agent: str, raw: bytes, cwd: str, variables: list[str]) -> bytes | None:
-    """The server's answer; `None` if there is no server or it does not answer in time."""
+    """Return the server's answer; `None` if there is no server or it does not answer in time."""
     server = find_server(home)
     if server is None:
         return None
@@ -75,9 +75,10 @@ def ask_server(home: str, agent: str, raw: bytes, cwd: str, variables: list[str]
 
 
 def variable_names(environment: "os._Environ[str] | dict[str, str]") -> list[str]:
-    """The names of the environment variables that are set, which show the agent that runs the hook.
+    """Return the names of the environment variables that are set, never their values.
 
-    Never the values. Of too many names the last are kept: an agent adds its own to those it has.
+    They show the agent that runs the hook. If there are too many, the last are kept: an agent adds
+    its own after those that it inherits.
     """
     names: list[str] = []
     chars = 0
@@ -91,7 +92,7 @@ def variable_names(environment: "os._Environ[str] | dict[str, str]") -> list[str
 
 
 def folder_of(raw: bytes) -> str:
-    """The folder that an event names, found in its first bytes without parsing; "" if not found."""
+    """Return the folder named in the first bytes of an event, without parsing; "" if none."""
     head = raw[:HEAD_BYTES]
     for name in (b'"cwd"', b'"workspace_roots"'):
         value = head.partition(name)[2].lstrip(b" \t\r\n:[")

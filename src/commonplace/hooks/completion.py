@@ -1,4 +1,4 @@
-"""The completion check (seed 003's SubagentStop): is the worktree clean and pushed, the bead done.
+"""The completion check: whether the worktree is clean and pushed, and the bead is done.
 
 Off by default. The setting `hooks.completion` makes it report to the user, or keep the agent at
 work (`block`). It runs git, so it is a hook of its own and not part of the others.
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from commonplace import agents
 from commonplace.memory import Memory
-from commonplace.sessions import read_event
 from commonplace.sessions.fields import parse_object
+from commonplace.sessions.payload import read_event
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -29,7 +29,7 @@ _UNFINISHED = frozenset(["open", "in_progress", "blocked", "todo"])
 
 
 def check(agent: str, raw: bytes, cwd: str, variables: Collection[str]) -> str:
-    """What to print when an agent or subagent stops: nothing, a report, or a reply that blocks."""
+    """Return the reply when an agent or subagent stops: "", a report, or one that blocks."""
     event = read_event(agent, raw, at=time.time(), cwd=cwd, environment=variables)
     if event is None or event.kind not in ("stop", "subagent_stop") or not event.root:
         return ""
@@ -53,7 +53,7 @@ def check(agent: str, raw: bytes, cwd: str, variables: Collection[str]) -> str:
 
 
 def findings(root: Path) -> list[str]:
-    """What is left to do in the worktree at *root*."""
+    """Return what is left to do in the worktree at *root*."""
     found: list[str] = []
     changed = [
         line[3:] for line in _git(root, "status", "--porcelain").splitlines() if line.strip()
@@ -74,7 +74,7 @@ def findings(root: Path) -> list[str]:
 
 
 def _bead(root: Path, branch: str) -> list[str]:
-    """The bead that the branch is named after, if it is not done."""
+    """Return the bead that the branch is named after, if it is not done."""
     path = root / ".beads" / "issues.jsonl"
     with suppress(OSError, ValueError):
         if not path.is_file() or path.stat().st_size > ISSUES_BYTES_MAX:

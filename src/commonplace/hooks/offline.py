@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 from commonplace.memory import Memory
-from commonplace.sessions import add_to_spool, answer_from_files, read_event
+from commonplace.sessions import add_to_spool, answer_from_files
+from commonplace.sessions.payload import read_event
 from commonplace.where import homes, repository
 
 TYPE_CHECKING = False
@@ -19,7 +20,7 @@ LOG_WAIT_S_MAX = 0.1
 
 
 def answer(agent: str, raw: bytes, cwd: str, variables: Collection[str]) -> str:
-    """What to print. The event is spooled first, so that not even damaged settings lose it."""
+    """Return the reply. The event is spooled first, so that damaged settings do not lose it."""
     event = read_event(agent, raw, at=time.time(), cwd=cwd, environment=variables)
     if event is None:
         return ""

@@ -1,4 +1,4 @@
-"""What is searched of a record: its texts in the order in which they help, whatever its kind."""
+"""The searchable text of a record of any kind: its texts, the most useful first."""
 
 from __future__ import annotations
 
@@ -10,36 +10,38 @@ if TYPE_CHECKING:
 
     from commonplace.records import Record
 
-# Fields that say where a record belongs rather than what it says.
-_ADDRESS = frozenset(
-    ["id", "kind", "timestamp", "repo", "agent_id", "agent", "links", "meta", "embeddings", "resonance", "stats",
-     "event_type", "success_rate", "outcome", "type", "confidence", "usage_count", "last_used", "source_episodes",
-     "source", "key", "ts", "git_commit", "path", "title", "of", "to", "rel", "w", "children"],
+# Fields that are not searched: they identify, classify or count.
+_UNSEARCHED_FIELDS = frozenset(
+    ["id", "kind", "timestamp", "repo", "agent_id", "agent", "links", "meta", "embeddings",
+     "resonance", "stats", "event_type", "success_rate", "outcome", "type", "confidence",
+     "usage_count", "last_used", "source_episodes", "source", "key", "ts", "git_commit", "path",
+     "title", "of", "to", "rel", "w", "children"],
 )  # fmt: skip
-# What to do comes before how it came about: the order in which fields are read out.
+# The fields that come first, in this order: instructions before background.
 _ORDER = (
-    "label", "context", "pattern", "what_fails", "lesson", "correct_approach", "prevention", "command",
-    "incorrect_approach", "why", "conditions", "text", "payload", "errors_encountered", "content",
+    "label", "context", "pattern", "what_fails", "lesson", "correct_approach", "prevention",
+    "command", "incorrect_approach", "why", "conditions", "text", "payload", "errors_encountered",
+    "content",
 )  # fmt: skip
 UNSEARCHED_KINDS = frozenset(["feedback", "link", "forget"])
 
 
 class Document(NamedTuple):
-    """A record as text: a title that names it, and everything it says."""
+    """A record as text: its title, and all its searchable text."""
 
     title: str
     text: str
 
 
 def document(record: Record) -> Document:
-    """The searchable text of any record: every string in it that is not an address."""
+    """Return the title and the searchable text of any record."""
     fields = record.fields
     if record.kind in ("skill", "note"):
         return _text_document(str(fields.get("title", "")), str(fields.get("text", "")))
     command = fields.get("command")
     if isinstance(command, str) and "\n" in command.strip():
-        fields = {**fields, "command": f"```\n{command}\n```"}  # Code stays as it is written.
-    parts = list(dict.fromkeys(text for text in _said(fields) if text.strip()))
+        fields = {**fields, "command": f"```\n{command}\n```"}  # Keeps its line ends.
+    parts = list(dict.fromkeys(text for text in _searchable_texts(fields) if text.strip()))
     return Document(_title(record), "\n\n".join(parts))
 
 
@@ -48,7 +50,7 @@ _DESCRIPTION = re.compile(r"^description:\s*(.+)$", re.MULTILINE)
 
 
 def _text_document(title: str, text: str) -> Document:
-    """A file: its front matter gives no more than what it says about itself."""
+    """Return the document of a file; of its front matter, only the description is searched."""
     front = _FRONT_MATTER.match(text)
     described = _DESCRIPTION.search(front.group(1)) if front else None
     body = text[front.end() :] if front else text
@@ -57,12 +59,12 @@ def _text_document(title: str, text: str) -> Document:
     )
 
 
-def _said(fields: Mapping[str, Any]) -> Iterator[str]:
+def _searchable_texts(fields: Mapping[str, Any]) -> Iterator[str]:
     for name in _ORDER:
         if name in fields:
             yield from _strings(fields[name])
     for name, value in fields.items():
-        if name not in _ADDRESS and name not in _ORDER:
+        if name not in _UNSEARCHED_FIELDS and name not in _ORDER:
             yield from _strings(value)
 
 

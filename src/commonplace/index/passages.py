@@ -1,4 +1,4 @@
-"""A long text in passages: blocks as their author set them, small enough to embed and to deliver."""
+"""Split a long text into passages: its paragraphs, lists and code blocks, none of them too long."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PASSAGE_CHARS_MAX = 900
 EMBEDDED_MAX = 12
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _HEADING = re.compile(r"^#{1,6}\s+(.*)$")
-# A sentence that says what it is starts a passage of its own.
+# A sentence with such a label starts a new passage.
 LABEL = re.compile(
     r"(?:fix|solution|resolution|remedy|workaround|answer|lesson|prevention|root cause)\s*:",
     re.IGNORECASE,
@@ -18,14 +18,14 @@ _SENTENCE = re.compile(r"(?<=[.!?。])\s+(?=[A-Z0-9`\"'(\[]|[^\x00-\x7f])")
 
 
 class Block(NamedTuple):
-    """A paragraph, list or code block, and the headings it stands under."""
+    """A paragraph, list or code block, and the headings above it."""
 
     text: str
     headings: tuple[str, ...]
 
 
-def blocks(text: str) -> list[Block]:
-    """*text* cut at blank lines and headings; a fenced block stays whole."""
+def split_blocks(text: str) -> list[Block]:
+    """Split *text* at blank lines and headings, but not within a fenced block."""
     found: list[Block] = []
     headings: list[tuple[int, str]] = []
     held: list[str] = []
@@ -51,11 +51,11 @@ def blocks(text: str) -> list[Block]:
         else:
             held.append(line)
     flush()
-    return _with_lead_ins(found)
+    return _join_lead_ins(found)
 
 
-def _with_lead_ins(found: list[Block]) -> list[Block]:
-    """A line that ends with a colon says nothing without what it leads to."""
+def _join_lead_ins(found: list[Block]) -> list[Block]:
+    """Join a block that ends with a colon with the block that it introduces."""
     joined: list[Block] = []
     for block in found:
         if (
@@ -69,14 +69,14 @@ def _with_lead_ins(found: list[Block]) -> list[Block]:
     return joined
 
 
-def pieces(block: Block, chars_max: int) -> list[Block]:
-    """*block* in parts of at most *chars_max*, cut between lines, else between sentences, else anywhere."""
+def split_block(block: Block, chars_max: int) -> list[Block]:
+    """Split *block* into parts of at most *chars_max*: at lines, else sentences, else anywhere."""
     if len(block.text) <= chars_max:
         return [block]
     glue = "\n" if "\n" in block.text.strip() else " "
     parts = block.text.split("\n") if glue == "\n" else _SENTENCE.split(block.text)
     found: list[str] = []
-    for part in (piece for whole in parts for piece in _cut(whole, chars_max)):
+    for part in (short for long in parts for short in _split_line(long, chars_max)):
         if (
             found
             and len(found[-1]) + len(part) < chars_max
@@ -88,8 +88,8 @@ def pieces(block: Block, chars_max: int) -> list[Block]:
     return [Block(part, block.headings) for part in found if part.strip()]
 
 
-def _cut(text: str, chars_max: int) -> list[str]:
-    """A line in parts of at most *chars_max*: at sentences, else at spaces, else anywhere."""
+def _split_line(text: str, chars_max: int) -> list[str]:
+    """Split a line into parts of at most *chars_max*: at sentences, else spaces, else anywhere."""
     if len(text) <= chars_max:
         return [text]
     found = [""]
@@ -106,12 +106,14 @@ def _cut(text: str, chars_max: int) -> list[str]:
     return [part for part in found if part]
 
 
-def to_embed(title: str, text: str) -> list[str]:
-    """The passages of a document that get a vector, each with the title in front so that it stands on its own."""
+def passages_to_embed(title: str, text: str) -> list[str]:
+    """Return the passages of a document that get a vector, each with the title before it."""
     if len(text) <= PASSAGE_CHARS_MAX:
         return [text]
     found: list[str] = []
-    for block in (piece for whole in blocks(text) for piece in pieces(whole, PASSAGE_CHARS_MAX)):
+    for block in (
+        part for whole in split_blocks(text) for part in split_block(whole, PASSAGE_CHARS_MAX)
+    ):
         if found and len(found[-1]) + len(block.text) < PASSAGE_CHARS_MAX:
             found[-1] += "\n\n" + block.text
         else:

@@ -185,8 +185,11 @@ class Index(Protocol):
     def catch_up(self, progress: Callable[[int], None] = no_progress) -> None:
         """Bring it up to date with the files."""
 
+    def is_commit_due(self) -> bool:
+        """Whether much work was put off, such as merging what is new."""
+
     def commit_if_due(self) -> None:
-        """Do work that was put off, such as merging what is new; for a background thread."""
+        """Do work that was put off, if it is much; for a background thread."""
 
     def reading(self, as_of_micros: int | None = None) -> AbstractContextManager[Reader]:
         """A reader of what it holds now, or of what it held at that time."""

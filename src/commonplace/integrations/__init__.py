@@ -1,4 +1,5 @@
 """Integrations: the memory behind the interfaces of other frameworks, each an extra.
 
-Importing this package imports none of them; each module imports its own, and says which extra brings it.
+Importing this package imports none of them. Each module imports its framework, and names the extra
+to install if that is missing.
 """

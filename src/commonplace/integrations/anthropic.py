@@ -1,14 +1,15 @@
-"""Claude's memory tool (`memory_20250818`) over an agent's notes: `/memories/…` is the agent's folder of a home.
+"""Claude's memory tool (`memory_20250818`) for an agent's notes.
 
-The texts are those the tool is documented with; the model has learned to read them. Paths, limits, redaction, locks and
-whole writes are those of the notes, so an agent may use this and the `memory_*` tools of the server side by side.
+`/memories/…` is the agent's folder in a home. The messages are those of the tool's documentation,
+which the model knows. Paths, limits, redaction, locks and atomic writes are those of the notes, so
+an agent may use this tool and the `memory_*` tools of the server side by side.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from commonplace.errors import (
     CommonplaceError,
@@ -54,7 +55,7 @@ T = TypeVar("T")
 class MemoryTool(BetaAbstractMemoryTool):
     """The notes of *agent* (by default the memory's own) as Claude's memory tool.
 
-    With *overwrite*, `create` replaces a file that is there; otherwise it is an error the model reads.
+    With *overwrite*, `create` replaces an existing file; otherwise the model gets an error.
     """
 
     def __init__(
@@ -70,41 +71,41 @@ class MemoryTool(BetaAbstractMemoryTool):
         self.overwrite = overwrite
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        """A folder two levels deep, or a file with line numbers."""
-        path = _given(command, "path", str)
+        """Return the listing of a folder two levels deep, or a file with line numbers."""
+        path = _parameter(command, "path", str)
         missing = f"The path {path} does not exist. Please provide a valid path."
-        with _told(path, missing=missing):
+        with _errors_for_model(path, missing=missing):
             inner = _inner(path)
             if not inner:
-                return _listed(self.notes, path, inner)
+                return _list_folder(self.notes, path, inner)
             try:
                 text = self.notes.read(inner)
             except NoteNotFound:
-                return _listed(self.notes, path, inner)
+                return _list_folder(self.notes, path, inner)
         lines = _lines(text)
         if len(lines) > LINES_MAX:
             raise ToolError(f"File {path} exceeds maximum line limit of {LINES_MAX:,} lines.")
         first, last = _range(command, len(lines))
-        return _cut(
-            f"Here's the content of {path} with line numbers:", _numbered(lines, first, last)
+        return _join_up_to_limit(
+            f"Here's the content of {path} with line numbers:", _number_lines(lines, first, last)
         )
 
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        """Make a file."""
-        path, text = _given(command, "path", str), _given(command, "file_text", str)
+        """Create a file."""
+        path, text = _parameter(command, "path", str), _parameter(command, "file_text", str)
         missing, exists = (
             f"Error: The path {path} is a directory",
             f"Error: File {path} already exists",
         )
-        with _told(path, missing=missing, exists=exists):
+        with _errors_for_model(path, missing=missing, exists=exists):
             self.notes.write(_file(path), text, None if self.overwrite else "")
         return f"File created successfully at: {path}"
 
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
         """Replace a text that occurs once."""
-        path, old = _given(command, "path", str), _given(command, "old_str", str)
-        new = "" if command.new_str is None else _given(command, "new_str", str)
-        with _told(
+        path, old = _parameter(command, "path", str), _parameter(command, "old_str", str)
+        new = "" if command.new_str is None else _parameter(command, "new_str", str)
+        with _errors_for_model(
             path, missing=f"Error: The path {path} does not exist. Please provide a valid path."
         ):
             try:
@@ -112,18 +113,18 @@ class MemoryTool(BetaAbstractMemoryTool):
             except NoteRefused as error:
                 if error.lines is None:
                     raise
-                raise ToolError(_unmatched(path, old, error.lines)) from None
+                raise ToolError(_no_unique_match(path, old, error.lines)) from None
             lines = _lines(self.notes.read(_file(path)))
-        snippet = _numbered(
+        snippet = _number_lines(
             lines, max(1, line - SNIPPET_LINES), line + new.count("\n") + SNIPPET_LINES
         )
-        return _cut("The memory file has been edited.", snippet)
+        return _join_up_to_limit("The memory file has been edited.", snippet)
 
     def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        """Insert behind a line; 0 is the top."""
-        path, text = _given(command, "path", str), _given(command, "insert_text", str)
-        line = _given(command, "insert_line", int)
-        with _told(path, missing=f"Error: The path {path} does not exist"):
+        """Insert a text after a line; 0 inserts at the top."""
+        path, text = _parameter(command, "path", str), _parameter(command, "insert_text", str)
+        line = _parameter(command, "insert_line", int)
+        with _errors_for_model(path, missing=f"Error: The path {path} does not exist"):
             inner = _file(path)
             count = len(_lines(self.notes.read(inner)))
             if not 0 <= line <= count:
@@ -135,9 +136,9 @@ class MemoryTool(BetaAbstractMemoryTool):
         return f"The file {path} has been edited."
 
     def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """Remove a file, or a folder with all that is in it."""
-        path = _given(command, "path", str)
-        with _told(path, missing=f"Error: The path {path} does not exist"):
+        """Delete a file, or a folder with all that is in it."""
+        path = _parameter(command, "path", str)
+        with _errors_for_model(path, missing=f"Error: The path {path} does not exist"):
             inner = _inner(path)
             if not inner:
                 raise ToolError(f"Error: Cannot delete the {ROOT} directory itself")
@@ -145,27 +146,27 @@ class MemoryTool(BetaAbstractMemoryTool):
         return f"Successfully deleted {path}"
 
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """Give a file or folder another path."""
-        old, new = _given(command, "old_path", str), _given(command, "new_path", str)
-        taken = f"Error: The destination {new} already exists"
-        with _told(new, missing=f"Error: The path {old} does not exist", exists=taken):
+        """Move a file or folder to another path."""
+        old, new = _parameter(command, "old_path", str), _parameter(command, "new_path", str)
+        exists = f"Error: The destination {new} already exists"
+        with _errors_for_model(new, missing=f"Error: The path {old} does not exist", exists=exists):
             source, target = _inner(old), _inner(new)
             if not source:
                 raise ToolError(f"Error: Cannot rename the {ROOT} directory itself")
             if not target:
-                raise ToolError(taken)
+                raise ToolError(exists)
             self.notes.rename(source, target)
         return f"Successfully renamed {old} to {new}"
 
     def clear_all_memory(self) -> str:
-        """Delete every note of the agent. For programs: the model cannot call it."""
+        """Delete every note of the agent. Only programs call this; the model cannot."""
         for entry in self.notes.entries():
             self.notes.delete(entry.path)
         return "All memory cleared"
 
 
 class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
-    """The same for an asynchronous client: each command runs in a thread."""
+    """`MemoryTool` for an asynchronous client: each command runs in a thread."""
 
     def __init__(
         self,
@@ -200,12 +201,12 @@ class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
         return await asyncio.to_thread(self._tool.clear_all_memory)
 
 
-# --- Inside -------------------------------------------------------------------------------------------------------
+# --- Private --------------------------------------------------------------------------------------
 
 
 @contextmanager
-def _told(path: str, *, missing: str = "", exists: str = "") -> Iterator[None]:
-    """Turns what the notes refuse into the tool's own words."""
+def _errors_for_model(path: str, *, missing: str = "", exists: str = "") -> Iterator[None]:
+    """Raise errors of the notes as `ToolError` with the messages of the tool's documentation."""
     try:
         yield
     except NoteNotFound:
@@ -219,7 +220,7 @@ def _told(path: str, *, missing: str = "", exists: str = "") -> Iterator[None]:
 
 
 def _inner(path: str) -> str:
-    """The path within the agent's folder; empty for the folder itself."""
+    """Return the path within the agent's folder; empty for the folder itself."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise ToolError(f"Error: Path must start with {ROOT}, got: {path}")
     return path.removeprefix(ROOT).removeprefix("/").removesuffix("/")
@@ -232,44 +233,46 @@ def _file(path: str) -> str:
     return inner
 
 
-def _unmatched(path: str, old: str, lines: Sequence[int]) -> str:
+def _no_unique_match(path: str, old: str, lines: Sequence[int]) -> str:
     if not lines:
         return f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
-    places = ", ".join(map(str, lines))
+    numbers = ", ".join(map(str, lines))
     return (
-        f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {places}. "
+        "No replacement was performed. "
+        f"Multiple occurrences of old_str `{old}` in lines: {numbers}. "
         "Please ensure it is unique"
     )
 
 
-def _given(command: Any, name: str, kind: type[T]) -> T:  # noqa: ANN401 (the SDK does not check what the model sent)
+def _parameter(command: object, name: str, kind: type[T]) -> T:
+    """Return a parameter of *command*, whose type the SDK does not check."""
     value = getattr(command, name, None)
     if not isinstance(value, kind) or isinstance(value, bool):
-        wanted = "a whole number" if kind is int else "text"
-        raise ToolError(f"Error: Invalid `{name}` parameter: {value}. It should be {wanted}.")
+        expected = "a whole number" if kind is int else "text"
+        raise ToolError(f"Error: Invalid `{name}` parameter: {value}. It should be {expected}.")
     return value
 
 
 def _range(command: BetaMemoryTool20250818ViewCommand, count: int) -> tuple[int, int]:
-    """The first and the last line to show; a range that goes too far ends where the file does."""
-    asked = command.view_range
-    if asked is None:
+    """Return the first and the last line to show, limited to the lines of the file."""
+    lines = command.view_range
+    if lines is None:
         return 1, count
     if (
-        not isinstance(asked, list)
-        or len(asked) != 2  # noqa: PLR2004 (the first line and the last)
-        or not all(isinstance(one, int) for one in asked)
+        not isinstance(lines, list)
+        or len(lines) != 2  # noqa: PLR2004 (the first line and the last)
+        or not all(isinstance(line, int) for line in lines)
     ):
         raise ToolError(
-            f"Error: Invalid `view_range` parameter: {asked}. It should be two line numbers."
+            f"Error: Invalid `view_range` parameter: {lines}. It should be two line numbers."
         )
-    first, last = asked
+    first, last = lines
     return max(1, first), count if last == -1 else min(last, count)
 
 
-def _listed(notes: Notes, path: str, inner: str) -> str:
+def _list_folder(notes: Notes, path: str, inner: str) -> str:
     start = path.rstrip("/")
-    # Whoever asks for `node_modules` by name gets to see it.
+    # `node_modules` is hidden in a listing, but not when *inner* names it.
     below = [
         (entry, entry.path.removeprefix(inner).split("/")) for entry in notes.entries(inner, DEPTH)
     ]
@@ -284,11 +287,11 @@ def _listed(notes: Notes, path: str, inner: str) -> str:
         f"{_size(entry.bytes)}\t{ROOT}/{entry.path}{'/' * entry.is_folder}" for entry in entries
     ]
     header = f"Here're the files and directories up to {DEPTH} levels deep in {path}"
-    return _cut(f"{header}, excluding hidden items and node_modules:", lines)
+    return _join_up_to_limit(f"{header}, excluding hidden items and node_modules:", lines)
 
 
 def _size(count: int) -> str:
-    """`0B`, `512B`, `5.5K`."""
+    """Return a size such as `0B`, `512B` or `5.5K`."""
     size, unit = float(count), "B"
     for larger in "KMG":
         if size < UNIT:
@@ -302,17 +305,17 @@ def _lines(text: str) -> list[str]:
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def _numbered(lines: list[str], first: int, last: int) -> list[str]:
+def _number_lines(lines: list[str], first: int, last: int) -> list[str]:
     return [f"{number:>6}\t{line}" for number, line in enumerate(lines[first - 1 : last], first)]
 
 
-def _cut(header: str, lines: list[str]) -> str:
-    """The lines under their header, as many as the model expects at once."""
+def _join_up_to_limit(header: str, lines: list[str]) -> str:
+    """Return the header and as many lines as the model expects at once."""
     left = VIEW_CHARS_MAX - len(header)
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         left -= len(line) + 1
         if left < 0:
-            rest = len(lines) - place
-            kept = lines[:place] or [line[:VIEW_CHARS_MAX]]
-            return "\n".join([header, *kept, f"… {rest} more lines; use `view_range` to see them"])
+            rest = len(lines) - index
+            shown = lines[:index] or [line[:VIEW_CHARS_MAX]]
+            return "\n".join([header, *shown, f"… {rest} more lines; use `view_range` to see them"])
     return "\n".join([header, *lines])

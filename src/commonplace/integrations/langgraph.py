@@ -1,8 +1,9 @@
-"""LangGraph's store over the log: every item is a record, every put a line, every delete a `forget`.
+"""LangGraph's store in the log: every item is a record, every put a line, every delete a `forget`.
 
-An item is a `fact`: its id comes from namespace and key, its `payload` is what is searched of the value, its `tags` are
-the namespace and those above it, so that a search within one costs no more than what is in it. All items lie in one
-log of the nearest home, which any number of processes may share.
+An item is a `fact`. Its id is made from namespace and key, and its `payload` is the part of the
+value that is searched. Its `tags` are the namespace and those above it, so that a search in a
+namespace reads only its items. All items are in one log of the nearest home, which any number of
+processes may share.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import ExtraMissing, RecordInvalid
-from commonplace.redaction import redact_text
+from commonplace.redaction.text import redact_text
 
 try:
     from langgraph.store.base import (
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 KIND = "fact"
 TYPE = "item"
-# So many of a namespace are ranked for a question; what lies behind them comes without a score.
+# The number of items of a namespace that a search ranks; the others follow without a score.
 RANKED_MAX = 1000
 
 Namespace = tuple[str, ...]
@@ -55,7 +56,7 @@ def now_utc() -> datetime:
 
 
 class CommonplaceStore(BaseStore):
-    """The items in the log *repo* of the memory's nearest home. The memory is closed by whoever opened it."""
+    """The items in the log *repo* of the memory's nearest home. The caller closes the memory."""
 
     def __init__(
         self, memory: Memory, *, repo: str = "langgraph", clock: Callable[[], datetime] = now_utc
@@ -63,25 +64,24 @@ class CommonplaceStore(BaseStore):
         self._memory = memory
         self._repo = repo
         self._clock = clock
-        self._lock = (
-            threading.RLock()
-        )  # What is put rests on what is there: when an item was created.
+        # A put reads when the item was created, and then writes it.
+        self._lock = threading.RLock()
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do *ops*: those that read see what was there before, of several puts of one item the last counts."""
-        asked = list(ops)
-        for op in asked:
+        """Do *ops*. Reads come before all writes; of several puts of one item the last applies."""
+        all_ops = list(ops)
+        for op in all_ops:
             validate_op_namespace(op)
         with self._lock:
-            results: list[Result] = [self._read(op) for op in asked]
-            self._write({(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)})
+            results: list[Result] = [self._read(op) for op in all_ops]
+            self._write({(op.namespace, op.key): op for op in all_ops if isinstance(op, PutOp)})
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """The same in a thread."""
+        """Call `batch` in a thread."""
         return await asyncio.to_thread(self.batch, list(ops))
 
-    # --- Reading --------------------------------------------------------------------------------------------------
+    # --- Reading ----------------------------------------------------------------------------------
 
     def _read(self, op: Op) -> Result:
         if isinstance(op, GetOp):
@@ -103,7 +103,7 @@ class CommonplaceStore(BaseStore):
         ]
         scores = self._scores(op) if op.query and found else {}
         if scores:
-            # Stable: what has no score follows in the order in which it was created.
+            # The sort is stable: items without a score follow in the order of their creation.
             found.sort(key=lambda item: -scores.get((item.namespace, item.key), -1.0))
         return [
             SearchItem(
@@ -118,13 +118,13 @@ class CommonplaceStore(BaseStore):
         ]
 
     def _scores(self, op: SearchOp) -> dict[tuple[Namespace, str], float]:
-        """How well items below the prefix answer the question, as far as recall ranks them."""
+        """Return the scores of the items below the prefix that recall ranks for the question."""
         tags = [_tag(op.namespace_prefix)] if op.namespace_prefix else None
         query = op.query or ""
-        # A filter is applied to what was ranked, so that there must be more of it.
+        # With a filter, rank more items: the filter removes some of them afterwards.
         limit = RANKED_MAX if op.filter else max(1, min(op.offset + op.limit, RANKED_MAX))
         hits = (
-            self._memory.rank(query, limit=limit, tags=tags, **self._mine())
+            self._memory.rank(query, limit=limit, tags=tags, **self._narrowing())
             if query.strip()
             else []
         )
@@ -138,43 +138,42 @@ class CommonplaceStore(BaseStore):
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         conditions = op.match_conditions or ()
-        found = {item.namespace for item in self._below(())}
-        kept = {
-            one[: op.max_depth]
-            for one in found
-            if all(_fits(condition, one) for condition in conditions)
+        found = {
+            namespace[: op.max_depth]
+            for namespace in {item.namespace for item in self._below(())}
+            if all(_fits(condition, namespace) for condition in conditions)
         }
-        return sorted(kept)[op.offset : op.offset + op.limit]
+        return sorted(found)[op.offset : op.offset + op.limit]
 
     def _below(self, prefix: Namespace) -> list[Item]:
-        """The items whose namespace begins with *prefix*, in the order in which they were created."""
+        """Return the items whose namespace begins with *prefix*, in the order of their creation."""
         found = map(_item, self._records(tags=[_tag(prefix)] if prefix else None))
-        # A tag is no more than a hint: letter case and slashes are not told apart in it.
+        # Two namespaces that differ in letter case or slashes have the same tag.
         below = [item for item in found if item.namespace[: len(prefix)] == prefix]
         return sorted(below, key=lambda item: item.created_at)
 
     def _records(self, ids: set[str] | None = None, tags: list[str] | None = None) -> list[Record]:
         return [
             record
-            for record in self._memory.select(ids, tags=tags, **self._mine())
+            for record in self._memory.select(ids, tags=tags, **self._narrowing())
             if _is_item(record)
         ]
 
-    def _mine(self) -> dict[str, Any]:
+    def _narrowing(self) -> dict[str, Any]:
         return {"repo": self._repo, "kinds": [KIND], "archived": True}
 
-    # --- Writing --------------------------------------------------------------------------------------------------
+    # --- Writing ----------------------------------------------------------------------------------
 
     def _write(self, puts: Mapping[tuple[Namespace, str], PutOp]) -> None:
         if not puts:
             return
-        there = {record.id: record for record in self._records({_id(*where) for where in puts})}
+        existing = {record.id: record for record in self._records({_id(*name) for name in puts})}
         lines: list[dict[str, Any]] = []
         for (namespace, key), op in puts.items():
             ident = _id(namespace, key)
             if op.value is not None:
-                lines.append(self._line(op, there.get(ident)))
-            elif ident in there:
+                lines.append(self._line(op, existing.get(ident)))
+            elif ident in existing:
                 lines.append(
                     {
                         "kind": "forget",
@@ -193,7 +192,7 @@ class CommonplaceStore(BaseStore):
         for label in (*op.namespace, op.key):
             if redact_text(label)[1]:
                 raise RecordInvalid(
-                    "key", "or its namespace looks like a secret", "name the item otherwise"
+                    "key", "or its namespace looks like a secret", "choose another name"
                 )
         now = self._clock().isoformat()
         meta: dict[str, Any] = {
@@ -203,7 +202,7 @@ class CommonplaceStore(BaseStore):
             "created_at": before.meta["created_at"] if before else now,
         }
         value = dict(op.value or {})
-        searched = _searched(value, op.index)
+        searched = _searched_part(value, op.index)
         if searched != value:
             meta["value"] = value
         return {
@@ -219,12 +218,12 @@ class CommonplaceStore(BaseStore):
         }
 
 
-# --- Items and records --------------------------------------------------------------------------------------------
+# --- Items and records ----------------------------------------------------------------------------
 
 
 def _id(namespace: Namespace, key: str) -> str:
-    named = json.dumps([list(namespace), key]).encode()
-    return f"item-{blake2b(named, digest_size=16).hexdigest()}"
+    name = json.dumps([list(namespace), key]).encode()
+    return f"item-{blake2b(name, digest_size=16).hexdigest()}"
 
 
 def _tag(namespace: Namespace) -> str:
@@ -243,8 +242,8 @@ def _item(record: Record) -> Item:
     )
 
 
-def _searched(value: dict[str, Any], index: list[str] | bool | None) -> dict[str, Any]:
-    """What of *value* a question may find: all of it, the texts at some paths, or nothing."""
+def _searched_part(value: dict[str, Any], index: list[str] | bool | None) -> dict[str, Any]:
+    """Return the part of *value* to search: all of it, the texts at some paths, or nothing."""
     if index is None or index is True:
         return value
     paths = index or []
@@ -252,7 +251,7 @@ def _searched(value: dict[str, Any], index: list[str] | bool | None) -> dict[str
 
 
 def _is_item(record: Record) -> bool:
-    """Whether the store wrote it; others may write facts into its log."""
+    """Whether the store wrote the record; other programs may write facts into its log."""
     return (
         record.fields.get("type") == TYPE
         and {"namespace", "item", "created_at"} <= record.meta.keys()
@@ -263,11 +262,11 @@ def _is_searched(record: Record) -> bool:
     return _is_item(record) and bool(record.fields.get("payload"))
 
 
-# --- Conditions ---------------------------------------------------------------------------------------------------
+# --- Conditions -----------------------------------------------------------------------------------
 
 
 def _fits(condition: MatchCondition, namespace: Namespace) -> bool:
-    """Whether the path stands at the head, or at the end, of the namespace; `*` is any label."""
+    """Whether the namespace begins or ends with the path of *condition*; `*` is any label."""
     path = condition.path
     if len(namespace) < len(path):
         return False
@@ -280,27 +279,27 @@ def _fits(condition: MatchCondition, namespace: Namespace) -> bool:
         if condition.match_type == "prefix"
         else namespace[len(namespace) - len(path) :]
     )
-    return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
+    return all(pattern in ("*", label) for pattern, label in zip(path, part, strict=True))
 
 
-def _matches(value: object, wanted: object) -> bool:
-    """Whether *value* holds what a filter wants: each key of an object, each entry of a list, or an operator."""
-    if isinstance(wanted, dict):
-        if any(name.startswith("$") for name in wanted):
-            return all(_holds(value, name, bound) for name, bound in wanted.items())
+def _matches(value: object, condition: object) -> bool:
+    """Whether *value* fulfils a filter: each key of an object, each list item, or an operator."""
+    if isinstance(condition, dict):
+        if any(name.startswith("$") for name in condition):
+            return all(_compare(value, name, bound) for name, bound in condition.items())
         return isinstance(value, dict) and all(
-            _matches(value.get(name), inner) for name, inner in wanted.items()
+            _matches(value.get(name), inner) for name, inner in condition.items()
         )
-    if isinstance(wanted, list | tuple):
+    if isinstance(condition, list | tuple):
         return (
             isinstance(value, list | tuple)
-            and len(value) == len(wanted)
-            and all(_matches(mine, inner) for mine, inner in zip(value, wanted, strict=True))
+            and len(value) == len(condition)
+            and all(_matches(item, inner) for item, inner in zip(value, condition, strict=True))
         )
-    return value == wanted
+    return value == condition
 
 
-def _holds(value: Any, operator: str, bound: Any) -> bool:  # noqa: ANN401 (any JSON value)
+def _compare(value: Any, operator: str, bound: Any) -> bool:  # noqa: ANN401 (any JSON value)
     if operator in {"$eq", "$ne"}:
         return bool(value == bound) == (operator == "$eq")
     if operator not in _ORDERS:
@@ -310,7 +309,7 @@ def _holds(value: Any, operator: str, bound: Any) -> bool:  # noqa: ANN401 (any 
     try:
         return _ORDERS[operator](float(value), float(bound))
     except (TypeError, ValueError):
-        return False  # What is no number lies on no side of one.
+        return False  # Only numbers can be compared with these operators.
 
 
 _ORDERS: dict[str, Callable[[float, float], bool]] = {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}

@@ -1,4 +1,4 @@
-"""The log: append, read, rotate, check. The only writer of the truth.
+"""The log files: append, read, rotate, check. No other package writes to them.
 
-The modules are imported where they are used, so that appending a line loads nothing of rotation or repair.
+Import the modules one by one: appending a line should not load rotation or repair.
 """

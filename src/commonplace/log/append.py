@@ -1,4 +1,4 @@
-"""Appending whole lines to one log file, safe beside any number of other writers and rewriters."""
+"""Append whole lines to one log file while other processes append to it or replace it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from commonplace.errors import unusable
 from commonplace.files import lock
-from commonplace.files.plain import open_for_append, read_all, same_file, sync
+from commonplace.files.plain import is_same_file, open_for_append, read_all, sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ CHUNK_BYTES = 1 << 20
 
 
 class Appender:
-    """One log file, open for appending. Safe to share between threads; a forked child opens its own."""
+    """One log file, open for appending. Threads may share it; a forked child opens it again."""
 
     def __init__(self, path: Path, *, fsync: str, wait_s_max: float = lock.LOCK_S_MAX) -> None:
         self.path = path
@@ -31,12 +31,12 @@ class Appender:
         self._threads = threading.Lock()
 
     def append(self, line: bytes) -> None:
-        """Add one whole line (with its newline). When this returns, the line outlives the process."""
+        """Append one line with its newline. When this returns, the system has the line."""
         assert line.endswith(b"\n"), "a line ends with a newline"
         self.append_many([line])
 
     def append_many(self, lines: Iterable[bytes]) -> None:
-        """Add *lines*, all or none, under one lock, in writes of about a mebibyte, each of whole lines."""
+        """Append *lines*, all or none, under one lock. Each write has whole lines, about 1 MiB."""
         with self._threads:
             if lock.BESIDE:
                 self._append_beside(lines)
@@ -48,7 +48,7 @@ class Appender:
                 lock.release(descriptor)
 
     def flush(self) -> None:
-        """Bring what was appended to the disk itself, unless the policy is `never`."""
+        """Sync the appended lines to the disk, unless `fsync` is `never`."""
         with self._threads:
             if (
                 self._unsynced
@@ -70,7 +70,10 @@ class Appender:
                 self._close()
 
     def _append_beside(self, lines: Iterable[bytes]) -> None:
-        """Where the lock is another file, the log is open only while that one is held, so that it can be replaced."""
+        """Append where the lock is a file beside the log (Windows).
+
+        The log is open only while the lock is held, so that other processes can replace it.
+        """
         with lock.hold(self.path, self.wait_s_max):
             self._open()
             try:
@@ -79,22 +82,22 @@ class Appender:
                 self._close()
 
     def _locked_descriptor(self) -> int:
-        """A descriptor of the file that is at the path *now*, locked.
+        """Return a locked descriptor of the file that is at the path now.
 
-        Somebody may have replaced the file (rotation, `git merge`) since it was opened or while we waited; a line
-        written to the old one would be lost.
+        Another process may have replaced the file (rotation, `git merge`) since it was opened or
+        while we waited for the lock. A line written to the old file would be lost.
         """
         while True:
             if self._descriptor < 0 or self._pid != os.getpid():
                 self._open()
             lock.acquire(self._descriptor, self.path, self.wait_s_max)
-            if same_file(self._descriptor, self.path):
+            if is_same_file(self._descriptor, self.path):
                 return self._descriptor
             lock.release(self._descriptor)
             self._close()
 
     def _open(self) -> None:
-        # A descriptor inherited through a fork shares its lock with the parent, so it is left alone, not used.
+        # A descriptor inherited through a fork shares its lock with the parent, so it is not used.
         self._descriptor, self._pid = open_for_append(self.path), os.getpid()
 
     def _close(self) -> None:
@@ -105,15 +108,15 @@ class Appender:
     def _write(self, descriptor: int, lines: Iterable[bytes]) -> None:
         size = os.fstat(descriptor).st_size
         try:
-            # A writer died half-way? Ending its line here keeps ours from being glued to it.
-            heal = b"\n" if size and _last_byte(descriptor, size) != b"\n" else b""
+            # If a writer died in the middle of a line, end that line first.
+            missing_end = b"\n" if size and _last_byte(descriptor, size) != b"\n" else b""
             for chunk in _chunks(lines):
-                _write_all(descriptor, heal + chunk)
-                heal = b""
+                _write_all(descriptor, missing_end + chunk)
+                missing_end = b""
             if self.fsync == "always" or (lock.BESIDE and self.fsync == "batch"):
                 sync(descriptor)
         except OSError as error:
-            # We hold the lock, so what lies behind `size` is ours alone: take it back.
+            # We hold the lock, so all bytes after `size` are ours: remove them.
             with suppress(OSError):
                 os.ftruncate(descriptor, size)
             raise unusable(self.path, error) from error
@@ -121,9 +124,10 @@ class Appender:
 
 
 def append_once(path: Path, lines: list[bytes]) -> None:
-    """Append *lines*, unless the file ends with exactly these: then a killed move has appended them already.
+    """Append *lines*, unless the file ends with exactly these lines.
 
-    A line that is merely somewhere in the file is no such sign: a record may come back to what it said before.
+    Then a process appended them and was killed before it finished its work. Only the end of the
+    file is compared: the same line may be elsewhere when a record returned to an older version.
     """
     if not (b"\n" + read_all(path)).endswith(b"\n" + b"".join(lines)):
         appender = Appender(path, fsync="always")
@@ -141,7 +145,7 @@ def _last_byte(descriptor: int, size: int) -> bytes:
 def _write_all(descriptor: int, data: bytes) -> None:
     written = os.write(descriptor, data)
     while written < len(data):
-        # A short write is nearly always a full disk; asking for the rest brings its error.
+        # After a short write, mostly on a full disk, the next write raises the error.
         written += os.write(descriptor, data[written:])
 
 

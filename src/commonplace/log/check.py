@@ -1,4 +1,4 @@
-"""The doctor's eye on one home: damages, permissions, leftovers, kinds nobody knows; and what would mend each."""
+"""Check one home for damaged lines, permissions, leftover files and unknown kinds; and fix them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Finding(NamedTuple):
-    """Something a person should know. `fix` says what `--fix` would do; empty when it would do nothing."""
+    """A problem in a home. `fix` says what `--fix` does about it; empty if it does nothing."""
 
     what: str
     path: Path
@@ -32,13 +32,16 @@ class Finding(NamedTuple):
 
 
 def check(home: Home) -> list[Finding]:
-    """Everything worth reporting about *home*."""
+    """Return all problems in *home*."""
     return [*_in_logs(home), *_permissions(home), *_leftovers(home)]
 
 
-def mend(home: Home) -> list[Finding]:
-    """Do what `check` offers, and return what was mended. Lines are moved to `log/damaged/`, never deleted."""
-    mended = [
+def fix(home: Home) -> list[Finding]:
+    """Fix what `check` finds, and return what was fixed.
+
+    Damaged lines are moved to `log/damaged/`, not deleted.
+    """
+    fixed = [
         found
         for path in log_files(home)
         for found in _move_damaged(path, home.damaged_folder / path.name)
@@ -46,20 +49,20 @@ def mend(home: Home) -> list[Finding]:
     for finding in (*_permissions(home), *_leftovers(home)):
         try:
             if finding.what == "permissions":
-                finding.path.chmod(_mode(finding.path) & ~_forbidden(home))
+                finding.path.chmod(_mode(finding.path) & ~_forbidden_bits(home))
             else:
                 finding.path.unlink(missing_ok=True)
         except OSError as error:
             raise unusable(finding.path, error) from error
-        mended.append(finding)
-    return mended
+        fixed.append(finding)
+    return fixed
 
 
 def _in_logs(home: Home) -> Iterator[Finding]:
     for path in log_files(home):
         for found in read.parse(path):
             if isinstance(found, read.Damage):
-                yield _damaged(found)
+                yield _damage_finding(found)
             elif found[1].kind not in KINDS:
                 line, record = found
                 reason = (
@@ -68,7 +71,7 @@ def _in_logs(home: Home) -> Iterator[Finding]:
                 yield Finding("unknown kind", path, line.number, reason, "")
 
 
-def _damaged(damage: read.Damage) -> Finding:
+def _damage_finding(damage: read.Damage) -> Finding:
     return Finding(
         "damage", damage.path, damage.line, damage.reason, "move the line to log/damaged/"
     )
@@ -78,7 +81,9 @@ def _move_damaged(path: Path, damaged: Path) -> list[Finding]:
     if not any(isinstance(found, read.Damage) for found in read.parse(path)):
         return []
     with hold(path):
-        findings = [_damaged(found) for found in read.parse(path) if isinstance(found, read.Damage)]
+        findings = [
+            _damage_finding(found) for found in read.parse(path) if isinstance(found, read.Damage)
+        ]
         numbers = {finding.line for finding in findings}
         lines = [line for line in read.lines(path, whole=True) if line.raw.strip()]
         append_once(damaged, [line.raw + b"\n" for line in lines if line.number in numbers])
@@ -87,9 +92,10 @@ def _move_damaged(path: Path, damaged: Path) -> list[Finding]:
 
 
 def _permissions(home: Home) -> Iterator[Finding]:
-    """Files others may read (or, where git lays out the files, write)."""
+    """Yield the files that other users may read (in a repository: may write)."""
     if os.name != "posix":
         return
+    forbidden = _forbidden_bits(home)
     for path in (home.path, *sorted(home.path.rglob("*"))):
         if (
             path.is_symlink()
@@ -97,34 +103,37 @@ def _permissions(home: Home) -> Iterator[Finding]:
             or not (path.is_dir() or path.is_file())
         ):
             continue
-        if home.index_folder in path.parents and not _mode(home.index_folder) & _forbidden(home):
-            continue  # The engines make files as they like; behind a closed door nobody reads them.
+        if home.index_folder in path.parents and not _mode(home.index_folder) & forbidden:
+            continue  # The mode of the index folder protects the files that the engines create.
         mode = _mode(path)
-        wanted = mode & ~_forbidden(home)
-        if mode != wanted:
+        allowed = mode & ~forbidden
+        if mode != allowed:
             reason = f"the mode is {mode:04o}: others have access"
-            yield Finding("permissions", path, 0, reason, f"set it to {wanted:04o}")
+            yield Finding("permissions", path, 0, reason, f"set it to {allowed:04o}")
 
 
-def _forbidden(home: Home) -> int:
-    """The user's home is for its owner alone; one in a repository is laid out by git, with git's modes."""
+def _forbidden_bits(home: Home) -> int:
+    """Return the mode bits that may not be set.
+
+    The user's home is for its owner only. In a repository, git creates files that all may read.
+    """
     return 0o077 if home.of_user else 0o022
 
 
 def _mode(path: Path) -> int:
-    with suppress(FileNotFoundError):  # A rewrite's temporary file may be gone by now.
+    with suppress(FileNotFoundError):  # A temporary file may have been renamed since.
         return path.stat().st_mode & 0o777
     return 0
 
 
 def _leftovers(home: Home) -> Iterator[Finding]:
-    """What a killed rewrite left behind. Locks themselves cannot: they end with their process."""
+    """Yield the temporary files of killed processes. Locks end with their process."""
     for path in files(home):
         if atomic.is_leftover(path):
             yield Finding(
                 "stale lock",
                 path,
                 0,
-                "an interrupted rewrite left it; the log itself is whole",
+                "an interrupted rewrite left it; the log itself is complete",
                 "remove it",
             )

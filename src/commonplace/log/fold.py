@@ -1,4 +1,4 @@
-"""Reading logs: all lines of a home, folded into what they say at their end."""
+"""Read all log lines of a home and fold them: the latest version of each record."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from commonplace.files.plain import open_for_read
 from commonplace.log import read
-from commonplace.log.logs import repos_of
+from commonplace.log.logs import list_repos
 from commonplace.records import Record, from_line, micros
 from commonplace.rules import Fold, Stamp
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from commonplace.where.home import Home
 
-# Lines that forget are always read: they may hide what was asked for.
+# Lines with a `forget` are always read: they may hide the records that were asked for.
 _FORGET = b'"forget"'
 
 
 class Stored(NamedTuple):
-    """A line as it lies in a log: its bytes, the repository of the log, whether it is archived."""
+    """The bytes of a log line, the repository of the log, and whether it is in the archive."""
 
     raw: bytes
     repo: str
@@ -34,8 +34,8 @@ class Stored(NamedTuple):
         return from_line(self.raw)
 
 
-class Place(NamedTuple):
-    """A line, the repository of its log, and its position there, archive included."""
+class LogLine(NamedTuple):
+    """A line, the repository of its log, and its position in archive and log together."""
 
     repo: str
     archived: bool
@@ -43,11 +43,12 @@ class Place(NamedTuple):
     line: read.Line
 
 
-def places(home: Home, repo: str, needles: Sequence[bytes] = ()) -> Iterator[Place]:
-    """Every line of a log that is not blank, the archive first; or at least those with *needles*.
+def log_lines(home: Home, repo: str, needles: Sequence[bytes] = ()) -> Iterator[LogLine]:
+    """Yield every line of a log that is not blank, the archive first.
 
-    The log is opened before the archive is read: a rotation meanwhile puts lines into the archive
-    first, so what leaves the log is never missed, at worst seen twice.
+    With *needles*, lines that hold none of them may be left out. The log is opened before the
+    archive is read: a rotation adds lines to the archive before it removes them from the log, so
+    no line is missed, but one may be read twice.
     """
     pair = (home.archive(repo), home.log(repo))
     with ExitStack() as stack:
@@ -61,8 +62,8 @@ def places(home: Home, repo: str, needles: Sequence[bytes] = ()) -> Iterator[Pla
             for line in _lines(stream, needles):
                 last = before + line.number
                 if line.raw.strip():
-                    yield Place(repo, archived, last, line)
-            # With needles, lines at the end may have been passed over: leave room for them.
+                    yield LogLine(repo, archived, last, line)
+            # With needles, lines at the end may have been skipped: leave positions for them.
             before = last + (1 << 40 if needles else 0)
 
 
@@ -75,53 +76,53 @@ def _lines(stream: BinaryIO | None, needles: Sequence[bytes]) -> Iterator[read.L
 def fold(
     home: Home, repos: Iterable[str] | None = None, needle: bytes = b""
 ) -> tuple[Fold[Stored], list[read.Damage]]:
-    """What the logs of *home* say, all or those of *repos*, and the lines that hold no record.
+    """Fold the logs of *home*, all or those of *repos*; return the damaged lines, too.
 
-    With *needle*, only lines that hold it are folded, and those that forget something.
+    With *needle*, only lines that hold it and lines that forget a record are folded.
     """
     folded: Fold[Stored] = Fold()
     damages: list[read.Damage] = []
-    for repo in repos_of(home) if repos is None else repos:
-        for place in places(home, repo, (needle, _FORGET) if needle else ()):
-            raw = place.line.raw
-            if needle and _is_beside(raw, needle):
+    for repo in list_repos(home) if repos is None else repos:
+        for log_line in log_lines(home, repo, (needle, _FORGET) if needle else ()):
+            raw = log_line.line.raw
+            if needle and _is_unrelated(raw, needle):
                 continue
             try:
                 record = from_line(raw)
             except ValueError as error:
-                path = home.archive(repo) if place.archived else home.log(repo)
-                damages.append(read.Damage(path, place.line.number, str(error)))
+                path = home.archive(repo) if log_line.archived else home.log(repo)
+                damages.append(read.Damage(path, log_line.line.number, str(error)))
             else:
-                stamp = Stamp(micros(record.timestamp), repo, place.position)
-                folded.add(stamp, record, Stored(raw, repo, place.archived))
+                stamp = Stamp(micros(record.timestamp), repo, log_line.position)
+                folded.add(stamp, record, Stored(raw, repo, log_line.archived))
     return folded, damages
 
 
-def _is_beside(raw: bytes, needle: bytes) -> bool:
-    """Whether a line has nothing to do with *needle*.
+def _is_unrelated(raw: bytes, needle: bytes) -> bool:
+    """Whether a line neither holds *needle* nor forgets a record.
 
-    What does not even look like an object is damaged, and is reported whatever was asked for.
+    A line that does not look like an object is damaged, and damaged lines are always reported.
     """
     looks_whole = raw.startswith(b"{") and raw.endswith(b"}")
     return looks_whole and needle not in raw and _FORGET not in raw
 
 
 def history(home: Home, ident: str) -> list[Record]:
-    """Every line that carries or is about *ident*, oldest first."""
+    """Return every version of the record *ident* and every record about it, oldest first."""
     found: list[Record] = []
-    for repo in repos_of(home):
+    for repo in list_repos(home):
         archived: list[Record] = []
         current: list[Record] = []
-        for place in places(home, repo, (ident.encode(),)):
-            record = _about(ident, place.line.raw)
-            lines = archived if place.archived else current
-            if record is not None and lines[-1:] != [record]:  # A merge may bring a line twice.
+        for log_line in log_lines(home, repo, (ident.encode(),)):
+            record = _parse_if_about(ident, log_line.line.raw)
+            lines = archived if log_line.archived else current
+            if record is not None and lines[-1:] != [record]:  # A merge may repeat a line.
                 lines.append(record)
-        found += archived + current[_moved_already(archived, current) :]
+        found += archived + current[_count_overlap(archived, current) :]
     return found
 
 
-def _about(ident: str, raw: bytes) -> Record | None:
+def _parse_if_about(ident: str, raw: bytes) -> Record | None:
     if ident.encode() not in raw:
         return None
     try:
@@ -131,8 +132,11 @@ def _about(ident: str, raw: bytes) -> Record | None:
     return record if ident in (record.id, record.fields.get("of")) else None
 
 
-def _moved_already(archived: Sequence[Record], current: Sequence[Record]) -> int:
-    """How many lines at the head of a log a killed rotation left at the end of its archive too."""
+def _count_overlap(archived: Sequence[Record], current: Sequence[Record]) -> int:
+    """Return how many lines are at the end of the archive and again at the start of the log.
+
+    A rotation that was killed between its two writes leaves such lines.
+    """
     longest = min(len(archived), len(current))
     return next(
         (count for count in range(longest, 0, -1) if archived[-count:] == current[:count]), 0

@@ -19,17 +19,17 @@ OPEN_FILES_MAX = 64
 
 
 def log_files(home: Home) -> list[Path]:
-    """The logs of a home, then their archives, in order."""
+    """Return the paths of the logs of a home, then of their archives, in order."""
     return [path for folder in (home.log_folder, home.archive_folder) for path in _logs_in(folder)]
 
 
-def repos_of(home: Home) -> list[str]:
-    """The repositories that have a log in *home*, archived ones included, in order."""
+def list_repos(home: Home) -> list[str]:
+    """Return the names of the repositories with a log or archive in *home*, in order."""
     return sorted({repo_of(path) for path in log_files(home)})
 
 
 def files(home: Home) -> list[Path]:
-    """Every file of the home. Of links, those that readers follow: the log folder and the logs."""
+    """Return every file of the home. Links are followed only for the log folder and the logs."""
     found = {
         path
         for path in (*home.path.rglob("*"), *home.log_folder.rglob("*"))
@@ -61,7 +61,7 @@ class Logs:
         self._appenders: dict[str, Appender] = {}
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Add *entries* to the logs of their repositories, in order; all of one log's, or none."""
+        """Append *entries* to the logs of their repositories; for each log all or none."""
         by_repo: dict[str, list[bytes]] = {}
         for entry in entries:
             by_repo.setdefault(entry.record.repo, []).append(entry.line)

@@ -1,4 +1,10 @@
-"""The one door: what every line passes before it is written. Checks, redaction, the size limit; then bytes."""
+"""Prepare a record for the log: check it, redact it, encode it, and limit its size.
+
+Every line is prepared here before it is written.
+"""
+
+# Most lines hold nothing suspicious, and every command would pay for importing all of `redaction/`.
+# ruff: noqa: PLC0415
 
 from __future__ import annotations
 
@@ -7,12 +13,14 @@ from typing import Any, NamedTuple
 
 from commonplace import records
 from commonplace.errors import RecordInvalid
-from commonplace.redaction import Redaction, redact, suspicious
+from commonplace.redaction.suspicion import may_hold_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
+
+    from commonplace.redaction.fields import Redaction
 
 
 class Entry(NamedTuple):
@@ -25,24 +33,31 @@ class Entry(NamedTuple):
 def prepare(
     given: Mapping[str, Any], *, now: datetime, repo: str, agent_id: str, line_bytes_max: int
 ) -> Entry:
-    """The line for *given*, or `RecordInvalid` with the field to put right. Nothing is written here."""
+    """Return the record and its line for the fields *given*. Raises `RecordInvalid`."""
     record = records.make(given, now=now, repo=repo, agent_id=agent_id)
-    line = _encoded(record)
+    line = _encode(record)
     redactions: list[Redaction] = []
-    # JSON escapes control characters, so one look at the line settles it; a backslash in a text looks alike.
+    # JSON escapes control characters, so only lines with these escapes can hold one. A backslash
+    # in a text may look the same.
     if "\\u00" in line or "\\b" in line or "\\f" in line or "\x7f" in line:
-        redactions = [Redaction("control-character", name) for name in controls_in(record.fields)]
+        from commonplace.redaction.fields import Redaction
+
+        redactions = [
+            Redaction("control-character", name) for name in find_control_characters(record.fields)
+        ]
         if redactions:
-            # Before secrets are looked for: one could be written with a control character in its middle.
-            record = _made_again(given, _without_controls(record.fields), now)
-            line = _encoded(record)
-    # A made id is long and random to look at, and holds nothing that the rest of the line does not.
-    if suspicious(line if given.get("id") else line[len('{"id":""') + len(record.id) :]):
+            # Before the search for secrets: one may have a control character in its middle.
+            record = _remake(given, _remove_control_characters(record.fields), now)
+            line = _encode(record)
+    # A generated id looks like a random secret, and is only a hash of the rest of the line.
+    if may_hold_secret(line if given.get("id") else line[len('{"id":""') + len(record.id) :]):
+        from commonplace.redaction.fields import redact
+
         fields, found = redact(record.fields)
         if found:
             redactions += found
-            record = _made_again(given, fields, now)
-            line = _encoded(record)
+            record = _remake(given, fields, now)
+            line = _encode(record)
     try:
         raw = line.encode("utf-8")
     except UnicodeEncodeError:
@@ -59,14 +74,14 @@ def prepare(
     return Entry(record, raw + b"\n")
 
 
-def _made_again(given: Mapping[str, Any], fields: dict[str, Any], now: datetime) -> records.Record:
-    """The redacted record, with an id that owes nothing to what was taken out."""
+def _remake(given: Mapping[str, Any], fields: dict[str, Any], now: datetime) -> records.Record:
+    """Return the redacted record. Its generated id does not depend on the removed text."""
     if not given.get("id"):
         fields = {**fields, "id": None}
     return records.make(fields, now=now, repo="", agent_id="")
 
 
-def _encoded(record: records.Record) -> str:
+def _encode(record: records.Record) -> str:
     try:
         line = records.encode(record.fields)
         records.check_depth(record.fields, line)
@@ -75,10 +90,10 @@ def _encoded(record: records.Record) -> str:
     return line
 
 
-def controls_in(fields: Mapping[str, Any]) -> list[str]:
-    """The names of fields that hold control characters, which no text needs but tabs and line ends.
+def find_control_characters(fields: Mapping[str, Any]) -> list[str]:
+    """Return the names of fields that hold control characters other than tabs and line ends.
 
-    NUL only ever comes from binary data, and is refused.
+    Raises `RecordInvalid` for a NUL character, which only binary data holds.
     """
     control = re.compile(_CONTROLS)
     found = [name for name, text in _texts(fields) if control.search(text)]
@@ -90,25 +105,28 @@ def controls_in(fields: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-# A terminal's colour sequence goes as a whole, any other control character alone.
+# A whole colour sequence of a terminal, or any other single control character.
 _CONTROLS = r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
 
 
-def _without_controls(value: Any) -> Any:  # noqa: ANN401
+def _remove_control_characters(value: Any) -> Any:  # noqa: ANN401 (any JSON value)
     if isinstance(value, str):
         return re.sub(_CONTROLS, "", value)
     if isinstance(value, dict):
-        return {_without_controls(key): _without_controls(item) for key, item in value.items()}
+        return {
+            _remove_control_characters(key): _remove_control_characters(item)
+            for key, item in value.items()
+        }
     if isinstance(value, list):
-        return [_without_controls(item) for item in value]
+        return [_remove_control_characters(item) for item in value]
     return value
 
 
 def _field_with_surrogate(fields: Mapping[str, Any]) -> str:
-    return next((name for name, text in _texts(fields) if not _encodable(text)), "record")
+    return next((name for name, text in _texts(fields) if not _is_encodable(text)), "record")
 
 
-def _encodable(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -121,7 +139,7 @@ def _longest_field(fields: Mapping[str, Any]) -> str:
 
 
 def _texts(value: object, name: str = "") -> Iterator[tuple[str, str]]:
-    """Every string in *value*, at any depth, with the name of the field it lies in; keys count too."""
+    """Yield every text in *value*, keys included, with the name of the field it is in."""
     if isinstance(value, str):
         yield name, value
     elif isinstance(value, dict):

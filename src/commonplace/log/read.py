@@ -1,4 +1,4 @@
-"""Reading a log file: records and damages, never an exception half-way."""
+"""Read a log file as records and damages. A damaged line raises no exception."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
 SCAN_BYTES = 1 << 16
 _NEWLINE = ord("\n")
-# Some editors put one before the first line.
+# Some editors write one before the first line.
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Line(NamedTuple):
-    """One line as it lies in the file: its number from 1, its offset, its bytes without the newline."""
+    """One line of a file: its number from 1, its offset, its bytes without the newline.
+
+    A line is *torn* if it does not end with a newline.
+    """
 
     number: int
     offset: int
@@ -38,7 +41,7 @@ class Damage(NamedTuple):
 
 
 def read(path: Path) -> tuple[list[Record], list[Damage]]:
-    """Everything in the file at *path*, in its order."""
+    """Return the records and the damages in the file at *path*, each in order."""
     records: list[Record] = []
     damages: list[Damage] = []
     for found in parse(path):
@@ -50,19 +53,22 @@ def read(path: Path) -> tuple[list[Record], list[Damage]]:
 
 
 def parse(path: Path, start: int = 0) -> Iterator[tuple[Line, Record] | Damage]:
-    """Each line from the offset *start* on, as a record or as a damage; blank lines are nothing."""
+    """Yield each line from the offset *start* on as a record or a damage; skip blank lines."""
     for line in lines(path, start):
         if not line.raw.strip():
             continue
         try:
             yield line, from_line(line.raw)
         except ValueError as error:
-            torn = "is torn: the last line has no end" if line.torn else str(error)
-            yield Damage(path, line.number, torn)
+            reason = "is torn: the last line has no end" if line.torn else str(error)
+            yield Damage(path, line.number, reason)
 
 
 def lines(path: Path, start: int = 0, *, whole: bool = False) -> Iterator[Line]:
-    """The lines of the file from the offset *start* on (numbers count from there). A missing file has none."""
+    """Yield the lines of the file from the offset *start* on; none if the file is missing.
+
+    The first of them has the number 1.
+    """
     stream = open_for_read(path)
     if stream is not None:
         with stream:
@@ -70,17 +76,17 @@ def lines(path: Path, start: int = 0, *, whole: bool = False) -> Iterator[Line]:
 
 
 def lines_with(stream: BinaryIO, needles: Iterable[bytes]) -> Iterator[Line]:
-    """The lines of an open file that hold one of *needles*, those that cannot be records, and some others.
+    """Yield the lines of an open file that hold one of *needles* or cannot be records, and others.
 
-    Whole blocks in which every line looks like an object and none holds a needle are passed over, which is ten times
-    as quick as looking at each of their lines.
+    A block of lines is skipped as a whole if every line looks like an object and none holds a
+    needle. That is ten times as fast as looking at each line.
     """
     wanted = tuple(needles)
     number, offset = 0, 0
     while block := stream.read(SCAN_BYTES):
         block = block[: block.rfind(b"\n") + 1]
         if not block:
-            break  # A line longer than a block, or one without an end: read it as such.
+            break  # A line longer than a block, or one without an end: `lines_of` reads it.
         count = block.count(b"\n")
         objects = count == block.count(b"}\n") == block.count(b"\n{") + block.startswith(b"{")
         if not objects or any(needle in block for needle in wanted):
@@ -99,15 +105,16 @@ def lines_with(stream: BinaryIO, needles: Iterable[bytes]) -> Iterator[Line]:
 
 
 def lines_of(stream: BinaryIO, start: int = 0, *, whole: bool = False) -> Iterator[Line]:
-    """The lines of an open file. Only a newline ends one; str.splitlines() would also cut at a U+2028 inside a text.
+    """Yield the lines of an open file.
 
-    A line longer than any record may be is cut, unless it is wanted *whole*: by those who write back what they read.
+    A line longer than any record may be is cut, unless the caller wants it *whole* to write it
+    back. Only a newline ends a line; str.splitlines() would also cut at a U+2028 inside a text.
     """
     bytes_max = -1 if whole else LINE_READ_BYTES_MAX + 1
     number, offset = 0, start
     try:
         if start:
-            stream.seek(start)  # A pipe cannot seek, and is only ever read from its start.
+            stream.seek(start)  # A pipe cannot seek, and is read only from its start.
         while raw := stream.readline(bytes_max):
             number += 1
             size, torn = len(raw), raw[-1] != _NEWLINE
@@ -117,7 +124,7 @@ def lines_of(stream: BinaryIO, start: int = 0, *, whole: bool = False) -> Iterat
             text = raw if offset else raw.removeprefix(_BYTE_ORDER_MARK)
             yield Line(number, offset, text.rstrip(b"\n"), torn)
             if torn:
-                return  # What is appended from here on belongs to this line.
+                return  # The rest of this line may still be appended.
             offset += size
     except OSError as error:
         raise unusable(stream.name, error) from error

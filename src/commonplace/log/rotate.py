@@ -1,8 +1,8 @@
-"""Rotation: the least recently touched records of a long log move to its archive.
+"""Rotation: move the least recently changed records of a long log to its archive.
 
-What speaks of one id moves together (its versions, its feedback, its forgetting), so neither file ever tells half a
-story. The lines go into the archive before they leave the log; killed in between, both hold them, and readers take
-equal lines as one.
+All lines about one id move together: its versions, its feedback, its forgetting. The lines are
+added to the archive before they are removed from the log. If the process is killed in between,
+both files hold them, and readers treat equal lines as one.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Rotation(NamedTuple):
 def rotate(
     home: Home, repo: str, *, lines_max: int, move: int, dry_run: bool = False
 ) -> Rotation | None:
-    """Move about *move* lines of a log with over *lines_max* to its archive; 0 means never.
+    """Move about *move* lines of a log with more than *lines_max* to its archive; 0 means never.
 
-    With *dry_run* nothing is moved; what is returned says what would be.
+    With *dry_run*, return what would be moved, and move nothing.
     """
     path, archive = home.log(repo), home.archive(repo)
     if lines_max <= 0 or move <= 0 or not path.exists():
@@ -52,7 +52,7 @@ def rotate(
 
 
 def _groups(lines: list[bytes]) -> list[list[int]]:
-    """Line indices by what they are about. A line that cannot be read stays where it is, for `doctor`."""
+    """Return the indices of the lines about each id. Unreadable lines are left for `doctor`."""
     roots: dict[str, str] = {}
 
     def root(ident: str) -> str:
@@ -79,7 +79,7 @@ def _groups(lines: list[bytes]) -> list[list[int]]:
 
 
 def _oldest_groups(groups: list[list[int]], move: int) -> set[int]:
-    """As many whole groups as fit into *move* lines, the longest untouched first; at least one."""
+    """Return the groups that fit into *move* lines, least recently changed first; at least one."""
     oldest = sorted(groups, key=lambda indices: indices[-1])
     chosen: set[int] = set()
     for group in oldest:

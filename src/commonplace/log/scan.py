@@ -1,4 +1,7 @@
-"""Secrets in a home that was written before redaction, or past it: found, and taken out on request."""
+"""Find secrets in the files of a home, and remove them on request.
+
+Redaction removes secrets before a record is written; other programs may write them by hand.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ from commonplace.files.lock import hold
 from commonplace.files.plain import read_all
 from commonplace.log import read
 from commonplace.log.logs import files
-from commonplace.redaction import Redaction, redact, redact_text
+from commonplace.redaction.fields import Redaction, redact
+from commonplace.redaction.text import redact_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Secret(NamedTuple):
-    """Where a secret lies and of what kind it is; never the secret."""
+    """Where a secret was found and its kind; never the secret itself."""
 
     path: Path
     line: int
@@ -28,46 +32,45 @@ class Secret(NamedTuple):
 
 
 def scan(home: Home) -> list[Secret]:
-    """Every secret in the logs, archives, damaged lines and text files of the home."""
-    return [secret for path in _files(home) for secret in _cleaned(path)[0]]
+    """Return every secret in the logs, archives, damaged lines and text files of the home."""
+    return [secret for path in _files(home) for secret in _redact_file(path)[0]]
 
 
-def clean(home: Home) -> list[Secret]:
-    """Take them out where they stand, each file replaced in one step; returns what was taken out."""
-    taken: list[Secret] = []
+def remove_secrets(home: Home) -> list[Secret]:
+    """Redact the files of the home, each replaced in one step; return the secrets removed."""
+    removed: list[Secret] = []
     for path in _files(home):
-        if _cleaned(path)[0]:
+        if _redact_file(path)[0]:
             with hold(path):
-                secrets, content = _cleaned(path)
+                secrets, content = _redact_file(path)
                 atomic.replace(path, [content])
-            taken += secrets
-    return taken
+            removed += secrets
+    return removed
 
 
 def _files(home: Home) -> list[Path]:
-    """Not the index, which is rebuilt from what is scanned here, and nothing of git's."""
+    """Return the files to scan: all but the index, which is rebuilt from them, and git's files."""
 
-    def wanted(path: Path) -> bool:
-        within = path.relative_to(home.path)
+    def is_scanned(path: Path) -> bool:
         return (
             not atomic.in_progress(path)
             and home.index_folder not in path.parents
-            and ".git" not in within.parts
+            and ".git" not in path.relative_to(home.path).parts
         )
 
-    return [path for path in files(home) if wanted(path)]
+    return [path for path in files(home) if is_scanned(path)]
 
 
-def _cleaned(path: Path) -> tuple[list[Secret], bytes]:
-    """The secrets in the file, and its content without them."""
-    return _cleaned_log(path) if path.suffix == ".jsonl" else _cleaned_text(path)
+def _redact_file(path: Path) -> tuple[list[Secret], bytes]:
+    """Return the secrets in the file, and its content without them."""
+    return _redact_log(path) if path.suffix == ".jsonl" else _redact_text_file(path)
 
 
-def _cleaned_log(path: Path) -> tuple[list[Secret], bytes]:
+def _redact_log(path: Path) -> tuple[list[Secret], bytes]:
     secrets: list[Secret] = []
     content: list[bytes] = []
     for line in read.lines(path, whole=True):
-        found, raw = _cleaned_line(line.raw)
+        found, raw = _redact_line(line.raw)
         secrets += [
             Secret(path, line.number, redaction.kind, redaction.field) for redaction in found
         ]
@@ -75,7 +78,7 @@ def _cleaned_log(path: Path) -> tuple[list[Secret], bytes]:
     return secrets, b"".join(content)
 
 
-def _cleaned_line(raw: bytes) -> tuple[list[Redaction], bytes]:
+def _redact_line(raw: bytes) -> tuple[list[Redaction], bytes]:
     if not raw.strip():
         return [], raw
     try:
@@ -83,27 +86,28 @@ def _cleaned_line(raw: bytes) -> tuple[list[Redaction], bytes]:
     except ValueError:
         text, kinds = redact_text(raw.decode("utf-8", "surrogateescape"))
         return [Redaction(kind, "line") for kind in kinds], text.encode("utf-8", "surrogateescape")
-    cleaned, found = redact(fields)
-    return found, records.encode(cleaned).encode() if found else raw
+    redacted, found = redact(fields)
+    return found, records.encode(redacted).encode() if found else raw
 
 
-def _cleaned_text(path: Path) -> tuple[list[Secret], bytes]:
+def _redact_text_file(path: Path) -> tuple[list[Secret], bytes]:
     raw = read_all(path)
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
-        return [], raw  # Not a text: nothing of ours writes such a file.
-    cleaned, kinds = redact_text(text)
+        return [], raw  # Not a text: Commonplace does not write such files.
+    redacted, kinds = redact_text(text)
     by_line = [
         (number, kind)
         for number, line in enumerate(text.split("\n"), 1)
         for kind in redact_text(line)[1]
     ]
-    # A key block spans lines, so it shows only in the whole; it is told at the file's first line.
+    # A key block spans several lines, so it is found only in the whole text; it is reported at
+    # the first line of the file.
     spanning = [(1, kind) for kind in kinds if kind not in {found for _number, found in by_line}]
     secrets = (
         [Secret(path, number, kind, "text") for number, kind in (*by_line, *spanning)]
         if kinds
         else []
     )
-    return secrets, cleaned.encode()
+    return secrets, redacted.encode()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.errors import EmbedderUnavailable
 from commonplace.files import atomic
-from commonplace.log.logs import files, repos_of
+from commonplace.log.logs import files, list_repos
 from commonplace.log.rotate import rotate
 from commonplace.sessions import ingest, spool
 
@@ -55,7 +55,7 @@ def rotate_logs(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Move the oldest records of long logs to their archives."""
     home, settings = memory.home, memory.settings
     rotated = []
-    for repo in repos_of(home):
+    for repo in list_repos(home):
         if turn.is_over():
             break
         done = rotate(

@@ -136,12 +136,18 @@ class Candidates:
     def hits(self, candidates: Sequence[Candidate]) -> list[Hit]:
         """*candidates* as hits, with their records."""
         self.read(one.address for one in candidates)
-        return [self._hit(one) for one in candidates]
+        return [self.hit(one) for one in candidates]
 
-    def _hit(self, one: Candidate) -> Hit:
+    def hit(self, one: Candidate, relevance: float | None = None) -> Hit:
+        """*one* as a hit; its record was read before."""
         record, said = self._documents[one.address]
-        meaning = None if one.meaning is None else round(one.meaning, 4)
-        why = Explanation(round(one.words, 4), meaning, round(one.fused, 4), one.factors)
+        why = Explanation(
+            words=round(one.words, 4),
+            meaning=None if one.meaning is None else round(one.meaning, 4),
+            fused=round(one.fused, 4),
+            factors=one.factors,
+            relevance=None if relevance is None else round(relevance, 4),
+        )
         return Hit(
             record,
             one.card.repo,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.recall.priors import UNTRIED, wilson
@@ -43,8 +42,7 @@ _CHANGE = re.compile(
 SUPERSEDED = "superseded? a newer one is above"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A candidate as it is compared with others."""
 
     candidate: Candidate
@@ -64,7 +62,7 @@ def fold_twins(entries: Sequence[Entry]) -> list[Entry]:
         if twin is None:
             kept.append(entry)
         elif _proven(entry) > _proven(kept[twin]):
-            kept[twin] = replace(entry, score=kept[twin].score)
+            kept[twin] = entry._replace(score=kept[twin].score)
     return kept
 
 
@@ -80,9 +78,9 @@ def newest_first(entries: Sequence[Entry]) -> list[Entry]:
             continue
         # Something newer still may go before this one, too: it is looked at next.
         ordered.remove(later)
-        ordered.insert(index, replace(later, score=max(later.score, older.score)))
+        ordered.insert(index, later._replace(score=max(later.score, older.score)))
     return [
-        replace(entry, marks=(*entry.marks, SUPERSEDED))
+        entry._replace(marks=(*entry.marks, SUPERSEDED))
         if any(_supersedes(other, entry) for other in ordered[:place])
         else entry
         for place, entry in enumerate(ordered)
@@ -142,8 +140,10 @@ def _cosine(one: Entry, other: Entry) -> float:
 
 def _are_twins(one: Entry, other: Entry) -> bool:
     # The overlap is at most the share of their sizes, which is seen at once.
-    shorter, longer = sorted((len(one.terms), len(other.terms)))
-    return shorter >= TWINS * longer and _overlap(one.terms, other.terms) >= TWINS
+    size, other_size = len(one.terms), len(other.terms)
+    if size < TWINS * other_size or other_size < TWINS * size:
+        return False
+    return _overlap(one.terms, other.terms) >= TWINS
 
 
 def _overlap(one: frozenset[int], other: frozenset[int]) -> float:

@@ -100,10 +100,8 @@ class Search:
         """The whole ranking with the relevance of each hit, and the relevance an answer needs."""
         _considered, ranked = self._rank()
         values = self.relevances(ranked)
-        hits = []
-        for hit, value in zip(self._candidates.hits(ranked), values, strict=True):
-            assert hit.why is not None, "search explains every hit"
-            hits.append(replace(hit, why=replace(hit.why, relevance=round(value, 4))))
+        self._candidates.read(one.address for one in ranked)
+        hits = [self._candidates.hit(one, value) for one, value in zip(ranked, values, strict=True)]
         return hits, self.relevance_floor(max(values[:EXPLAINED], default=0.0))
 
     def _rank(self) -> tuple[int, list[Candidate]]:
@@ -244,22 +242,25 @@ class Search:
             keys = [key for number, key in addresses if number == home]
             found = reader.first_vectors(keys) if keys else {}
             vectors |= {(home, key): vector for key, vector in found.items()}
-        return [replace(one, vector=vectors.get(one.candidate.address)) for one in entries]
+        return [one._replace(vector=vectors.get(one.candidate.address)) for one in entries]
 
     def _hits(self, entries: Sequence[Entry]) -> list[Hit]:
-        hits = self._candidates.hits([entry.candidate for entry in entries])
-        return [self._finished(hit, entry) for hit, entry in zip(hits, entries, strict=True)]
+        """*entries* as hits, with what comparing gave them."""
+        self._candidates.read(entry.candidate.address for entry in entries)
+        hits = []
+        for entry in entries:
+            hit = self._candidates.hit(entry.candidate, entry.relevance)
+            hits.append(replace(hit, score=entry.score, marks=self._marks(hit, entry)))
+        return hits
 
-    def _finished(self, hit: Hit, entry: Entry) -> Hit:
-        """*hit* with what comparing gave it; one that names files which are gone says so."""
-        assert hit.why is not None, "search explains every hit"
-        why = replace(hit.why, relevance=round(entry.relevance, 4))
-        marks, query = entry.marks, self._query
+    def _marks(self, hit: Hit, entry: Entry) -> tuple[str, ...]:
+        """What the reader should know; a hit that names files which are gone says so."""
+        query = self._query
         if query.root is not None and hit.repo == query.here:
             missing = priors.missing_files(hit.document.text, query.root)
             if missing:
-                marks = (*marks, f"stale: {', '.join(missing[:3])} is gone")
-        return replace(hit, why=why, score=entry.score, marks=marks)
+                return (*entry.marks, f"stale: {', '.join(missing[:3])} is gone")
+        return entry.marks
 
 
 def relevance(

@@ -62,17 +62,17 @@ def field(
     required: bool = False,
     check_read: Callable[[Any], None] | None = None,
 ) -> Any:  # noqa: ANN401
-    """A field whose value passes *check*; lines that are read need only pass *check_read*."""
+    """Return a field whose value must pass *check*, and in lines that are read *check_read*."""
     return Field(check, default, required=required, check_read=check_read)
 
 
 def text(*, required: bool = False) -> Any:  # noqa: ANN401
-    """A field that holds text; a *required* one is not blank."""
+    """Return a field that holds text; a *required* one is not blank."""
     return Field(check_filled_text if required else check_text, "", required=required)
 
 
 def choice(options: Sequence[str]) -> Any:  # noqa: ANN401
-    """A required field that holds one of *options*."""
+    """Return a required field that holds one of *options*."""
 
     def check(value: object) -> None:
         if value not in options:
@@ -82,7 +82,7 @@ def choice(options: Sequence[str]) -> Any:  # noqa: ANN401
 
 
 def mapping() -> Any:  # noqa: ANN401
-    """A field that holds an object."""
+    """Return a field that holds an object."""
     return Field(check_mapping, EMPTY, required=False)
 
 

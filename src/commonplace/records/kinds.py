@@ -74,7 +74,7 @@ class Record:
 
     @property
     def edges(self) -> tuple[Link, ...]:
-        """`links` as typed edges; seed 001 calls `rel` `relation`."""
+        """`links` as typed edges; Loki names `rel` `relation`."""
         return tuple(
             Link(
                 link["to"],
@@ -111,7 +111,7 @@ Record.known = dict(_fields_of(Record))
 
 
 class Lesson(Record):
-    """What was learned: an error and its remedy, a solution, a pattern (seeds 000 and 003)."""
+    """What was learned: an error and its remedy, a solution, a pattern."""
 
     __slots__ = ()
     prefix = "les"
@@ -125,7 +125,7 @@ class Lesson(Record):
 
 
 class Episode(Record):
-    """The trace of one task (seed 001)."""
+    """The trace of one task."""
 
     __slots__ = ()
     prefix = "ep"
@@ -142,7 +142,7 @@ class Episode(Record):
 
 
 class Pattern(Record):
-    """Knowledge that no longer depends on a single episode, with its evidence (seed 001)."""
+    """Knowledge that no longer depends on a single episode, with its evidence."""
 
     __slots__ = ()
     prefix = "pat"
@@ -165,7 +165,7 @@ class Pattern(Record):
 
 
 class AntiPattern(Record):
-    """What fails, why, and how to avoid it (seed 001)."""
+    """What fails, why, and how to avoid it."""
 
     __slots__ = ()
     prefix = "anti"
@@ -182,7 +182,7 @@ class AntiPattern(Record):
 
 
 class Node(Record):
-    """A point of the graph (seed 002): fact, concept, snippet, tool, persona or task."""
+    """A point of the graph: fact, concept, snippet, tool, persona or task."""
 
     __slots__ = ()
     prefix = ""  # A node's id starts with its kind: `fact-…`, `snippet-…`.
@@ -196,7 +196,7 @@ class Node(Record):
 
 
 class Handoff(Record):
-    """What one agent leaves for the next (seed 001)."""
+    """What one agent leaves for the next."""
 
     __slots__ = ()
     prefix = "handoff"
@@ -208,7 +208,7 @@ class Handoff(Record):
 
 
 class Ledger(Record):
-    """An agent's checkpoint; its latest version says how far the agent has come (seed 001)."""
+    """An agent's checkpoint; its latest version says how far the agent has come."""
 
     __slots__ = ()
     prefix = "ledger"
@@ -223,7 +223,7 @@ class Ledger(Record):
 
 
 class Context(Record):
-    """The saved frames of a task (seed 002)."""
+    """The saved frames of a task."""
 
     __slots__ = ()
     prefix = "ctx"

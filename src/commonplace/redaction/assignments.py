@@ -7,7 +7,7 @@ import re
 from commonplace.redaction import table
 from commonplace.redaction.names import KEY_OWNERS, name_kind, split_words, word_set
 from commonplace.redaction.spans import Span
-from commonplace.redaction.table import compiled
+from commonplace.redaction.table import compile_pattern
 from commonplace.redaction.values import is_secret_value
 
 TYPE_CHECKING = False
@@ -51,7 +51,7 @@ _OBJECTS = word_set(
 def find_named(text: str) -> list[Span]:
     """Return the secrets of *text* that a name announces."""
     spans = _find_framed(text)
-    search = compiled(_ASSIGNMENT).search
+    search = compile_pattern(_ASSIGNMENT).search
     lowered = _lower(text)
     # A text often repeats its names and values.
     kinds: dict[str, str] = {}
@@ -80,7 +80,7 @@ def _find_framed(text: str) -> list[Span]:
     spans = []
     for frame in table.FRAMES:
         if frame.key in text:
-            for match in compiled(frame.pattern).finditer(text):
+            for match in compile_pattern(frame.pattern).finditer(text):
                 name, value = match["name"], match["value"]
                 kind = name_kind(name)
                 if kind and is_secret_value(value, kind, name, named_form(name, frame.form)):
@@ -143,7 +143,9 @@ def _form(group: str, gap: str, name: str) -> Form:
 
 
 def _bare_end(text: str, start: int, limit: int, *, in_query: bool) -> int:
-    stop = compiled(r"[\s\"'`\\,;&]" if in_query else r"[\s\"'`\\,;]").search(text, start, limit)
+    stop = compile_pattern(r"[\s\"'`\\,;&]" if in_query else r"[\s\"'`\\,;]").search(
+        text, start, limit
+    )
     if not stop and limit < len(text):
         return limit
     end = stop.start() if stop else len(text)
@@ -154,10 +156,10 @@ def _bare_end(text: str, start: int, limit: int, *, in_query: bool) -> int:
 
 def _is_outside_code(text: str, start: int, end: int, name: str) -> bool:
     """Whether `name=value` is in a shell or a file of properties, where a plain word is a value."""
-    if not compiled(r"[.!?]?(?:[\s;&\"'`\\]|\Z)").match(text, end):
+    if not compile_pattern(r"[.!?]?(?:[\s;&\"'`\\]|\Z)").match(text, end):
         return False
     before = text[max(0, start - 80) : start]
-    owner = compiled(r"[\w.-]*\Z").search(before)
+    owner = compile_pattern(r"[\w.-]*\Z").search(before)
     assert owner, "an empty owner is found at the end of any text"
     lead = before[: owner.start()]
     if owner[0] and not owner[0].endswith("."):
@@ -169,6 +171,6 @@ def _is_outside_code(text: str, start: int, end: int, name: str) -> bool:
     if owner[0] or len(split_words(name)) > 1:
         return True
     # A plain `password=` must have the line, or its part of a connection string, to itself.
-    return bool(compiled(r"(?:^|[\n;]|\\n)\s*(?:export |set )?\Z").search(lead[-20:])) and bool(
-        compiled(r"\s*(?:[\n;]|\Z)").match(text, end)
-    )
+    return bool(
+        compile_pattern(r"(?:^|[\n;]|\\n)\s*(?:export |set )?\Z").search(lead[-20:])
+    ) and bool(compile_pattern(r"\s*(?:[\n;]|\Z)").match(text, end))

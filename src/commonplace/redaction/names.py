@@ -1,6 +1,6 @@
 """Names of secrets: which names announce a secret, and of what kind."""
 
-from commonplace.redaction.table import compiled
+from commonplace.redaction.table import compile_pattern
 
 # One of these is in every name that announces a secret.
 NAME_WORDS = ("token", "secret", "key", "pass", "auth", "cred", "pwd", "_pat")
@@ -69,9 +69,12 @@ def name_kind(name: str) -> str:
 
 def key_kind(key: str) -> str:
     """Return the kind of secret that *key* of a JSON object announces, or an empty string."""
-    return name_kind(key) if compiled(r"[\w.-]{1,80}").fullmatch(key) else ""
+    return name_kind(key) if compile_pattern(r"[\w.-]{1,80}").fullmatch(key) else ""
 
 
 def split_words(name: str) -> list[str]:
     """Return the words of an identifier: `dbPassword` and `DB_PASSWORD` are db, password."""
-    return [word.lower() for word in compiled(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+").findall(name)]
+    return [
+        word.lower()
+        for word in compile_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+").findall(name)
+    ]

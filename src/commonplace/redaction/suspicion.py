@@ -2,7 +2,7 @@
 
 from commonplace.redaction import table
 from commonplace.redaction.names import KEY_OWNERS, NAME_WORDS
-from commonplace.redaction.table import compiled
+from commonplace.redaction.table import compile_pattern
 
 # The rest of a secret's name after one of NAME_WORDS, with room for a value, in a line in lower
 # case. It must accept everything that `assignments` finds, also where JSON has put backslashes
@@ -21,18 +21,18 @@ _WEBHOOK_KEYS = [key for rule in table.WEBHOOKS for key in rule.keys]
 _URL_KEYS = [key for rule in table.URLS for key in rule.keys]
 _SIGNATURE_KEY = "sig="
 
-# Every token has a run of RUN_MIN of these characters, and little else has.
+# every access token has a run of RUN_MIN of these characters, and little else has.
 _RUN_CHARACTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 _RUN_CLASSES = bytes(ord("x" if byte in _RUN_CHARACTERS else " ") for byte in range(256))
 _RUN = b"x" * table.RUN_MIN
-_TOKEN_KEYS = [key.encode() for rule in table.TOKENS for key in rule.keys]
-_PLAIN_KEYS = [key for key in _TOKEN_KEYS if b"_" not in key and b"-" not in key]
-_JOINED_KEYS = [key for key in _TOKEN_KEYS if b"_" in key or b"-" in key]
+_ACCESS_TOKEN_KEYS = [key.encode() for rule in table.ACCESS_TOKENS for key in rule.keys]
+_PLAIN_KEYS = [key for key in _ACCESS_TOKEN_KEYS if b"_" not in key and b"-" not in key]
+_JOINED_KEYS = [key for key in _ACCESS_TOKEN_KEYS if b"_" in key or b"-" in key]
 # A line with more runs than this is searched for each key once before further runs are.
 _FEW_RUNS = 8
 
 
-def suspicious(line: str) -> bool:
+def may_hold_secret(line: str) -> bool:
     """Whether *line*, a text or its JSON encoding, may contain a secret; False is certain.
 
     Each test looks for something that JSON encoding keeps: it only puts backslashes before quotes
@@ -50,16 +50,16 @@ def suspicious(line: str) -> bool:
         return True
     if " -" in line and _has_command(line):
         return True
-    return has_token(line)
+    return has_access_token(line)
 
 
 def has_run(text: str) -> bool:
-    """Whether *text* has a run of characters that is long enough for a token."""
+    """Whether *text* has a run of characters that is long enough for an access token."""
     return _RUN in text.encode("utf-8", "replace").translate(_RUN_CLASSES)
 
 
-def has_token(line: str) -> bool:
-    """Whether a long run of characters in *line* has the key of a token in it or before it."""
+def has_access_token(line: str) -> bool:
+    """Whether a long run of characters in *line* has the key of an access token in or before it."""
     # Mapping bytes to two classes turns "20 of these in a row" into a search for a literal, ten
     # times as fast as a regex.
     encoded = line.encode("utf-8", "replace")
@@ -111,7 +111,7 @@ def _has_name(lowered: str, word: str) -> bool:
     while at >= 0:
         end = at + len(word)
         if word != "key" or _has_key_owner(lowered, at):
-            if compiled(_NAME_END).match(lowered, end):
+            if compile_pattern(_NAME_END).match(lowered, end):
                 return True
             flag = lowered.rfind("--", max(0, at - _FLAG_CHARS_MAX), at)
             if flag >= 0 and " " not in lowered[flag:at]:

@@ -1,10 +1,10 @@
-"""What secrets look like: one row for each kind of token, command and notation.
+"""What secrets look like: one row for each kind of access token, command and notation.
 
 A row is tried only where one of its literal keys occurs, and its regex is compiled when it is
 first tried: most processes never see a secret and should not pay for fifty regexes at start-up.
 
-`suspicious` relies on two properties of TOKENS. Every match contains RUN_MIN token characters
-(`A-Z a-z 0-9 _ -`) in an unbroken run, and a key of the row is inside that run or begins at most
+`may_hold_secret` relies on two properties of ACCESS_TOKENS. Every match contains an unbroken run
+of RUN_MIN characters `A-Z a-z 0-9 _ -`, and a key of the row is inside that run or begins at most
 KEY_LEAD characters before it. A match contains nothing that JSON would escape.
 """
 
@@ -45,7 +45,7 @@ class Rule(NamedTuple):
 
 
 @cache
-def compiled(pattern: str, flags: int = re.ASCII) -> re.Pattern[str]:
+def compile_pattern(pattern: str, flags: int = re.ASCII) -> re.Pattern[str]:
     """Compile *pattern* on its first use."""
     return re.compile(pattern, flags)
 
@@ -59,7 +59,7 @@ WORD_START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
 # `sk-fading-circle-…` is a CSS class.
 _DIGIT = r"(?=[A-Za-z_-]{0,60}[0-9])"
 
-TOKENS: tuple[Rule, ...] = (
+ACCESS_TOKENS: tuple[Rule, ...] = (
     Rule("aws-access-key", ("AKIA", "ASIA"), WORD_START + r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])"),
     Rule("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{30,}"),
     Rule("github-token", ("github_pat_",), r"github_pat_[A-Za-z0-9_]{20,}"),
@@ -173,7 +173,7 @@ TOKENS: tuple[Rule, ...] = (
 )
 
 # Webhooks: the address is the secret. The key may be too far ahead of the run to be found by
-# `suspicious` there, so these rows are looked up by their keys alone.
+# `may_hold_secret` there, so these rows are looked up by their keys alone.
 WEBHOOKS: tuple[Rule, ...] = (
     Rule(
         "webhook",

@@ -6,8 +6,8 @@ from commonplace.redaction import table
 from commonplace.redaction.assignments import find_named
 from commonplace.redaction.names import NAME_WORDS
 from commonplace.redaction.spans import Span, cut_spans, marker, merge_spans
-from commonplace.redaction.suspicion import has_run, has_token, suspicious
-from commonplace.redaction.table import compiled
+from commonplace.redaction.suspicion import has_access_token, has_run, may_hold_secret
+from commonplace.redaction.table import compile_pattern
 from commonplace.redaction.values import is_random, is_stand_in, is_url_password
 
 # Only a text made to defeat redaction still has secrets after this many rounds; it is then dropped
@@ -21,7 +21,7 @@ def redact_text(text: str) -> tuple[str, list[str]]:
     """Return *text* without its secrets, and the kinds of those found, in order."""
     kinds: list[str] = []
     for _ in range(ROUNDS_MAX):
-        spans = merge_spans(find_spans(text)) if suspicious(text) else []
+        spans = merge_spans(find_spans(text)) if may_hold_secret(text) else []
         if not spans:
             return text, kinds
         kinds += [span.kind for span in spans]
@@ -34,7 +34,7 @@ def find_spans(text: str) -> list[Span]:
     lowered = text.lower()
     spans = _find_private(text) if "<private" in lowered else []
     if has_run(text):
-        spans += _find_tokens(text)
+        spans += _find_access_tokens(text)
     for rule in table.BLOCKS:
         spans += _find(text, rule)
     if "@" in text:
@@ -49,17 +49,17 @@ def find_spans(text: str) -> list[Span]:
 def _find(text: str, rule: table.Rule) -> list[Span]:
     if not any(key in text for key in rule.keys):
         return []
-    matches = compiled(rule.pattern).finditer(text)
+    matches = compile_pattern(rule.pattern).finditer(text)
     return [Span(*match.span(match.lastindex or 0), rule.kind) for match in matches]
 
 
-def _find_tokens(text: str) -> list[Span]:
+def _find_access_tokens(text: str) -> list[Span]:
     spans = []
-    for rule in table.TOKENS:
+    for rule in table.ACCESS_TOKENS:
         if any(key in text for key in rule.keys):
-            # A match must also be one that `suspicious` sees; it ignores runs that cannot be
-            # tokens.
-            found = (m for m in compiled(rule.pattern).finditer(text) if has_token(m[0]))
+            # `may_hold_secret` ignores runs that cannot be access tokens, so the search must, too.
+            matches = compile_pattern(rule.pattern).finditer(text)
+            found = (m for m in matches if has_access_token(m[0]))
             spans += [Span(*m.span(m.lastindex or 0), rule.kind) for m in found]
     for rule in table.WEBHOOKS:
         spans += _find(text, rule)
@@ -76,7 +76,7 @@ def _find_url_secrets(text: str) -> list[Span]:
 
 def _find_private(text: str) -> list[Span]:
     spans, depth, start = [], 0, 0
-    for tag in compiled(_PRIVATE_TAG, re.IGNORECASE | re.ASCII).finditer(text):
+    for tag in compile_pattern(_PRIVATE_TAG, re.IGNORECASE | re.ASCII).finditer(text):
         if not tag[1]:
             start = start if depth else tag.start()
             depth += 1
@@ -100,8 +100,8 @@ def _find_arguments(text: str) -> list[Span]:
 def _find_arguments_of(text: str, rule: table.Command) -> list[Span]:
     # Commands and options are searched for separately. One regex for both would read the same
     # words again for every command before them.
-    command, end = compiled(rule.command), compiled(table.COMMAND_END)
-    option = compiled("(?<= )" + rule.option + table.ARGUMENT)
+    command, end = compile_pattern(rule.command), compile_pattern(table.COMMAND_END)
+    option = compile_pattern("(?<= )" + rule.option + table.ARGUMENT)
     spans = []
     at = 0
     found = option.search(text)

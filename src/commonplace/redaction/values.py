@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from commonplace.redaction.names import NAME_WORDS, word_set
-from commonplace.redaction.table import compiled
+from commonplace.redaction.table import compile_pattern
 from commonplace.redaction.words import count_digits, count_switches, is_slug, reads_as_words
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ KEY_LOOSE_MIN = 12
 RANDOM_MIN = 16
 DIGITS_MIN = 2
 SWITCHES_MIN = 3
-# `suspicious` looks 60 characters ahead for a digit, quotes included.
+# `may_hold_secret` looks 60 characters ahead for a digit, quotes included.
 DIGIT_WITHIN = 50
 # A reference to a secret alternates less often than this.
 REFERENCE_SWITCHES_MAX = 6
@@ -117,7 +117,7 @@ def is_random(value: str) -> bool:
     """Whether letters and digits of *value* alternate as in no word or name."""
     if (
         len(value) < RANDOM_MIN
-        or not compiled(r"[A-Za-z0-9+/=_.~-]+").fullmatch(value)
+        or not compile_pattern(r"[A-Za-z0-9+/=_.~-]+").fullmatch(value)
         or is_stand_in(value)
     ):
         return False
@@ -130,15 +130,15 @@ def is_random(value: str) -> bool:
 
 def is_stand_in(value: str) -> bool:
     """Whether *value* only stands for a secret: a marker, reference, placeholder, type or path."""
-    if compiled(_STAND_IN).fullmatch(value):
+    if compile_pattern(_STAND_IN).fullmatch(value):
         return True
     if (
-        compiled(_REFERENCE).fullmatch(value)
+        compile_pattern(_REFERENCE).fullmatch(value)
         and count_switches(value) < REFERENCE_SWITCHES_MAX
         and (value.islower() or value.isupper() or reads_as_words(value))
     ):
         return True
-    words = compiled(r"[a-z]+").findall(value.lower())
+    words = compile_pattern(r"[a-z]+").findall(value.lower())
     if not _PLACEHOLDER_WORDS.isdisjoint(words):
         return True
     return _VALUE_WORDS.issuperset(words) and not count_digits(value)
@@ -164,7 +164,7 @@ def _is_password(value: str, name: str, form: Form) -> bool:
         return False
     core = value.strip(_MARKS)
     if not core.replace("_", "").replace("-", "").isalpha():
-        is_camel_case = compiled(r"[a-z]+(?:[A-Z][a-z]+)+[0-9]").fullmatch(core)
+        is_camel_case = compile_pattern(r"[a-z]+(?:[A-Z][a-z]+)+[0-9]").fullmatch(core)
         return not (is_camel_case and reads_as_words(core))
     return not reads_as_words(core) or (form == "literal" and _is_plain_password(value))
 

@@ -3,7 +3,7 @@
 from functools import cache
 from operator import getitem
 
-from commonplace.redaction.table import compiled
+from commonplace.redaction.table import compile_pattern
 
 # How much likelier a letter follows another in a word than at random, in bits plus 5: 26 rows of
 # 26 digits, a to z. Counted over the words in the Python standard library, each weighted by the
@@ -45,12 +45,12 @@ def reads_as_words(text: str) -> bool:
 def is_slug(text: str) -> bool:
     """Whether *text* is words and numbers joined by dashes and the like, as people name things."""
     parts = r"[A-Za-z]+[0-9]{0,2}(?:[-_./:](?:[A-Za-z]+[0-9]{0,2}|[0-9]+))+"
-    return bool(compiled(parts).fullmatch(text)) and reads_as_words(text)
+    return bool(compile_pattern(parts).fullmatch(text)) and reads_as_words(text)
 
 
 def count_switches(text: str) -> int:
     """Return how often letters and digits of *text* alternate; in words they rarely do."""
-    return len(compiled(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])").findall(text))
+    return len(compile_pattern(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])").findall(text))
 
 
 def count_digits(text: str) -> int:
@@ -75,11 +75,11 @@ def _pair_scores(mixed_case: bool) -> list[bytes]:
     # In a name, digits come at the end of a word; in random text they come anywhere.
     digits = 10 * (minus_two if mixed_case else none)
     scores = [128 * none] * 128
-    for place in range(26):
-        follows = FOLLOWS[26 * place : 26 * place + 26]
+    for index in range(26):
+        follows = FOLLOWS[26 * index : 26 * index + 26]
         upper = bytes(score - mixed_case for score in follows)
         lower = bytes(score + mixed_case for score in follows)
-        for letter, to_upper in ((ord("A") + place, upper), (ord("a") + place, 26 * minus_two)):
+        for letter, to_upper in ((ord("A") + index, upper), (ord("a") + index, 26 * minus_two)):
             # ASCII has 48 characters before the digits, 7, 6 and 5 after each group.
             groups = (48 * none, digits, 7 * none, to_upper, 6 * none, lower, 5 * none)
             scores[letter] = b"".join(groups)

@@ -9,7 +9,7 @@ import secrets
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from commonplace.errors import TokenNotFound, UsageError, unusable
+from commonplace.errors import AccessTokenNotFound, UsageError, unusable
 from commonplace.files import atomic
 from commonplace.files.lock import hold
 from commonplace.records import check_repo_name
@@ -54,7 +54,7 @@ class Tokens:
         try:
             check_repo_name(agent)
         except ValueError as error:
-            raise UsageError(f"`{agent}` is no name for an agent: it {error}") from None
+            raise UsageError(f"`{agent}` is not a valid name for an agent: it {error}") from None
         # Who may write may read, and who administers may do both.
         reach = max(SCOPES.index(scope) for scope in wanted)
         text = PREFIX + secrets.token_urlsafe(32)
@@ -98,7 +98,7 @@ class Tokens:
             tokens = self.all()
             found = [token for token in tokens if ident and token.id.startswith(ident)]
             if len(found) != 1:
-                raise TokenNotFound(ident, len(found))
+                raise AccessTokenNotFound(ident, len(found))
             self._put([token for token in tokens if token is not found[0]])
         return found[0]
 

@@ -214,7 +214,7 @@ def notes(server: MCPServer[Any], memory: Opened) -> None:
             found = (
                 memory()
                 .notes()
-                .reading(path, (view_range[0], view_range[1]) if view_range else None)
+                .read_with_hash(path, (view_range[0], view_range[1]) if view_range else None)
             )
         return said(
             found.text, models.NoteTextModel(path=path, text=found.text, sha256=found.note.sha256)

@@ -16,7 +16,6 @@ from contextlib import suppress
 
 from commonplace.errors import CommonplaceError
 from commonplace.sessions import spool
-from commonplace.sessions.payload import read_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from commonplace.sessions.events import Event
     from commonplace.where.home import Home
 
-__all__ = ["add_to_spool", "answer", "answer_from_files", "drain_waiting", "read_event"]
+__all__ = ["add_to_spool", "answer", "answer_from_files", "drain_waiting"]
 
 # How long an answer waits for another process that drains; after that it is given without the
 # session's state.
@@ -47,10 +46,12 @@ def answer(
     environment: Collection[str] = (),
     is_awaited: Callable[[], bool] = lambda: True,
 ) -> str:
-    """Apply the event in *raw*; returns what the hook prints: context in the agent's form, or "".
+    """Apply the event in *raw*; return what the hook prints: context in the agent's form, or "".
 
     *is_awaited* says whether the hook still waits; if not, the memories are not marked as shown.
     """
+    from commonplace.sessions.payload import read_event
+
     event = read_event(agent, raw, at=time.time(), cwd=cwd, environment=environment)
     if event is None:
         return ""
@@ -78,7 +79,7 @@ def answer(
 
 
 def answer_from_files(memory: Memory, event: Event) -> str:
-    """What a hook without a server prints for *event*, which is in the spool already."""
+    """Return what a hook without a server prints for *event*, which is in the spool already."""
     if event.kind in DRAINING_KINDS or _states_lesson(memory, event):
         from commonplace.sessions import ingest
 
@@ -109,12 +110,12 @@ def add_to_spool(home: Home, event: Event) -> None:
 
 def drain_waiting(memory: Memory) -> None:
     """Drain the spools of all homes of *memory*, so that a command shows what was captured."""
-    from commonplace.sessions import ingest
-
-    for place, home in enumerate(memory.homes):
-        if not ingest.has_events(home):
+    for index, home in enumerate(memory.homes):
+        if not spool.list_names(home.spool_folder):
             continue
-        if place == 0:
+        from commonplace.sessions import ingest
+
+        if index == 0:
             ingest.drain(memory, wait_s_max=COMMAND_WAIT_S_MAX)
         else:
             with type(memory).open(home.path) as other:

@@ -31,7 +31,7 @@ FILES_MAX = 60
 ERRORS_MAX = 15
 # At the end of a turn the episode is written again only if it has grown by a quarter.
 GROWTH = 1.25
-# What an episode calls an action (seed 001), by what the tool does.
+# An episode's names of actions, by what the tool does.
 _ACTION_NAMES = {
     "read": "read_file",
     "edit": "edit_file",
@@ -73,7 +73,7 @@ def is_due(state: State, kind: str) -> bool:
 
 
 def to_record(state: State) -> dict[str, Any]:
-    """The draft as the fields of an episode."""
+    """Return the draft as the fields of an episode."""
     draft = state.fields
     started = float(draft["started"])
     identity = f"{draft['session']}\x1f{draft['repo']}"
@@ -103,12 +103,12 @@ def to_record(state: State) -> dict[str, Any]:
 
 
 def source_of(*, worktree: bool) -> str:
-    """Who acts (seed 003): in a worktree a supervisor, else the orchestrator."""
+    """Return who acts: in a worktree a supervisor, else the orchestrator."""
     return "supervisor" if worktree else "orchestrator"
 
 
 def git_head(root: str) -> tuple[str, str]:
-    """The commit and the branch that are checked out, read from git's own files."""
+    """Return the commit and the branch that are checked out, read from git's own files."""
     try:
         git = Path(root) / ".git"
         if git.is_file():
@@ -169,7 +169,7 @@ def _add_files(before: list[str], files: Sequence[str]) -> list[str]:
 
 
 def _action(event: Event) -> str:
-    """The name of the action, in seed 001's words."""
+    """Return the name of the action in an episode."""
     if event.run_command and (event.action == "shell" or not event.files):
         found = intents(event.run_command)
         is_test_run = any(" test" in f" {intent}" or intent == "pytest" for intent in found)

@@ -10,7 +10,9 @@ import json
 from typing import Any, NamedTuple
 
 from commonplace import agents
-from commonplace.redaction import redact, redact_text, suspicious
+from commonplace.redaction.fields import redact
+from commonplace.redaction.suspicion import may_hold_secret
+from commonplace.redaction.text import redact_text
 from commonplace.sessions import shell
 
 TYPE_CHECKING = False
@@ -78,7 +80,7 @@ class Event(NamedTuple):
 
 
 def from_fields(fields: Mapping[str, Any]) -> Event | None:
-    """The event whose `_asdict()` is *fields*; `None` if they are not an event's."""
+    """Return the event whose `_asdict()` is *fields*; `None` if they are not an event's."""
     known = {name: value for name, value in fields.items() if name in Event._fields}
     try:
         event = Event(**known)
@@ -99,7 +101,7 @@ def is_time(value: object) -> bool:
 
 
 def cut(text: str, chars_max: int) -> str:
-    """*text*, or its head and tail: errors stand at either end."""
+    """Return *text*, or its head and tail: errors stand at either end."""
     if len(text) <= chars_max:
         return text
     half = (chars_max - 40) // 2
@@ -112,10 +114,10 @@ def cut(text: str, chars_max: int) -> str:
 
 
 def redact_event(event: Event) -> Event:
-    """*event* without secrets in the text that it quotes."""
+    """Return *event* without secrets in the text that it quotes."""
     quoted = {name: getattr(event, name) for name in ("command", "output", "error", "prompt")}
     quoted["files"] = list(event.files)
-    if suspicious(json.dumps(quoted, ensure_ascii=False)):
+    if may_hold_secret(json.dumps(quoted, ensure_ascii=False)):
         quoted, _found = redact(quoted)
     return event._replace(**quoted)
 

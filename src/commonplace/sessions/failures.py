@@ -1,7 +1,6 @@
 """Failures that get solved: a command fails, and later another with the same intent succeeds.
 
-Seed 000: log "after any error that required more than one attempt". The result is a candidate that
-a person or an agent accepts; it never becomes a lesson by itself.
+The result is a candidate, which becomes a lesson only if a person or an agent accepts it.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class SolvedFailure(NamedTuple):
 
 
 def track(state: State, event: Event) -> SolvedFailure | None:
-    """Note the outcome of a tool call; the failure that it solves, if it solves one."""
+    """Record the outcome of a tool call; return the failure that it solves, if any."""
     if event.edits:
         for failure in state.fields.get("open", []):
             failure["edits"] = list(dict.fromkeys([*failure["edits"], *event.files]))[:TRIED_MAX]
@@ -68,7 +67,7 @@ def track(state: State, event: Event) -> SolvedFailure | None:
 
 
 def error_lines(text: str) -> str:
-    """The few lines of *text* that say what is wrong."""
+    """Return the few lines of *text* that say what is wrong."""
     stripped = (re.sub(_OUTPUT_LABEL, "", line).strip() for line in text.splitlines())
     lines = [line for line in stripped if line and not re.match(_NOISE_LINE, line)]
     specific = [line for line in lines if re.search(_SPECIFIC_LINE, line)]

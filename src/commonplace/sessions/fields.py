@@ -13,7 +13,7 @@ _OBJECT_CHARS_MAX = 32 << 20
 
 
 def parse_object(raw: bytes) -> dict[str, Any] | None:
-    """The JSON object in *raw*, with bad UTF-8 and control characters tolerated; else `None`."""
+    """Return the JSON object in *raw*, tolerating bad UTF-8 and control characters; else `None`."""
     try:
         value = json.loads(raw)
     except (UnicodeDecodeError, RecursionError, ValueError):
@@ -25,31 +25,31 @@ def parse_object(raw: bytes) -> dict[str, Any] | None:
 
 
 def clean_text(text: str) -> str:
-    """*text* without NUL characters and lone surrogates, which cannot be written."""
+    """Return *text* without NUL characters and lone surrogates, which cannot be written."""
     if "\0" in text:
         text = text.replace("\0", "")
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def first_value(fields: Mapping[str, Any], *names: str) -> Any:  # noqa: ANN401 (parsed JSON)
-    """The value of the first of *names* that is there and not null."""
+    """Return the value of the first of *names* that is there and not null."""
     return next((fields[name] for name in names if fields.get(name) is not None), None)
 
 
 def first_text(fields: Mapping[str, Any], *names: str) -> str:
-    """The first of *names* that holds a text that is not empty; "" if none does."""
+    """Return the first of *names* that holds a text that is not empty; "" if none does."""
     values = (fields.get(name) for name in names)
     return next((clean_text(value) for value in values if isinstance(value, str) and value), "")
 
 
 def first_int(fields: Mapping[str, Any], *names: str) -> int | None:
-    """The value of the first of *names* that is not null, if that is an integer."""
+    """Return the value of the first of *names* that is not null, if that is an integer."""
     value = first_value(fields, *names)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def as_object(value: object) -> dict[str, Any] | None:
-    """*value* if it is an object or a text that holds one; else `None`."""
+    """Return *value* if it is an object or a text that holds one; else `None`."""
     if isinstance(value, str) and value.lstrip().startswith("{") and len(value) < _OBJECT_CHARS_MAX:
         try:
             value = json.loads(value)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.errors import CandidateNotFound, IdAmbiguous
 from commonplace.files import atomic
 from commonplace.records import slug
-from commonplace.redaction import redact_text
+from commonplace.redaction.text import redact_text
 from commonplace.sessions.lesson_prefixes import tags_for
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Candidate(NamedTuple):
 
 
 def add(home: Home, solved: SolvedFailure) -> None:
-    """Add *solved* to the inbox; `seen` counts its sessions. When full, the lowest ranks go."""
+    """Add *solved* to the inbox; `seen` counts its sessions. When full, drop the lowest ranks."""
     content = f"{solved.repo}\x1f{solved.intent}\x1f{solved.error}\x1f{solved.worked}"
     digest = blake2b(content.encode("utf-8", "replace"), digest_size=5).hexdigest()
     ident = f"cand-{slug(solved.intent, 24) or 'command'}-{digest}"
@@ -83,13 +83,13 @@ def add(home: Home, solved: SolvedFailure) -> None:
 
 
 def candidates(home: Home) -> list[Candidate]:
-    """All candidates, the highest rank first."""
+    """Return all candidates, the highest rank first."""
     read = (_read(path) for path in home.inbox_folder.glob("cand-*.json"))
     return sorted((one for one in read if one), key=lambda one: (-one.rank, -one.at, one.id))
 
 
 def get(home: Home, prefix: str) -> Candidate:
-    """The candidate whose id is, or uniquely starts with, *prefix*; `cand-` may be left out."""
+    """Return the one candidate whose id starts with *prefix*; `cand-` may be left out."""
     matches = [
         one
         for one in candidates(home)
@@ -130,7 +130,7 @@ def edit(
     error: str | None = None,
     worked: str | None = None,
 ) -> Candidate:
-    """Change the wording of a candidate; returns it."""
+    """Change the wording of a candidate and return it."""
     before = get(home, prefix)
     given = {"lesson": lesson, "error": error, "worked": worked}
     changes = {name: redact_text(text)[0] for name, text in given.items() if text is not None}
@@ -140,7 +140,7 @@ def edit(
 
 
 def drop(home: Home, prefix: str) -> Candidate:
-    """Remove a candidate; returns it."""
+    """Remove a candidate and return it."""
     one = get(home, prefix)
     _remove(home, one)
     return one

@@ -1,4 +1,4 @@
-"""Applying what hooks saw: the spool is drained in order, by one process at a time.
+"""Ingest the events of hooks: one process at a time drains the spool, in order.
 
 An event is applied, then its file is removed. If a process dies in between, the next one applies
 the event again, which changes nothing: a session knows which events it has had, and the id of a
@@ -47,7 +47,7 @@ def has_events(home: Home) -> bool:
 def drain(
     memory: Memory, *, wait_s_max: float = 0.0, is_over: Callable[[], bool] = lambda: False
 ) -> int:
-    """Apply the events in the spool of the nearest home; returns how many.
+    """Apply the events in the spool of the nearest home; return how many.
 
     If another process is draining, wait for it up to *wait_s_max*. Stops when *is_over* is true.
     """
@@ -70,7 +70,7 @@ def drain(
 
 @contextmanager
 def drain_lock(home: Home, wait_s_max: float) -> Iterator[bool]:
-    """Hold the lock for draining *home* and writing its sessions; yields whether we do."""
+    """Hold the lock for draining *home* and writing its sessions; yield whether we do."""
     entered = False
     try:
         if wait_s_max > 0:
@@ -88,7 +88,7 @@ def drain_lock(home: Home, wait_s_max: float) -> Iterator[bool]:
 
 
 def _drain_batch(memory: Memory) -> tuple[int, bool]:
-    """Apply some events; returns how many, and whether the next one has to wait."""
+    """Apply some events; return how many, and whether the next one has to wait."""
     folder = memory.home.spool_folder
     states: dict[str, State] = {}
     applied: list[str] = []
@@ -140,7 +140,7 @@ def apply(memory: Memory, session: State, event: Event) -> None:
 
 
 def lesson_records(event: Event, prefixes: list[str]) -> list[dict[str, Any]]:
-    """The lessons that *event* states, as records: seed 003's fields, in the places we have."""
+    """Return the fields of a record for each lesson that *event* states."""
     return [
         {
             "kind": "lesson",
@@ -164,7 +164,7 @@ def lesson_records(event: Event, prefixes: list[str]) -> list[dict[str, Any]]:
 
 
 def lesson_key(lesson: str) -> str:
-    """Seed 003's key: the type and the first 60 characters, as a slug."""
+    """Return the key that Beads gives a lesson: its type and first 60 characters, as a slug."""
     return f"learned-{slug(lesson[:KEY_CHARS_MAX], KEY_CHARS_MAX)}"
 
 
@@ -215,9 +215,9 @@ def _log_dispatch(home: Home, event: Event) -> None:
 
 
 def tidy(memory: Memory) -> int:
-    """Write down sessions that ended without saying so, and drop what is long over.
+    """Write the episodes of sessions that ended without an event, and remove old files.
 
-    Returns how many episodes were written.
+    Return how many episodes were written.
     """
     written = 0
     for session in idle_sessions(memory):
@@ -231,7 +231,7 @@ def tidy(memory: Memory) -> int:
 
 
 def idle_sessions(memory: Memory) -> list[State]:
-    """The sessions of which nothing was heard for a while, and whose draft was not written yet."""
+    """Return the sessions without a recent event whose episode is not written yet."""
     now = time.time()
     found = []
     for session in state.load_all(memory.home)[:IDLE_SESSIONS_MAX]:

@@ -72,7 +72,7 @@ _TESTS = r"^(pytest|jest|vitest|mocha|tox|nox|rspec|phpunit|ctest|tsc|ruff|mypy|
 
 @lru_cache(maxsize=32)
 def intents(command: str) -> tuple[str, ...]:
-    """The intents of *command*, one for each program that does something; empty if none does."""
+    """Return the intents of *command*, one for each program that has an intent."""
     try:
         simple = shell.parse(command)
     except shell.UnclosedQuote:
@@ -92,7 +92,7 @@ def is_test(intent: str) -> bool:
 
 
 def _unwrap(words: list[str]) -> list[str]:
-    """*words* without programs that only run another one."""
+    """Return *words* without programs that only run another one."""
     for _round in range(4):
         runner = next((one for one in _RUNNERS if tuple(words[: len(one)]) == one), None)
         if runner is not None:

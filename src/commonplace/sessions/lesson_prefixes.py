@@ -1,4 +1,4 @@
-"""Lessons after a prefix: `LEARNED: …` in a comment, a commit message or an `echo` (seed 003)."""
+"""Lessons after a prefix: `LEARNED: …` in a comment, a commit message or an `echo`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PrefixedLesson(NamedTuple):
 
 
 def find_lessons(command: str, prefixes: Sequence[str] = PREFIXES) -> list[PrefixedLesson]:
-    """The lessons that a shell command states, in order, without repetitions."""
+    """Return the lessons that a shell command states, in order, without repetitions."""
     if not any(prefix in command for prefix in prefixes):
         return []
     try:
@@ -78,7 +78,7 @@ def find_lessons(command: str, prefixes: Sequence[str] = PREFIXES) -> list[Prefi
 
 
 def _lessons_in(text: str, prefixes: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """(prefix, lesson) for each lesson in *text*: up to the next, an empty line or a trailer."""
+    """Yield (prefix, lesson) for each lesson; the next one, a blank line or a trailer ends it."""
     prefix, lines = "", list[str]()
     for line in [*text.split("\n"), ""]:
         found, rest = _split_at_prefix(line, prefixes)
@@ -92,16 +92,16 @@ def _lessons_in(text: str, prefixes: Sequence[str]) -> Iterator[tuple[str, str]]
 
 
 def _split_at_prefix(line: str, prefixes: Sequence[str]) -> tuple[str, str]:
-    """The first prefix in *line* that begins a lesson, and the text after it; else ("", "")."""
-    places = ((line.find(prefix), prefix) for prefix in prefixes)
-    for at, prefix in sorted(place for place in places if place[0] >= 0):
+    """Return the first prefix that begins a lesson, and the text after it; else ("", "")."""
+    found = ((line.find(prefix), prefix) for prefix in prefixes)
+    for at, prefix in sorted(match for match in found if match[0] >= 0):
         if at == 0 or line[at - 1] in _LIST_MARKS:
             return prefix, line[at + len(prefix) :].lstrip("*: ")
     return "", ""
 
 
 def _pipelines(simple: Sequence[shell.SimpleCommand]) -> Iterator[list[list[str]]]:
-    """The words of commands, those of one pipeline together."""
+    """Yield the words of commands, those of one pipeline together."""
     pipeline: list[list[str]] = []
     for command in simple:
         pipeline.append(shell.without_prefixes(command.words))
@@ -113,7 +113,7 @@ def _pipelines(simple: Sequence[shell.SimpleCommand]) -> Iterator[list[list[str]
 
 
 def _texts(words: Sequence[str], prefixes: Sequence[str]) -> Iterator[str]:
-    """The texts among *words*. A prefix that is a word by itself goes with the words after it."""
+    """Yield the texts in *words*. A prefix that is a word of its own is joined with the rest."""
     if words[:1] == ["printf"] or list(words[:2]) == ["echo", "-e"]:
         words = [word.replace("\\n", "\n") for word in words]
     for at, word in enumerate(words):
@@ -125,7 +125,7 @@ def _texts(words: Sequence[str], prefixes: Sequence[str]) -> Iterator[str]:
 
 
 def _message_command(words: Sequence[str]) -> tuple[str, ...]:
-    """The entry of `MESSAGE_COMMANDS` that *words* call; empty if they call none."""
+    """Return the entry of `MESSAGE_COMMANDS` that *words* call; empty if they call none."""
     words = _without_git_options(words)
     return next((known for known in MESSAGE_COMMANDS if tuple(words[: len(known)]) == known), ())
 
@@ -140,7 +140,7 @@ def _without_git_options(words: Sequence[str]) -> Sequence[str]:
 
 
 def _issue(words: Sequence[str], text: str) -> str:
-    """The bead or issue: the one a comment is on, else the one a commit message refers to."""
+    """Return the bead or issue that a comment is on or a commit message refers to."""
     command = _message_command(words)
     if command[0] in ("bd", "gh", "glab"):
         given = [word for word in words[len(command) :] if not word.startswith("-")]
@@ -190,7 +190,7 @@ _WORD = r"[a-z][a-z0-9-]+"
 
 
 def tags_for(text: str, prefix: str = "LEARNED:") -> list[str]:
-    """`learned`, the *prefix* as a tag, and the tags whose words are in *text*."""
+    """Return `learned`, the *prefix* as a tag, and the tags whose words are in *text*."""
     prefix_tag = prefix.rstrip(":").strip().lower().replace(" ", "-")
     words = set(re.findall(_WORD, text.lower()))
     starts = {word[:length] for word in words for length in range(WORD_START_CHARS_MIN, len(word))}

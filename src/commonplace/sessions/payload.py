@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def read_event(
     agent: str, raw: bytes, *, at: float, cwd: str, environment: Collection[str] = ()
 ) -> Event | None:
-    """The event in *raw*; `None` if that holds none we use.
+    """Return the event in *raw*; `None` if that holds none we use.
 
     *agent* is an agent's name, or `agent:name` where the user has named it. *cwd* is the folder the
     hook runs in; a folder in the payload takes precedence. *environment* has the names of the
@@ -72,7 +72,7 @@ def read_event(
 
 
 def _host(sender: agents.Agent, environment: Collection[str]) -> str:
-    """The agent that runs the hook.
+    """Return the agent that runs the hook.
 
     Any agent may have been started by another and have inherited its variables: `codex exec` in a
     shell of Claude Code is still Codex. So they matter only for a hook that others call as well.
@@ -97,7 +97,7 @@ def _subagent(payload: Mapping[str, Any]) -> str:
 
 
 def _folder(payload: Mapping[str, Any], cwd: str) -> str:
-    """The folder that the payload names, if it exists; else *cwd*."""
+    """Return the folder that the payload names, if it exists; else *cwd*."""
     roots = payload.get("workspace_roots")
     first = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
     for folder in (first_text(payload, "cwd", "directory", "workingDirectory"), first):
@@ -107,7 +107,7 @@ def _folder(payload: Mapping[str, Any], cwd: str) -> str:
 
 
 def _key(event: Event, payload: Mapping[str, Any]) -> str:
-    """What identifies the event: the agent's id of the call, else its content.
+    """Return what identifies the event: the agent's id of the call, else its content.
 
     The first character says which; content is the same event only within a short time.
     """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def context_reply(event: Event, text: str) -> str:
-    """The reply that gives the agent *text*; "" where the agent reads none or there is no text."""
+    """Return the reply with *text* for the agent; "" if it reads none or there is no text."""
     reader = agents.find(event.host)
     if not reader.own_replies_always:
         reader = agents.find(event.agent)

@@ -33,7 +33,7 @@ class UnclosedQuote(ValueError):
 
 
 def parse(text: str, nested_max: int = _NESTED_MAX) -> list[SimpleCommand]:
-    """The simple commands in *text*, in order. The argument of `bash -c` is parsed as well."""
+    """Return the simple commands in *text*, in order. The argument of `bash -c` is parsed, too."""
     found: list[SimpleCommand] = []
     for simple in _Parser(text[:COMMAND_CHARS_MAX]).parse():
         inner = _shell_argument(simple.words)
@@ -42,7 +42,7 @@ def parse(text: str, nested_max: int = _NESTED_MAX) -> list[SimpleCommand]:
 
 
 def without_prefixes(words: list[str]) -> list[str]:
-    """*words* from the program on: without assignments, `sudo` and the like, and their options."""
+    """Return *words* from the program on, without assignments and prefixes such as `sudo`."""
     at = 0
     while at < len(words):
         word = words[at]
@@ -57,7 +57,7 @@ def without_prefixes(words: list[str]) -> list[str]:
 
 
 def _shell_argument(words: list[str]) -> str:
-    """The command line after `bash -lc`; "" for any other command."""
+    """Return the command line after `bash -lc`; "" for any other command."""
     rest = without_prefixes(words)
     if len(rest) > 2 and rest[0].rpartition("/")[2] in _SHELLS:  # noqa: PLR2004 (bash, -c, line)
         for option, line in pairwise(rest):
@@ -166,7 +166,7 @@ class _Parser:
         self.pending_documents.append((self._delimiter(), self.words, len(self.words) - 1))
 
     def _delimiter(self) -> str:
-        """The word after `<<` without its quotes; leaves the position after it."""
+        """Return the word after `<<` without its quotes; leaves the position after it."""
         self.at += 2
         while self.text[self.at : self.at + 1] in ("-", " ", "\t") and self.at < len(self.text):
             self.at += 1
@@ -176,7 +176,7 @@ class _Parser:
         return self.text[start : self.at].strip("'\"\\")
 
     def _document(self, delimiter: str, start: int) -> tuple[str, int]:
-        """The lines from *start* up to the delimiter, and the position after them."""
+        """Return the lines from *start* up to the delimiter, and the position after them."""
         at = start
         while at < len(self.text):
             end = self.text.find("\n", at)
@@ -211,7 +211,7 @@ class _Parser:
         )
         if char == "\n":
             start = self.at
-            for delimiter, words, place in self.pending_documents:
-                words[place], self.at = self._document(delimiter, start)
+            for delimiter, words, index in self.pending_documents:
+                words[index], self.at = self._document(delimiter, start)
                 start = self.at + 1
             self.pending_documents = []

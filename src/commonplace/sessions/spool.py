@@ -40,7 +40,7 @@ def add(folder: Path, event: Mapping[str, Any]) -> bool:
 
 
 def list_names(folder: Path) -> list[str]:
-    """The names of the files in the spool, in the order of the events."""
+    """Return the names of the files in the spool, in the order of the events."""
     try:
         names = os.listdir(folder)
     except OSError:
@@ -51,7 +51,7 @@ def list_names(folder: Path) -> list[str]:
 
 
 def read(folder: Path, name: str) -> dict[str, Any] | None:
-    """The event in a file; `None` if the file is damaged."""
+    """Return the event in a file; `None` if the file is damaged."""
     try:
         with (folder / name).open("rb") as stream:
             value = json.loads(stream.read(FILE_BYTES_MAX + 1))

@@ -1,8 +1,8 @@
 """The context that a session starts with.
 
-Recent knowledge (seed 003), the agent's own CONTEXT.md, an open handoff, and what is known about
-the branch: facts with their dates and sources. It is cut to a bound that includes the JSON it is
-printed in; if there is nothing to show, nothing is printed.
+Recent knowledge, the agent's own CONTEXT.md, an open handoff, and what is known about the branch:
+facts with their dates and sources. The limit on its length includes the JSON it is printed in. If
+there is nothing to show, nothing is printed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _SHARES = (1.0, 0.75, 0.55, 0.4, 0.28, 0.18, 0.1)
 
 
 class StartContext(NamedTuple):
-    """What a session is told at its start."""
+    """The parts of the context at the start of a session."""
 
     recent: Sequence[Record] = ()
     total: str = "0"  # How many entries there are in all.
@@ -68,7 +68,7 @@ class StartContext(NamedTuple):
 
 
 def compose(event: Event, found: StartContext) -> str:
-    """*found* as text for the agent of *event*, within the bounds as it will be printed."""
+    """Return *found* as text for the agent of *event*, within the bounds as it will be printed."""
     for share in _SHARES:
         text = _compose(event, found, share)
         reply = context_reply(event, text)
@@ -78,7 +78,7 @@ def compose(event: Event, found: StartContext) -> str:
 
 
 def read_files(memory: Memory, event: Event) -> StartContext:
-    """What the files alone have, without an index: for a hook without a server."""
+    """Return what the files alone have, without an index: for a hook without a server."""
     tails = [_fold_tail(home, event) for home in memory.homes]
     folds = [folded for folded, _complete in tails]
     unique = deduplicate(
@@ -99,7 +99,7 @@ def read_files(memory: Memory, event: Event) -> StartContext:
 
 
 def _current(folds: Sequence[Fold[bytes]]) -> Iterator[tuple[Record, Tally]]:
-    """The records that are not hidden, each with its feedback; of one id the nearest home's."""
+    """Yield the current records with their feedback; of one id, the nearest home's."""
     facts, seen = SeveralHomes(folds), set[str]()
     for folded in folds:
         ids = [ident for ident in folded.ids() if ident not in seen]
@@ -114,14 +114,14 @@ def _current(folds: Sequence[Fold[bytes]]) -> Iterator[tuple[Record, Tally]]:
 
 
 def read_context(memory: Memory, event: Event) -> str:
-    """The agent's own CONTEXT.md; "" if it cannot be read."""
+    """Return the agent's own CONTEXT.md; "" if it cannot be read."""
     with suppress(CommonplaceError, OSError):
         return memory.read_at_start(agent=event.name).strip()
     return ""
 
 
 def deduplicate(entries: Iterable[Record]) -> list[Record]:
-    """The latest record of each key (seed 003), newest first; at the same time, the later line."""
+    """Return the latest record of each key, newest first."""
     newest: dict[str, Record] = {}
     for record in sorted(entries, key=lambda one: one.timestamp):
         newest.pop(_key(record), None)
@@ -130,7 +130,7 @@ def deduplicate(entries: Iterable[Record]) -> list[Record]:
 
 
 def repos(event: Event) -> list[str]:
-    """The names of the repository's logs: its full name, and the plain one that scripts use."""
+    """Return the names of the repository's logs: its full name and its plain name."""
     return list(dict.fromkeys(name for name in (event.repo, event.short) if name))
 
 
@@ -151,7 +151,7 @@ def is_open_handoff(record: Record, feedback: Tally, event: Event) -> bool:
 
 
 def _fold_tail(home: Home, event: Event) -> tuple[Fold[bytes], bool]:
-    """The ends of this repository's logs, and whether that is all of them."""
+    """Return the ends of this repository's logs, and whether that is all of them."""
     folded: Fold[bytes] = Fold()
     is_complete = True
     for repo in repos(event):
@@ -183,7 +183,7 @@ def _key(record: Record) -> str:
 
 
 def _text(record: Record) -> str:
-    """The content of a record in one line."""
+    """Return the content of a record in one line."""
     if isinstance(record, Lesson):
         return " ".join(record.lesson.split())
     title = _first_field(record, "pattern", "what_fails", "label")
@@ -255,7 +255,7 @@ def _cut(text: str, chars_max: int) -> str:
 
 
 def _shorten(text: str, chars_max: int, end: str) -> str:
-    """The start of *text* up to the last *end* or space, if that is in its second half."""
+    """Return the start of *text* up to the last *end* or space, if that is in its second half."""
     kept = text[:chars_max]
     at = next((at for mark in (end, " ") if (at := kept.rfind(mark)) > chars_max // 2), chars_max)
     return kept[:at].rstrip()

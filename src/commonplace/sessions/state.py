@@ -1,4 +1,4 @@
-"""The state of each session while it lasts: the draft of its episode, what failed, what was shown.
+"""The state of each running session: the draft of its episode, open failures, memories shown.
 
 One small file for each session in `.state/sessions/`. A process that changes one holds the drain
 lock. A file can be deleted at any time: only an episode that is not written yet is lost.
@@ -62,7 +62,7 @@ class Action(TypedDict, total=False):
 
 
 class Draft(TypedDict, total=False):
-    """What the file of a session holds."""
+    """The fields in the file of a session."""
 
     session: str
     repo: str
@@ -115,7 +115,7 @@ class State:
         )
 
     def shown_ids(self) -> frozenset[str]:
-        """The ids of the memories that this session was given."""
+        """Return the ids of the memories that this session was given."""
         return frozenset(self.fields.get("shown", []))
 
     def mark_shown(self, ids: list[str]) -> None:
@@ -133,14 +133,14 @@ class State:
 
 
 def load(home: Home, session: str) -> State:
-    """The state of *session*; an empty one if its file is missing or damaged."""
+    """Return the state of *session*; an empty one if its file is missing or damaged."""
     digest = blake2b(session.encode("utf-8", "replace"), digest_size=6).hexdigest()
     path = home.sessions_folder / f"{slug(session, 40) or 'session'}-{digest}.json"
     return State(path, _read(path) or {"session": session})
 
 
 def load_all(home: Home) -> list[State]:
-    """The state of every session whose file can be read, the latest first."""
+    """Return the state of every session whose file can be read, the latest first."""
     folder = home.sessions_folder
     found = [(path.stat().st_mtime, path) for path in folder.glob("*.json") if path.is_file()]
     return [
@@ -155,8 +155,8 @@ def prune(home: Home, now: float) -> None:
     folder = home.sessions_folder
     with suppress(OSError):
         found = sorted(((path.stat().st_mtime, path) for path in folder.iterdir()), reverse=True)
-        for place, (changed, path) in enumerate(found):
-            if place >= SESSIONS_MAX or now - changed > SESSION_S_MAX:
+        for index, (changed, path) in enumerate(found):
+            if index >= SESSIONS_MAX or now - changed > SESSION_S_MAX:
                 path.unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""What an agent is told from the index: memories for a prompt, and for a branch and its changes.
+"""Suggest memories from the index: for a prompt, and for a branch and its changes.
 
 Only a server imports this, never a hook.
 """
@@ -44,18 +44,18 @@ _COMMON_WORDS = (
 )
 # Relevance by words alone is lower than relevance by words and meaning together.
 WORDS_ONLY_SHARE = 0.75
-# A long memory contains the common words of any prompt, so meaning has a bound of its own.
+# A long memory contains the common words of any prompt, so meaning has its own minimum.
 # Measured: of 40 prompts unrelated to 2,357 memories, 16 were given some without it and 5 with it;
 # of 146 related prompts, 127 and 123 were given the right one. (Relevance was half words and half
 # meaning then. With more meaning in it, as now: 1 of 30 instead of none; 77 % of 217 as before.)
 MEANING_MIN = 0.35
-# Only knowledge is suggested. Episodes, tasks and handoffs are for those who ask for them.
+# Only knowledge is suggested. Episodes, tasks and handoffs are found by an explicit recall.
 SUGGESTED_KINDS = (*start.KNOWLEDGE, "concept", "snippet", "tool")
 _PLAIN_BRANCHES = frozenset(["main", "master", "develop", "trunk", "head", ""])
 
 
 def for_prompt(memory: Memory, event: Event, session: State) -> str:
-    """The memories that are relevant to a prompt and were not shown in the session yet."""
+    """Return the memories that are relevant to a prompt and were not shown in the session yet."""
     prompt = event.prompt.strip()
     if prompt.startswith(("/", "!", "#")) or not _is_specific(prompt):
         return ""
@@ -80,7 +80,7 @@ def _is_specific(prompt: str) -> bool:
 
 
 def for_start(memory: Memory, event: Event, session: State) -> start.StartContext:
-    """What `start.read_files` returns, from the index, and what is known about the branch."""
+    """Return the start context from the index, with what is known about the branch."""
     repos = start.repos(event)
     hits = memory.recent(RECENT_CANDIDATES_MAX, repo=repos, kinds=start.KNOWLEDGE)
     unique = start.deduplicate(hit.record for hit in reversed(hits) if not hit.is_doubted)
@@ -114,7 +114,7 @@ def _count(memory: Memory, repos: list[str]) -> int:
 def _about_branch(
     memory: Memory, event: Event, session: State, shown: frozenset[str]
 ) -> tuple[str, str]:
-    """What is known about the branch and its changed files, and a title for that."""
+    """Return what is known about the branch and its changed files, and a title for that."""
     if not event.root:
         return "", ""
     _commit, branch = git_head(event.root)
@@ -178,7 +178,7 @@ def _format(title: str, hits: list[Hit]) -> str:
 
 
 def _changed_files(root: str) -> list[str]:
-    """The files that `git status` lists as changed; none if it takes too long."""
+    """Return the files that `git status` lists as changed; none if it takes too long."""
     with suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run(
             [  # noqa: S607

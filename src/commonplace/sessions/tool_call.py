@@ -43,7 +43,7 @@ _FAILURE_TEXT = (
 
 
 def add_tool_call(event: Event, payload: Mapping[str, Any], failure_report: FailureReport) -> Event:
-    """*event* with the tool call that *payload* describes."""
+    """Return *event* with the tool call that *payload* describes."""
     given = as_object(first_value(payload, "tool_input", "toolArgs", "args", "toolInput", "input"))
     raw_result = first_value(
         payload,
@@ -102,7 +102,7 @@ def _command(given: Mapping[str, Any]) -> str:
 
 
 def _files(given: Mapping[str, Any], command: str, base: str) -> list[str]:
-    """The files that the tool was given, relative to *base* where they lie in it."""
+    """Return the files that the tool was given, relative to *base* where they lie in it."""
     named = [
         first_text(
             given, "file_path", "filePath", "absolute_path", "notebook_path", "target_file", "path"
@@ -122,7 +122,7 @@ def _relative_path(path: str, base: str) -> str:
 
 
 def _output_text(result: object) -> str:
-    """The text of a tool's result."""
+    """Return the text of a tool's result."""
     if isinstance(result, str):
         return result
     if isinstance(result, list):
@@ -146,7 +146,7 @@ def _output_text(result: object) -> str:
 
 
 def _error_text(payload: Mapping[str, Any], result: Mapping[str, Any], output: str) -> str:
-    """What the payload or the result states as an error."""
+    """Return what the payload or the result states as an error."""
     for holder in (payload, result):
         error = first_value(holder, "error", "error_message", "errorMessage")
         if isinstance(error, dict):

@@ -42,7 +42,7 @@ class Edit(Protocol):
 
 
 def edit_for(agent: Agent, part: Part, programs: Programs) -> Edit:
-    """The edit that writes *part* of *agent*."""
+    """Return the edit that writes *part* of *agent*."""
     match part.content:
         case HookEntries() as entries:
             return HooksEdit(agent.name, hooks(agent, entries, programs.hook), entries.version)
@@ -58,7 +58,7 @@ def edit_for(agent: Agent, part: Part, programs: Programs) -> Edit:
 
 
 def hooks(agent: Agent, entries: HookEntries, program: str) -> dict[str, JsonObject]:
-    """What is added to the list of each event: a handler, or a group with one."""
+    """Return what is added to the list of each event: a handler, or a group with one."""
     found: dict[str, JsonObject] = {}
     for event in entries.events:
         # The start of a session also starts the server.
@@ -136,55 +136,57 @@ class HooksEdit:
         ours = self._own_handlers(handlers, path)
         if not ours:
             return jsonc.with_member(text, path, None, handler)
-        for place in ours:
+        for own_path in ours:
             wanted = handler["hooks"][0] if "hooks" in handler else handler
-            text = _update(text, place, wanted, [*self._line_keys, "args"])
+            text = _update(text, own_path, wanted, [*self._line_keys, "args"])
         return text
 
     def remove(self, text: str | None) -> str | None:
         root = _object(text)
-        places = self._own_places(root)
-        if text is None or root is None or not places:
+        paths = self._own_paths(root)
+        if text is None or root is None or not paths:
             return text
         if self.version is not None and [one.key for one in root.members] == ["hooks", "version"]:
-            rest = _remove(text, places)
+            rest = _remove(text, paths)
             if rest is None or jsonc.find(_object(rest), ("hooks",)) is None:
                 # Only the version would be left. It follows the hooks, so it was added with them.
-                places = [*places, ("version",)]
-        return _remove(text, places)
+                paths = [*paths, ("version",)]
+        return _remove(text, paths)
 
     def presence(self, text: str | None) -> Presence:
-        return "ours" if self._own_places(_object(text)) else ""
+        return "ours" if self._own_paths(_object(text)) else ""
 
-    def _own_places(self, root: jsonc.Node | None) -> list[jsonc.Path]:
-        """Where our handlers are, in order; the whole group where it has no other handlers."""
+    def _own_paths(self, root: jsonc.Node | None) -> list[jsonc.Path]:
+        """Return the paths of our handlers, in order; of the group if it has no others."""
         hooks = jsonc.find(root, ("hooks",))
         events = (
             {str(one.key): one.node for one in hooks.members}
             if hooks and isinstance(hooks.value, dict)
             else {}
         )
-        places: list[jsonc.Path] = []
+        paths: list[jsonc.Path] = []
         for event, node in events.items():
             path = ("hooks", event)
             ours = self._own_handlers(node, path)
-            for index in dict.fromkeys(place[2] for place in ours):
+            for index in dict.fromkeys(own_path[2] for own_path in ours):
                 is_mixed = any(not self._is_ours(one) for one in _group(node, index))
-                places += (
-                    [place for place in ours if place[2] == index] if is_mixed else [(*path, index)]
+                paths += (
+                    [own_path for own_path in ours if own_path[2] == index]
+                    if is_mixed
+                    else [(*path, index)]
                 )
-        return places
+        return paths
 
     def _own_handlers(self, handlers: jsonc.Node, path: tuple[str, str]) -> list[jsonc.Path]:
-        places: list[jsonc.Path] = []
+        paths: list[jsonc.Path] = []
         for index, one in enumerate(handlers.value if isinstance(handlers.value, list) else ()):
             if self._is_ours(one):
-                places.append((*path, index))
+                paths.append((*path, index))
             inner = one.get("hooks") if isinstance(one, dict) else None
             for number, handler in enumerate(inner if isinstance(inner, list) else ()):
                 if self._is_ours(handler):
-                    places.append((*path, index, "hooks", number))
-        return places
+                    paths.append((*path, index, "hooks", number))
+        return paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,29 +306,29 @@ def _object(text: str | None) -> jsonc.Node | None:
 
 
 def _group(event: jsonc.Node, index: str | int) -> list[object]:
-    """The handlers of a group; a handler without a group is one by itself."""
+    """Return the handlers of a group; a handler without a group is one by itself."""
     one = event.members[int(index)].node.value
     inner = one.get("hooks") if isinstance(one, dict) else None
     return inner if isinstance(inner, list) else [one]
 
 
-def _update(text: str, place: jsonc.Path, wanted: JsonObject, keys: list[str]) -> str:
-    """*text* with *keys* of our entry at *place* as *wanted*; what the user has added stays."""
-    node = jsonc.find(jsonc.parse(text), place)
+def _update(text: str, path: jsonc.Path, wanted: JsonObject, keys: list[str]) -> str:
+    """Return *text* with *keys* of our entry at *path* as *wanted*; other keys stay."""
+    node = jsonc.find(jsonc.parse(text), path)
     assert node is not None, "the caller has found it"
     assert isinstance(node.value, dict), "entries of ours are objects"
     command = {key: wanted[key] for key in keys if key in wanted}
     if all(node.value.get(key) == value for key, value in command.items()):
         return text
-    return jsonc.with_value(text, place, {**node.value, **command})
+    return jsonc.with_value(text, path, {**node.value, **command})
 
 
-def _remove(text: str, places: list[jsonc.Path]) -> str | None:
-    """*text* without what is at *places*; the last goes first, so that the others do not move."""
+def _remove(text: str, paths: list[jsonc.Path]) -> str | None:
+    """Return *text* without the values at *paths*, removed from last to first."""
     rest: str | None = text
-    for place in reversed(places):
-        assert rest is not None, "there is another place in it"
-        rest = jsonc.without(rest, place)
+    for path in reversed(paths):
+        assert rest is not None, "it holds the value at another path"
+        rest = jsonc.without(rest, path)
     return rest
 
 

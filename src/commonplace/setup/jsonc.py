@@ -51,7 +51,7 @@ class Member(NamedTuple):
 
 
 def parse(text: str) -> Node | None:
-    """The value in *text*; `None` if it is blank."""
+    """Return the value in *text*; `None` if it is blank."""
     at = _skip_space(text, 0).end
     if at == len(text):
         if text.strip():
@@ -60,12 +60,12 @@ def parse(text: str) -> Node | None:
     root = _value(text, at, 0)
     rest = _skip_space(text, root.end).end
     if rest != len(text):
-        raise NotEditable(f"there is something after its end, {_place(text, rest)}")
+        raise NotEditable(f"there is something after its end, {_position(text, rest)}")
     return root
 
 
 def find(root: Node | None, path: Path) -> Node | None:
-    """The node at *path*. Of two members with the same key it is the last, as for other readers."""
+    """Return the node at *path*. Of two members with the same key, the last applies."""
     node = root
     for step in path:
         node = (
@@ -77,7 +77,7 @@ def find(root: Node | None, path: Path) -> Node | None:
 
 
 def with_member(text: str, path: Path, key: str | None, value: object) -> str:
-    """*text* with *value* added as the last member of the container at *path*, which must exist."""
+    """Return *text* with *value* as a new last member of the container at *path*."""
     container = find(parse(text), path)
     assert container is not None, "the caller has looked"
     style = _Style(text)
@@ -97,7 +97,7 @@ def with_member(text: str, path: Path, key: str | None, value: object) -> str:
 
 
 def with_root(text: str | None, key: str, value: object) -> str:
-    """A new file, or the blank file *text*, with an object that holds *value*."""
+    """Return a new file, or the blank file *text*, with an object that holds *value*."""
     if text is None:
         return _Style("\n").render({key: value}, "") + "\n"
     style = _Style(text or "\n")
@@ -106,7 +106,7 @@ def with_root(text: str | None, key: str, value: object) -> str:
 
 
 def with_value(text: str, path: Path, value: object) -> str:
-    """*text* with *value* instead of the value at *path*."""
+    """Return *text* with *value* instead of the value at *path*."""
     node = find(parse(text), path)
     assert node is not None, "the caller has looked"
     style = _Style(text)
@@ -116,7 +116,7 @@ def with_value(text: str, path: Path, value: object) -> str:
 
 
 def without(text: str, path: Path) -> str | None:
-    """*text* without the value at *path* and without the containers that were made to hold it.
+    """Return *text* without the value at *path* and the containers that were made for it.
 
     `None` if the file was created for it.
     """
@@ -170,7 +170,7 @@ def _value(text: str, at: int, depth: int) -> Node:
             return _string(text, at)
     found = _LITERAL.match(text, at)
     if found is None:
-        raise NotEditable(f"a value is missing {_place(text, at)}")
+        raise NotEditable(f"a value is missing {_position(text, at)}")
     return Node(at, found.end(), json.loads(found[0]))
 
 
@@ -178,7 +178,7 @@ def _string(text: str, at: int) -> Node:
     try:
         value, end = scanstring(text, at + 1, True)  # noqa: FBT003 (it takes no keywords)
     except json.JSONDecodeError as error:
-        raise NotEditable(f"a text is damaged {_place(text, error.pos)}") from None
+        raise NotEditable(f"a text is damaged {_position(text, error.pos)}") from None
     return Node(at, end, value)
 
 
@@ -190,11 +190,11 @@ def _container(text: str, start: int, depth: int, closing: str) -> Node:
         key: str | int = len(members)
         if closing == "}":
             if text[at : at + 1] != '"':
-                raise NotEditable(f"a key is missing {_place(text, at)}")
+                raise NotEditable(f"a key is missing {_position(text, at)}")
             name = _string(text, at)
             key, at = str(name.value), _skip_space(text, name.end).end
             if text[at : at + 1] != ":":
-                raise NotEditable(f"a colon is missing {_place(text, at)}")
+                raise NotEditable(f"a colon is missing {_position(text, at)}")
             at = _skip_space(text, at + 1).end
         node = _value(text, at, depth + 1)
         members.append(Member(key, begins, node))
@@ -202,7 +202,7 @@ def _container(text: str, start: int, depth: int, closing: str) -> Node:
         if text[at : at + 1] == ",":
             at = _skip_space(text, at + 1).end
         elif text[at : at + 1] != closing:
-            raise NotEditable(f"a comma or `{closing}` is missing {_place(text, at)}")
+            raise NotEditable(f"a comma or `{closing}` is missing {_position(text, at)}")
     plain = (
         {one.key: one.node.value for one in members}
         if closing == "}"
@@ -211,7 +211,7 @@ def _container(text: str, start: int, depth: int, closing: str) -> Node:
     return Node(start, at + 1, plain, tuple(members))
 
 
-def _place(text: str, at: int) -> str:
+def _position(text: str, at: int) -> str:
     return "at its end" if at >= len(text) else f"in line {text.count(chr(10), 0, at) + 1}"
 
 
@@ -237,12 +237,12 @@ class _Style:
         return _INDENT
 
     def within(self, container: Node) -> str:
-        """The indentation of members of *container*."""
+        """Return the indentation of members of *container*."""
         own = self.own_line(container.members[-1].start) if container.members else None
         return self.line_indent(container.start) + self.unit if own is None else own
 
     def own_line(self, at: int) -> str | None:
-        """The space before position *at* if nothing else precedes it on its line; else `None`."""
+        """Return the indentation of *at* if nothing else precedes it on its line; else `None`."""
         start = self._line(at)
         return self.text[start:at] if start and not self.text[start:at].strip(" \t") else None
 
@@ -254,7 +254,7 @@ class _Style:
         return max(self.text.rfind("\n", 0, at), self.text.rfind("\r", 0, at)) + 1
 
     def render(self, value: object, indent: str) -> str:
-        """*value* for a line with *indent*: one member on each line, lists of scalars on one."""
+        """Return *value* as text: one member on each line, but lists of scalars on one."""
         nested = isinstance(value, dict) or (
             isinstance(value, list) and any(isinstance(one, dict) for one in value)
         )
@@ -273,13 +273,13 @@ class _Style:
 
 
 def _comma(text: str, at: int) -> int | None:
-    """The position of the comma after a value that ends at *at*."""
+    """Return the position of the comma after a value that ends at *at*."""
     end = _skip_space(text, at).end
     return end if text[end : end + 1] == "," else None
 
 
 def _line_comments_end(text: str, at: int) -> int:
-    """The end of the comments after *at* on its line, which belong to the member before."""
+    """Return the end of the comments after *at* on its line, which belong to the member before."""
     found = _SAME_LINE.match(text, at)
     assert found is not None, "the pattern matches an empty text"
     return found.end()

@@ -60,7 +60,7 @@ def is_temporary(programs: Programs) -> bool:
 def shell_line(
     program: str, arguments: list[str], *, powershell: bool = False, windows: bool = os.name == "nt"
 ) -> str:
-    """A line for a shell that starts *program*. Our own arguments need no quotes."""
+    """Return a line for a shell that starts *program*. Our own arguments need no quotes."""
     if not windows:
         start = shlex.quote(program)
     elif " " not in program:

@@ -44,7 +44,7 @@ class Section(NamedTuple):
 
 
 def find(text: str, marks: Marks) -> Section | None:
-    """The section in *text*, if there is one."""
+    """Return the section in *text*, if there is one."""
     start = re.search(rf"(?m)^{re.escape(marks.start)}(?=\r?$)", text)
     opens, closes = re.escape(marks.opens), re.escape(marks.closes)
     end = re.search(rf"(?m)^{opens}commonplace:end \(([^)\r\n]*)\){closes}(?=\r?$)", text)
@@ -58,7 +58,7 @@ def find(text: str, marks: Marks) -> Section | None:
 
 
 def add(text: str | None, marks: Marks, body: str, name: str) -> str:
-    """*text* with *body* in our section, which is for the agent *name* among others."""
+    """Return *text* with *body* in our section, which is for the agent *name* among others."""
     found = find(text, marks) if text else None
     names = found.names | {name} if found else {name}
     newline = _newline((text or "")[found.start if found else 0 :])
@@ -78,7 +78,7 @@ def add(text: str | None, marks: Marks, body: str, name: str) -> str:
 
 
 def remove(text: str, marks: Marks, name: str) -> str | None:
-    """*text* without *name* in the end marker, and without the section if it was for *name* alone.
+    """Return *text* without *name* in the end marker, and without a section for *name* only.
 
     `None` if the file was created for the section.
     """

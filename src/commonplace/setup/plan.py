@@ -1,4 +1,4 @@
-"""What setup would change, file by file, and changing it: each file as a whole or not at all.
+"""Plan and apply the changes of setup, file by file: each file as a whole or not at all.
 
 A file that is damaged, cannot be written or lies outside the folder is left alone, with the reason;
 the others are changed all the same.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace import agents
 from commonplace.errors import CommonplaceError
 from commonplace.files import atomic
-from commonplace.redaction import redact_text
+from commonplace.redaction.text import redact_text
 from commonplace.setup.edits import edit_for
 from commonplace.setup.jsonc import NotEditable
 
@@ -54,7 +54,7 @@ class Change(NamedTuple):
         return "remove" if self.after is None else "make" if self.before is None else "change"
 
     def diff(self) -> list[str]:
-        """A unified diff without line ends, and without the secrets that are in such files."""
+        """Return a unified diff without line ends and without secrets."""
         before, after = (_lines(text) for text in (self.before, self.after))
         old, new = (
             "/dev/null" if text is None else str(self.path) for text in (self.before, self.after)
@@ -73,7 +73,7 @@ class Wiring(NamedTuple):
 
 
 def find_agents(scope: Scope) -> dict[str, str]:
-    """The agents that are in use here, each with the reason."""
+    """Return the agents that are in use here, each with the reason."""
     found: dict[str, str] = {}
     for agent in agents.all():
         sign = (
@@ -102,7 +102,7 @@ def find_agents(scope: Scope) -> dict[str, str]:
 def plan_changes(
     names: Sequence[str], scope: Scope, programs: Programs, *, undo: bool
 ) -> list[Change]:
-    """What setup (or undoing it) changes for the named agents, in order. Nothing is written yet."""
+    """Return what setup, or undoing it, would change for the named agents, in order."""
     files: dict[Path, list[_FileEdit]] = {}
     for agent in map(agents.find, names):
         for part in agent.parts(scope):
@@ -112,7 +112,7 @@ def plan_changes(
 
 
 def find_wiring(scope: Scope, programs: Programs) -> list[Wiring]:
-    """The agents that have something of ours in the files of *scope*."""
+    """Return the agents that have something of ours in the files of *scope*."""
     rows = []
     for agent in agents.all():
         parts, outdated = [], []
@@ -226,7 +226,7 @@ def _change(path: Path, parts: list[_FileEdit], scope: Scope, *, undo: bool) -> 
 
 
 def _edit(text: str | None, parts: list[_FileEdit], *, undo: bool) -> str | None:
-    """*text* with all *parts* added, or removed in reverse order. A byte order mark stays first."""
+    """Return *text* with *parts* added, or removed in reverse order; a BOM stays first."""
     bom = _BOM if text is not None and text.startswith(_BOM) else ""
     text = _without_bom(text)
     for part in reversed(parts) if undo else parts:
@@ -243,7 +243,7 @@ def _without_bom(text: str | None) -> str | None:
 
 
 def _target(path: Path, agent: Agent, scope: Scope) -> Path:
-    """The file that *path* leads to; it must be in the scope's root or the agent's folder."""
+    """Return the target of *path*, which must be in the scope's root or the agent's folder."""
     try:
         target = path.resolve()
         allowed = [scope.root.resolve()]

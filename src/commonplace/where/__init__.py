@@ -1,1 +1,1 @@
-"""Where things are: which repository a folder belongs to, which homes apply there, and what lies where in one."""
+"""Find the repository of a folder, the homes that apply there, and the files of a home."""

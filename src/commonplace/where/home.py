@@ -1,7 +1,7 @@
-"""A home: a folder of memory, and where everything lies in it. No other module builds a path inside a home.
+"""A home: a folder of memory, and the paths of its files. No other module builds such a path.
 
-`hooks/` spells some of these once more, because loading this module would take longer than a hook may; a test compares
-the two.
+`hooks/` repeats some of these paths, because loading this module would take longer than a hook
+may; a test compares the two.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Home(NamedTuple):
     of_user: bool = True
     why: str = ""
 
-    # --- The memory itself ------------------------------------------------------------------------------------------
+    # --- The memory itself ------------------------------------------------------------------------
 
     @property
     def settings_file(self) -> Path:
@@ -40,16 +40,16 @@ class Home(NamedTuple):
         return self.log_folder / "damaged"
 
     def log(self, repo: str) -> Path:
-        """The log of the repository named *repo*."""
+        """Return the log of the repository named *repo*."""
         return self.log_folder / f"{repo}{LOG_SUFFIX}"
 
     def archive(self, repo: str) -> Path:
-        """The archive of that log: the records rotated out of it."""
+        """Return the archive of that log: the records rotated out of it."""
         return self.archive_folder / f"{repo}{LOG_SUFFIX}"
 
     @property
     def notes_folder(self) -> Path:
-        """One folder for each agent is in it."""
+        """Holds one folder for each agent."""
         return self.path / "agents"
 
     def notes(self, agent: str) -> Path:
@@ -62,7 +62,7 @@ class Home(NamedTuple):
     def skill(self, name: str) -> Path:
         return self.skills_folder / name / "SKILL.md"
 
-    # --- Derived: can be deleted at any time ------------------------------------------------------------------------
+    # --- Derived: can be deleted at any time ------------------------------------------------------
 
     @property
     def index_folder(self) -> Path:
@@ -73,7 +73,7 @@ class Home(NamedTuple):
         """Held by a process while it opens or removes the index."""
         return self.state_folder / "index.lock"
 
-    # --- This machine's own state -----------------------------------------------------------------------------------
+    # --- State of this machine --------------------------------------------------------------------
 
     @property
     def state_folder(self) -> Path:
@@ -85,12 +85,12 @@ class Home(NamedTuple):
 
     @property
     def spool_folder(self) -> Path:
-        """Events from hooks that no process has taken in yet."""
+        """Events from hooks that no process has ingested yet."""
         return self.state_folder / "spool"
 
     @property
     def spool_lock(self) -> Path:
-        """Held by the process that takes events in, or writes the state of a session."""
+        """Held by the process that ingests events or writes the state of a session."""
         return self.state_folder / "drain.lock"
 
     @property
@@ -112,12 +112,12 @@ class Home(NamedTuple):
 
     @property
     def server_file(self) -> Path:
-        """Where the home's server is, and the key to it."""
+        """The address of the home's server, and the secret that a client sends."""
         return self.state_folder / "server.json"
 
     @property
     def server_lock(self) -> Path:
-        """Held by the server as long as it lives."""
+        """Held by the server as long as it runs."""
         return self.state_folder / "server.lock"
 
     @property
@@ -166,5 +166,5 @@ class Home(NamedTuple):
 
 
 def repo_of(path: Path) -> str:
-    """The repository whose log or archive lies at *path*."""
+    """Return the name of the repository whose log or archive is at *path*."""
     return path.name.removesuffix(LOG_SUFFIX)

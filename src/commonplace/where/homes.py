@@ -1,4 +1,4 @@
-"""Which homes apply in a folder, and why; and how a home is made."""
+"""Find the homes that apply in a folder, and create a home."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ GITATTRIBUTES = (
 def find(
     given: str | Path | None, cwd: Path, repository: Repository, environment: Mapping[str, str]
 ) -> list[Home]:
-    """The homes that count in *cwd*, the nearest first: writing goes to the first, reading to all.
+    """Return the homes that apply in *cwd*, the nearest first.
 
-    *given* (`--home`, `Memory.open(home=…)`) is one home and the only one.
+    The first is written to; all are read. If a home is *given* (`--home`, `Memory.open(home=…)`),
+    it is the only one.
     """
     if given is not None:
         return [Home(Path(given).expanduser().absolute(), of_user=True, why="it was named")]
-    user = of_user(environment)
+    user = user_home(environment)
     nearest = _nearest(cwd, repository, user.path, user_folder(environment))
     return [nearest, user] if nearest else [user]
 
@@ -46,19 +47,19 @@ def current_folder() -> Path:
 
 
 def check_usable(path: Path) -> None:
-    """Raise `HomeUnusable` if the home at *path* is there and cannot be read."""
+    """Raise `HomeUnusable` if the home at *path* exists and cannot be read."""
     try:
         os.scandir(f"{path}{os.sep}.").close()
     except FileNotFoundError:
-        return  # It is made on first use.
+        return  # It is created on first use.
     except NotADirectoryError:
         raise HomeUnusable(path, "it, or a folder above it, is a file") from None
     except OSError as error:
         raise unusable(path, error) from error
 
 
-def of_user(environment: Mapping[str, str]) -> Home:
-    """The user's home: `COMMONPLACE_HOME` if that is set and not empty, else `~/.commonplace`."""
+def user_home(environment: Mapping[str, str]) -> Home:
+    """Return the user's home: `COMMONPLACE_HOME` if set and not empty, else `~/.commonplace`."""
     named = environment.get("COMMONPLACE_HOME")
     if named:
         return Home(
@@ -68,10 +69,10 @@ def of_user(environment: Mapping[str, str]) -> Home:
 
 
 def _nearest(cwd: Path, repository: Repository, user: Path, own: Path) -> Home | None:
-    """A home at the root of the repository (or of its main worktree); outside git, in this folder or one above.
+    """Return the home at the root of the repository or of its main worktree.
 
-    Outside git the search stays within the user's own folder: a `.commonplace` in a shared place such as `/tmp`
-    could be anybody's.
+    Outside git, return the home in this folder or one above it. That search stays within the
+    user's own folder: another user may own a `.commonplace` in a shared folder such as `/tmp`.
     """
     if repository.root is not None:
         for root in dict.fromkeys((repository.root, repository.main_root)):
@@ -90,19 +91,18 @@ def _nearest(cwd: Path, repository: Repository, user: Path, own: Path) -> Home |
 
 
 def _is_another(path: Path, user: Path) -> bool:
-    """Whether there is a home at *path* that is not the user's by another name."""
+    """Whether there is a home at *path* other than the user's, links resolved."""
     return path.is_dir() and path.resolve() != user.resolve()
 
 
 def make(home: Home) -> list[Path]:
-    """Make *home* with what is missing of it; returns what was made. Twice is harmless."""
+    """Create the missing folders and files of *home*; return those that were created."""
     path, made = home.path, list[Path]()
     try:
         for folder in (path, home.log_folder):
             if not folder.is_dir():
-                folder.mkdir(
-                    mode=0o700, parents=True, exist_ok=True
-                )  # Another process may be as far.
+                # Another process may create it at the same time.
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 made.append(folder)
         for name, text in ((".gitignore", GITIGNORE), (".gitattributes", GITATTRIBUTES)):
             if not (path / name).exists():

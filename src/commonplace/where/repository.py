@@ -1,7 +1,7 @@
-"""Which repository a folder belongs to: its git remote, else its common directory; read from the files, no git run.
+"""Find the repository of a folder by its git remote, else by its git common directory.
 
-Worktrees share their common directory and clones their remote, so each shares one log; two repositories that only
-have the folder's name in common do not.
+Worktrees share their common directory and clones share their remote, so they share one log. Two
+repositories in folders with the same name do not. The files of git are read; git is not run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NAME_BYTES_MAX = 60
 
 
 class Repository(NamedTuple):
-    """`name` is the log's; `short` is what people call it; the roots are `None` outside git."""
+    """`name` is the name of the log, `short` the plain name; the roots are `None` outside git."""
 
     name: str
     short: str
@@ -27,25 +27,25 @@ class Repository(NamedTuple):
 
 
 def find(cwd: Path) -> Repository:
-    """The repository *cwd* lies in; outside git, one named after the folder."""
+    """Return the repository that *cwd* is in; outside git, one named after the folder."""
     for folder in (cwd, *cwd.parents):
         git = folder / ".git"
         if git.exists():
             common = _common_directory(git)
             if common is not None:
-                return _identified(folder, common)
+                return _make(folder, common)
         elif _is_bare(folder):
-            return _identified(folder, folder.resolve())
-    short = _plain(cwd.name)
+            return _make(folder, folder.resolve())
+    short = _safe_name(cwd.name)
     return Repository(short, short)
 
 
 def _is_bare(folder: Path) -> bool:
-    """Whether *folder* is itself what `.git` is elsewhere."""
+    """Whether *folder* is a bare repository."""
     return folder.name != ".git" and (folder / "HEAD").is_file() and (folder / "objects").is_dir()
 
 
-def _identified(root: Path, common: Path) -> Repository:
+def _make(root: Path, common: Path) -> Repository:
     identity, short = _identity(common, FOLLOWED_MAX)
     digest = blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
     main_root = common.parent if common.name == ".git" else None
@@ -53,23 +53,23 @@ def _identified(root: Path, common: Path) -> Repository:
 
 
 def _identity(common: Path, followed_max: int) -> tuple[str, str]:
-    """What makes the repository itself, and its plain name."""
+    """Return the address or path that identifies the repository, and its plain name."""
     url = _remote(common)
     if url is None:
         folder = common.parent if common.name == ".git" else common
-        return str(common), _plain(folder.name.removesuffix(".git"))
+        return str(common), _safe_name(folder.name.removesuffix(".git"))
     local = _local_path(url, common)
     if local is not None and followed_max > 0:
-        # A clone of a folder on this machine is the repository in that folder, whatever that one's remote is.
+        # A clone of a folder on this machine is identified by the repository in that folder.
         origin = local if (local / "HEAD").is_file() else _common_directory(local / ".git")
         if origin is not None and origin != common:
             return _identity(origin, followed_max - 1)
-    address = _normalised(url)
-    return address, _plain(address.rpartition("/")[2])
+    address = _normalise_address(url)
+    return address, _safe_name(address.rpartition("/")[2])
 
 
 def _common_directory(git: Path) -> Path | None:
-    """The directory all worktrees share, from `.git`, which is a folder or a file that points to one."""
+    """Return the directory that all worktrees share; *git* is a folder or a file that names one."""
     try:
         if git.is_dir():
             directory = git
@@ -88,7 +88,7 @@ def _common_directory(git: Path) -> Path | None:
 
 
 def _remote(common: Path) -> str | None:
-    """The address of `origin`, else of the first remote."""
+    """Return the address of `origin`, else of the first remote."""
     try:
         text = (common / "config").read_text("utf-8", "replace")
     except OSError:
@@ -106,7 +106,7 @@ def _remote(common: Path) -> str | None:
 
 
 def _local_path(url: str, common: Path) -> Path | None:
-    """The folder a remote names, if it names one: `/srv/x`, `../x`, `file:///srv/x`."""
+    """Return the folder that a remote names (`/srv/x`, `../x`, `file:///srv/x`), else `None`."""
     if url.startswith("file://"):
         return Path(url.removeprefix("file://"))
     if "://" in url or (":" in url.partition("/")[0] and not Path(url).drive):
@@ -115,8 +115,8 @@ def _local_path(url: str, common: Path) -> Path | None:
     return Path(os.path.normpath(base / url))
 
 
-def _normalised(url: str) -> str:
-    """The same for every way to write an address: https, ssh, `git@host:owner/name.git`."""
+def _normalise_address(url: str) -> str:
+    """Return `host/path` for an address written with https, ssh or `git@host:owner/name.git`."""
     scheme, found, rest = url.partition("://")
     if not found:
         host, _, path = scheme.partition(":")
@@ -126,8 +126,8 @@ def _normalised(url: str) -> str:
     return f"{host}/{path.strip('/').removesuffix('.git')}".strip("/")
 
 
-def _plain(name: str) -> str:
-    """*name* with nothing in it that a file name may not hold on some system."""
+def _safe_name(name: str) -> str:
+    """Return *name* with characters that are not valid in every file system replaced."""
     safe = "".join(char if char.isalnum() or char in "._-+@" else "-" for char in name)
     kept = safe.encode()[:_NAME_BYTES_MAX].decode("utf-8", "ignore").lstrip(".-").rstrip(".")
     try:

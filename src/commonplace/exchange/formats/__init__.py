@@ -1,7 +1,8 @@
-"""The formats: one module each, found by name.
+"""The formats that can be imported or exported, one module each, by name.
 
-A module has `SUFFIXES`, `recognises(path, head)` and `read(source)`. Those with a layout of their own to export to
-also have `MARK` (the folder by which the layout is known) and `KINDS_HELD`, with `write`, or hold texts alone.
+A module has `SUFFIXES`, `recognises(path, head)` and `read(source)`. A module for export also has
+`MARK` (the folder by which the layout is recognised) and `KINDS_HELD` (the kinds of records it can
+hold). It has `write`, too, unless it holds only notes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from commonplace.exchange.formats import (
 if TYPE_CHECKING:
     from types import ModuleType
 
-# In the order in which they are asked: the surer sign goes first.
+# The order in which `recognises` is called: the more specific format comes first.
 FORMATS: dict[str, ModuleType] = {
     "loki": loki,
     "harness": harness,

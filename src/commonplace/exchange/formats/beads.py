@@ -1,4 +1,4 @@
-"""Beads: seed 003's `.beads/memory/knowledge.jsonl`, and the issues of the tracker itself (`issues.jsonl`)."""
+"""Beads: its knowledge base (`.beads/memory/knowledge.jsonl`) and its issues (`issues.jsonl`)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from commonplace.exchange import normalize
-from commonplace.exchange.files import LINE_SUFFIXES, json_lines
-from commonplace.exchange.items import Head, Item, Source, Taken, Unread, Withdrawn
-from commonplace.exchange.round_trip import dressed, undressed
+from commonplace.exchange.files import LINE_SUFFIXES, read_json_lines
+from commonplace.exchange.items import Head, ImportedRecord, Item, Source, Unreadable, Withdrawal
+from commonplace.exchange.round_trip import add_extra, apply_extra
 from commonplace.records import EVENT_TYPES, slug
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ _DELETED = "tombstone"
 def recognises(path: Path, head: Head) -> bool:
     if path.suffix not in SUFFIXES:
         return False
-    by_place = path.name in _KNOWLEDGE or (
+    by_path = path.name in _KNOWLEDGE or (
         path.parent.name == ".beads" and path.name.endswith(".jsonl")
     )
-    return by_place or any(_is_knowledge(entry) or _is_issue(entry) for entry in head.objects)
+    return by_path or any(_is_knowledge(entry) or _is_issue(entry) for entry in head.objects)
 
 
 def _is_knowledge(entry: Mapping[str, Any]) -> bool:
@@ -41,8 +41,8 @@ def _is_issue(entry: Mapping[str, Any]) -> bool:
 
 
 def read(source: Source) -> Iterator[Item]:
-    for found in json_lines(source.path):
-        if isinstance(found, Unread):
+    for found in read_json_lines(source.path):
+        if isinstance(found, Unreadable):
             yield found
             continue
         line, entry = found
@@ -54,43 +54,46 @@ def _item(entry: dict[str, Any], line: int) -> Item:
         return _issue(entry, line)
     if entry.get("_type") == "memory":
         entry = {**entry, "content": entry.get("value") or entry.get("content")}
-    fields = undressed(entry, plain)
+    fields = apply_extra(entry, lesson_fields)
     if not str(fields.get("lesson") or "").strip():
-        return Unread(line, "has neither a `content` nor a `title`")
-    return Taken(fields, line)
+        return Unreadable(line, "has neither a `content` nor a `title`")
+    return ImportedRecord(fields, line)
 
 
-def plain(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """A line of the knowledge base as a lesson. The same key is the same record, so its latest entry wins."""
-    said = entry.get("type")
+def lesson_fields(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a lesson made from a line of the knowledge base.
+
+    Lines with the same key are versions of one record, so the latest applies.
+    """
+    entry_type = entry.get("type")
     meta = {name: entry[name] for name in ("source", "bead", "key") if entry.get(name)}
-    if said and said not in EVENT_TYPES:
-        meta["type"] = said
+    if entry_type and entry_type not in EVENT_TYPES:
+        meta["type"] = entry_type
     used = ("key", "type", "content", "source", "tags", "ts", "bead", "_type", "value")
     return {
-        "id": normalize.kept_ident("learned", entry.get("key")),
+        "id": normalize.usable_id("learned", entry.get("key")),
         "kind": "lesson",
-        "timestamp": normalize.moment(entry.get("ts")),
+        "timestamp": normalize.parse_time(entry.get("ts")),
         "agent_id": "",
-        "event_type": said if said in EVENT_TYPES else "learned",
+        "event_type": entry_type if entry_type in EVENT_TYPES else "learned",
         "lesson": entry.get("content"),
         "tags": entry["tags"]
         if isinstance(entry.get("tags"), list)
-        else normalize.tags_of(entry.get("tags")),
-        **normalize.rest(entry, used),
+        else normalize.parse_tags(entry.get("tags")),
+        **normalize.unused_fields(entry, used),
         **({"meta": meta} if meta else {}),
     }
 
 
 def _issue(entry: dict[str, Any], line: int) -> Item:
-    ident = normalize.kept_ident("bead", entry.get("id"))
-    at = normalize.time_in(entry)
+    ident = normalize.usable_id("bead", entry.get("id"))
+    at = normalize.find_time(entry)
     if ident is None or not str(entry["title"] or "").strip():
-        return Unread(line, "is an issue without an `id` or a `title`")
+        return Unreadable(line, "is an issue without an `id` or a `title`")
     if entry.get("status") == _DELETED:
-        return Withdrawn(
+        return Withdrawal(
             ident,
-            normalize.moment(entry.get("deleted_at")) or at or "",
+            normalize.parse_time(entry.get("deleted_at")) or at or "",
             "it was deleted in beads",
             line,
         )
@@ -104,45 +107,44 @@ def _issue(entry: dict[str, Any], line: int) -> Item:
         "dependent_count",
         "comment_count",
     )
-    return Taken(
+    return ImportedRecord(
         {
             "id": ident,
             "kind": "task",
             "timestamp": at,
-            "agent_id": normalize.agent_in(
+            "agent_id": normalize.find_agent(
                 {"agent": entry.get("assignee"), "author": entry.get("created_by")}
             ),
             "type": str(entry.get("issue_type") or "task"),
             "label": str(entry["title"]),
-            "payload": normalize.rest(entry, used),
-            "tags": normalize.tags_of(entry.get("labels")),
+            "payload": normalize.unused_fields(entry, used),
+            "tags": normalize.parse_tags(entry.get("labels")),
             "links": [
-                edge for item in entry.get("dependencies") or [] if (edge := _edge(item, ident))
+                found for item in entry.get("dependencies") or [] if (found := _link(item, ident))
             ],
         },
         line,
     )
 
 
-def _edge(item: object, ident: str) -> dict[str, Any] | None:
-    to = normalize.kept_ident("bead", item.get("depends_on_id")) if isinstance(item, dict) else None
-    if to is None or to == ident or not isinstance(item, dict):
+def _link(item: object, ident: str) -> dict[str, Any] | None:
+    if not isinstance(item, dict):
         return None
-    return normalize.link(to, item.get("type"))
+    to = normalize.usable_id("bead", item.get("depends_on_id"))
+    return None if to is None or to == ident else normalize.make_link(to, item.get("type"))
 
 
 def write(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The file of each record, below the layout's folder, and its line."""
+    """Yield the file of each record, below the layout's folder, and its line."""
     keys: set[str] = set()
     for fields in records:
         meta = fields.get("meta") or {}
         key = meta.get("key")
         if not isinstance(key, str) or not key:
-            key = f"{fields['event_type']}-{slug(fields['lesson'][:KEY_CHARS_MAX], KEY_CHARS_MAX)}".rstrip(
-                "-"
-            )
-        if key in keys:  # Readers of the layout take the latest of a key only.
-            key = normalize.ident(key, fields["id"])
+            words = slug(fields["lesson"][:KEY_CHARS_MAX], KEY_CHARS_MAX)
+            key = f"{fields['event_type']}-{words}".rstrip("-")
+        if key in keys:  # Beads reads only the latest line with a key.
+            key = normalize.stable_id(key, fields["id"])
         keys.add(key)
         entry = {
             "key": key,
@@ -153,4 +155,4 @@ def write(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, dict[str,
             "ts": int(datetime.fromisoformat(fields["timestamp"]).timestamp()),
             "bead": meta.get("bead") or "",
         }
-        yield _KNOWLEDGE[0], dressed(fields, entry, plain)
+        yield _KNOWLEDGE[0], add_extra(fields, entry, lesson_fields)

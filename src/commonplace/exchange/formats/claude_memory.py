@@ -1,4 +1,4 @@
-"""Claude Code's own memory: `~/.claude/projects/<project>/memory/`, an index and a file a topic."""
+"""Claude Code's own memory: `~/.claude/projects/<project>/memory/`, an index and topic files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from commonplace.exchange import files, frontmatter, normalize
-from commonplace.exchange.items import Head, Item, Passed, Source, Taken, Unread
+from commonplace.exchange.items import Head, ImportedRecord, Item, Skipped, Source, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,47 +22,50 @@ _WIKI_LINK = re.compile(r"\[\[([^\]|#]+)(?:[|#][^\]]*)?\]\]")
 def recognises(path: Path, head: Head) -> bool:
     if path.suffix not in SUFFIXES:
         return False
-    by_place = path.name == INDEX or "agent-memory" in path.parts or (path.parent / INDEX).is_file()
+    by_path = path.name == INDEX or "agent-memory" in path.parts or (path.parent / INDEX).is_file()
     front = head.front or {}
-    return by_place or (_type(front) in _TYPES and "name" in front and "description" in front)
+    return by_path or (_type(front) in _TYPES and "name" in front and "description" in front)
 
 
 def _type(front: Mapping[str, Any]) -> str:
     inner = front.get("metadata")
-    said = front.get("type") or (inner.get("type") if isinstance(inner, dict) else "")
-    return said if isinstance(said, str) else ""
+    value = front.get("type") or (inner.get("type") if isinstance(inner, dict) else "")
+    return value if isinstance(value, str) else ""
 
 
 def read(source: Source) -> Iterator[Item]:
     try:
-        text = files.text(source.path)
-    except files.NotText as error:
-        yield Unread(0, str(error))
+        text = files.read_text(source.path)
+    except files.UnreadableFile as error:
+        yield Unreadable(0, str(error))
         return
     front, body = frontmatter.split(text)
     if source.path.name == INDEX:
-        # Lines that only point at a topic's file say what that file says.
+        # A line that only links to a topic's file repeats what that file says.
         body = _TOPIC.sub("", body)
     if not re.sub(r"^#.*$", "", body, flags=re.MULTILINE).strip():
-        yield Passed(0, "is an index, or empty: it says nothing of its own")
+        yield Skipped(0, "is an index or empty: it has no text of its own")
         return
-    yield Taken(_fields(source, front or {}, body.strip("\n")))
+    yield ImportedRecord(_fields(source, front or {}, body.strip("\n")))
 
 
 def _fields(source: Source, front: Mapping[str, Any], body: str) -> dict[str, Any]:
     name, about = (str(front.get(field) or "") for field in ("name", "description"))
-    said = _type(front)
+    memory_type = _type(front)
     used = ("name", "description", "type", "metadata", "modified", "tags", "related", "created")
-    meta = {"type": said, "name": name, **normalize.rest(front, used)}
+    meta = {"type": memory_type, "name": name, **normalize.unused_fields(front, used)}
+    links = [
+        normalize.make_link(_id(source, to), "related_to") for to in _related_names(front, body)
+    ]
     fields: dict[str, Any] = {
-        "id": _ident(source, source.path.name),
-        "timestamp": normalize.moment(front.get("modified")) or normalize.time_in(front),
+        "id": _id(source, source.path.name),
+        "timestamp": normalize.parse_time(front.get("modified")) or normalize.find_time(front),
         "agent_id": _agent(source.path),
-        "tags": normalize.tags_of(front.get("tags"), [said] if said else []),
-        "links": [normalize.link(_ident(source, to), "related_to") for to in _related(front, body)],
-        "meta": normalize.rest(meta, ()),
+        "tags": normalize.parse_tags(front.get("tags"), [memory_type] if memory_type else []),
+        "links": links,
+        "meta": normalize.unused_fields(meta, ()),
     }
-    if said == "feedback":
+    if memory_type == "feedback":
         return {
             **fields,
             "kind": "lesson",
@@ -75,18 +78,24 @@ def _fields(source: Source, front: Mapping[str, Any], body: str) -> dict[str, An
         if name and about and name != about
         else name or about or source.path.stem
     )
-    return {**fields, "kind": "fact", "type": said or "memory", "label": label, "payload": body}
+    return {
+        **fields,
+        "kind": "fact",
+        "type": memory_type or "memory",
+        "label": label,
+        "payload": body,
+    }
 
 
 def _agent(path: Path) -> str:
-    """The agent whose memory it is, where the folder says so (`.claude/agent-memory/<agent>/`)."""
+    """Return the agent in `.claude/agent-memory/<agent>/`, else `claude-code`."""
     parts = path.parts
     at = parts.index("agent-memory") + 1 if "agent-memory" in parts else len(parts)
     return parts[at] if at < len(parts) - 1 else "claude-code"
 
 
-def _ident(source: Source, name: str) -> str:
-    return normalize.ident(
+def _id(source: Source, name: str) -> str:
+    return normalize.stable_id(
         "claude",
         source.repo,
         _agent(source.path),
@@ -94,6 +103,6 @@ def _ident(source: Source, name: str) -> str:
     )
 
 
-def _related(front: Mapping[str, Any], body: str) -> list[str]:
-    named = [*normalize.texts_of(front.get("related") or []), *_WIKI_LINK.findall(body)]
-    return list(dict.fromkeys(name.strip() for name in named))
+def _related_names(front: Mapping[str, Any], body: str) -> list[str]:
+    names = [*normalize.list_texts(front.get("related") or []), *_WIKI_LINK.findall(body)]
+    return list(dict.fromkeys(name.strip() for name in names))

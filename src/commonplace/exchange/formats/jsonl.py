@@ -1,12 +1,12 @@
-"""JSON lines: records of our own, the lessons of compound-agent, or (when asked for) anything that has a text."""
+"""JSON lines: our own records, lessons of compound-agent, or (with `--from`) any texts."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from commonplace.exchange import normalize
-from commonplace.exchange.files import LINE_SUFFIXES, json_lines
-from commonplace.exchange.items import Head, Item, Source, Taken, Unread, Withdrawn
+from commonplace.exchange.files import LINE_SUFFIXES, read_json_lines
+from commonplace.exchange.items import Head, ImportedRecord, Item, Source, Unreadable, Withdrawal
 from commonplace.records import KINDS
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUFFIXES = LINE_SUFFIXES
-# What stands for "nobody said" in a trigger.
+# compound-agent writes this trigger when none was given.
 _NO_TRIGGER = "Manual capture"
 _RELATIONS = {"supersedes": "supersedes", "related": "related_to"}
 _FROM_FAILURE = ("test_failure", "self_correction", "error")
@@ -35,27 +35,27 @@ def _is_lesson(entry: Mapping[str, Any]) -> bool:
 
 
 def read(source: Source) -> Iterator[Item]:
-    for found in json_lines(source.path):
-        if isinstance(found, Unread):
+    for found in read_json_lines(source.path):
+        if isinstance(found, Unreadable):
             yield found
             continue
         line, entry = found
         if "kind" in entry:
-            yield Taken(entry, line)
+            yield ImportedRecord(entry, line)
         elif _is_withdrawn(entry):
             at = (
-                normalize.moment(entry.get("invalidatedAt") or entry.get("deletedAt"))
-                or normalize.time_in(entry)
+                normalize.parse_time(entry.get("invalidatedAt") or entry.get("deletedAt"))
+                or normalize.find_time(entry)
                 or ""
             )
             reason = str(entry.get("invalidationReason") or "its author withdrew it")
-            yield Withdrawn(normalize.kept_ident("les", entry["id"]) or "", at, reason, line)
+            yield Withdrawal(normalize.usable_id("les", entry["id"]) or "", at, reason, line)
         else:
-            fields = _insight(entry) if "insight" in entry else normalize.lesson(entry, "les")
+            fields = _insight(entry) if "insight" in entry else normalize.make_lesson(entry, "les")
             yield (
-                Taken(fields, line)
+                ImportedRecord(fields, line)
                 if fields
-                else Unread(line, "says nothing: no field of it is a text we know")
+                else Unreadable(line, "has no text: none of the known text fields is filled")
             )
 
 
@@ -68,16 +68,16 @@ def _insight(entry: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     trigger = entry.get("trigger")
     fields: dict[str, Any] = {
-        "id": normalize.kept_ident("les", entry.get("id")),
+        "id": normalize.usable_id("les", entry.get("id")),
         "kind": "lesson",
-        "timestamp": normalize.time_in(entry),
+        "timestamp": normalize.find_time(entry),
         "agent_id": "",
         "event_type": "error" if entry.get("source") in _FROM_FAILURE else "learned",
         "context": trigger if isinstance(trigger, str) and trigger != _NO_TRIGGER else "",
         "lesson": entry["insight"],
-        "tags": normalize.tags_of(entry.get("tags")),
-        "links": normalize.links_to(
-            entry, _RELATIONS, lambda to: normalize.kept_ident("les", to) or to
+        "tags": normalize.parse_tags(entry.get("tags")),
+        "links": normalize.make_links(
+            entry, _RELATIONS, lambda to: normalize.usable_id("les", to) or to
         ),
     }
     pair = entry.get("pattern")
@@ -87,4 +87,4 @@ def _insight(entry: Mapping[str, Any]) -> dict[str, Any] | None:
             "correct_approach": str(pair.get("good") or ""),
         }
     used = ("id", "insight", "trigger", "tags", "pattern", "created", "supersedes", "related")
-    return {**fields, "meta": normalize.rest(entry, used)}
+    return {**fields, "meta": normalize.unused_fields(entry, used)}

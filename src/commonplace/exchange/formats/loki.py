@@ -1,4 +1,7 @@
-"""Seed 001's memory: `.loki/memory/` with episodes, patterns, facts, links, skills, ledgers, handoffs and learnings."""
+"""Loki's memory: `.loki/memory/`.
+
+It holds episodes, patterns, facts, links, skills, ledgers, handoffs and learnings.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,16 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from commonplace.exchange import files, normalize
-from commonplace.exchange.items import Head, Item, Passed, SkillText, Source, Taken, Unread
-from commonplace.exchange.round_trip import dressed, is_ours, undressed
+from commonplace.exchange.items import (
+    Head,
+    ImportedRecord,
+    Item,
+    SkillText,
+    Skipped,
+    Source,
+    Unreadable,
+)
+from commonplace.exchange.round_trip import add_extra, apply_extra, is_ours
 from commonplace.records import KINDS, Node
 
 if TYPE_CHECKING:
@@ -40,23 +51,23 @@ def read(source: Source) -> Iterator[Item]:
     folder = _folder(source.path)
     try:
         if source.path.suffix == ".md":
-            text = files.text(source.path)
+            text = files.read_text(source.path)
             yield (
                 SkillText(source.path.stem, text)
                 if folder == "skills"
-                else Passed(0, "is no part of the layout")
+                else Skipped(0, "is not part of the layout")
             )
             return
-        value = files.json_value(source.path)
-    except files.NotText as error:
-        yield Unread(0, str(error))
+        value = files.read_json(source.path)
+    except files.UnreadableFile as error:
+        yield Unreadable(0, str(error))
         return
     if source.path.parts[-2:] == ("episodic", "index.json"):
-        yield Passed(0, "is an index of the files beside it")
+        yield Skipped(0, "is an index of the files beside it")
         return
     kind = _kind(folder, source.path.stem)
     if kind is None:
-        yield Passed(0, "is no part of the layout")
+        yield Skipped(0, "is not part of the layout")
         return
     for number, entry in enumerate(_entries(value), 1):
         yield _item(kind, entry, number, source)
@@ -79,7 +90,10 @@ def _kind(folder: str | None, stem: str) -> str | None:
 
 
 def _entries(value: object) -> list[Any]:
-    """The entries of a file: a list, an object that holds one, an object of objects, or one entry alone."""
+    """Return the entries of a file.
+
+    *value* is a list, an object that holds a list, an object of objects, or a single entry.
+    """
     if isinstance(value, list):
         return value
     if not isinstance(value, dict):
@@ -106,24 +120,28 @@ _LISTS = (
 
 
 def _item(kind: str, entry: object, number: int, source: Source) -> Item:
-    """What an entry says; *number* is its place in the file, for want of a line."""
+    """Return the record of an entry; *number* is its position in the file."""
     if isinstance(entry, str):
         entry = {_MAIN[kind]: entry} if kind in _MAIN else entry
     if not isinstance(entry, dict):
-        return Unread(0, f"entry {number} is no object")
-    fields = undressed(entry, plain_of(kind))
+        return Unreadable(0, f"entry {number} is not an object")
+    fields = apply_extra(entry, entry_reader(kind))
     if is_ours(entry):
-        return Taken(fields)
-    if kind in _NAMED and not fields.get(_NAMED[kind]):
-        fields[_NAMED[kind]] = source.path.stem
-    missing = [name for name in _NEEDED[kind] if not str(fields.get(name) or "").strip()]
-    return Unread(0, f"entry {number} has no `{missing[0]}`") if missing else Taken(fields)
+        return ImportedRecord(fields)
+    if kind in _FILE_NAME_FIELDS and not fields.get(_FILE_NAME_FIELDS[kind]):
+        fields[_FILE_NAME_FIELDS[kind]] = source.path.stem
+    missing = [name for name in _REQUIRED[kind] if not str(fields.get(name) or "").strip()]
+    return (
+        Unreadable(0, f"entry {number} has no `{missing[0]}`")
+        if missing
+        else ImportedRecord(fields)
+    )
 
 
-# What the name of a file says, where the entry does not.
-_NAMED = {"episode": "task_id", "ledger": "agent_id"}
+# Fields whose value is the name of the file, if the entry has none.
+_FILE_NAME_FIELDS = {"episode": "task_id", "ledger": "agent_id"}
 _MAIN = {"pattern": "pattern", "anti_pattern": "what_fails", "fact": "label", "lesson": "lesson"}
-_NEEDED: dict[str, tuple[str, ...]] = {
+_REQUIRED: dict[str, tuple[str, ...]] = {
     "episode": ("task_id",),
     "pattern": ("pattern",),
     "anti_pattern": ("what_fails",),
@@ -135,7 +153,7 @@ _NEEDED: dict[str, tuple[str, ...]] = {
 }
 
 
-# --- An entry as a record -----------------------------------------------------------------------------------------
+# --- An entry as a record -------------------------------------------------------------------------
 
 
 def _episode(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,12 +170,12 @@ def _with_agent(entry: Mapping[str, Any]) -> dict[str, Any]:
 def _pattern(entry: Mapping[str, Any]) -> dict[str, Any]:
     fields = {"kind": "pattern", "agent_id": "", **entry}
     if not fields.get("pattern"):
-        name, said = normalize.text_in(entry, ("description", "content", "text", "name"))
-        fields |= {"pattern": said}
+        name, text = normalize.find_text(entry, ("description", "content", "text", "name"))
+        fields |= {"pattern": text}
         fields.pop(name, None)
-    # The seed's patterns say when they were last used, not when they were made.
+    # Loki's patterns say when they were last used, not when they were written.
     fields.setdefault(
-        "timestamp", normalize.time_in(entry) or normalize.moment(entry.get("last_used"))
+        "timestamp", normalize.find_time(entry) or normalize.parse_time(entry.get("last_used"))
     )
     return fields
 
@@ -165,10 +183,10 @@ def _pattern(entry: Mapping[str, Any]) -> dict[str, Any]:
 def _anti_pattern(entry: Mapping[str, Any]) -> dict[str, Any]:
     fields = {"kind": "anti_pattern", "agent_id": "", **entry}
     if not fields.get("what_fails"):
-        name, said = normalize.text_in(
+        name, text = normalize.find_text(
             entry, ("pattern", "incorrect_approach", "description", "error", "name")
         )
-        fields |= {"what_fails": said}
+        fields |= {"what_fails": text}
         fields.pop(name, None)
     return fields
 
@@ -176,10 +194,10 @@ def _anti_pattern(entry: Mapping[str, Any]) -> dict[str, Any]:
 def _fact(entry: Mapping[str, Any]) -> dict[str, Any]:
     fields = {"kind": "fact", "agent_id": "", **entry}
     if not fields.get("label"):
-        name, said = normalize.text_in(
+        name, text = normalize.find_text(
             entry, ("fact", "title", "name", "statement", "content", "text", "description")
         )
-        fields |= {"label": said}
+        fields |= {"label": text}
         fields.pop(name, None)
     return fields
 
@@ -188,8 +206,8 @@ def _link(entry: Mapping[str, Any]) -> dict[str, Any]:
     fields = {"kind": "link", "agent_id": "", **entry}
     of = fields.pop("from", None) or fields.get("of") or fields.get("source")
     to = fields.get("to") or fields.get("target")
-    said = fields.pop("relation", None) or fields.get("rel")
-    return {**fields, "of": of, **normalize.link(str(to or ""), said)}
+    relation = fields.pop("relation", None) or fields.get("rel")
+    return {**fields, "of": of, **normalize.make_link(str(to or ""), relation)}
 
 
 def _handoff(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -197,35 +215,35 @@ def _handoff(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ledger(entry: Mapping[str, Any]) -> dict[str, Any]:
-    at = normalize.time_in(entry) or normalize.moment(entry.get("last_checkpoint"))
+    at = normalize.find_time(entry) or normalize.parse_time(entry.get("last_checkpoint"))
     return {"kind": "ledger", **({"timestamp": at} if at else {}), **_with_agent(entry)}
 
 
 def _lesson(entry: Mapping[str, Any]) -> dict[str, Any]:
     if entry.get("lesson") and entry.get("event_type"):
         return {"kind": "lesson", "agent_id": "", **entry}
-    return normalize.lesson(entry, "les") or {}
+    return normalize.make_lesson(entry, "les") or {}
 
 
-def plain_of(kind: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """How an entry of that kind is read: the seed calls a link's `rel` its `relation`."""
+def entry_reader(kind: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Return the function that reads an entry of *kind*; Loki names a link's `rel` `relation`."""
 
-    def plain(entry: Mapping[str, Any]) -> dict[str, Any]:
+    def read_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
         links = entry.get("links")
         if isinstance(links, list):
-            entry = {**entry, "links": [_renamed(edge, "relation", "rel") for edge in links]}
-        return _PLAIN[kind](entry)
+            entry = {**entry, "links": [_rename_key(edge, "relation", "rel") for edge in links]}
+        return _READERS[kind](entry)
 
-    return plain
+    return read_entry
 
 
-def _renamed(edge: object, old: str, new: str) -> object:
+def _rename_key(edge: object, old: str, new: str) -> object:
     if not isinstance(edge, dict) or new in edge:
         return edge
     return {new if name == old else name: value for name, value in edge.items()}
 
 
-_PLAIN: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+_READERS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "episode": _episode,
     "pattern": _pattern,
     "anti_pattern": _anti_pattern,
@@ -237,49 +255,55 @@ _PLAIN: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
 }
 
 
-# --- A record as an entry -----------------------------------------------------------------------------------------
+# --- A record as an entry -------------------------------------------------------------------------
 
-# The seed's fields of each kind, in its order; a record's other fields ride along.
-_SHOWN: dict[str, tuple[str, ...]] = {
-    "episode": ("id", "task_id", "timestamp", "duration_seconds", "agent", "context", "action_log", "outcome",
-                "errors_encountered", "artifacts_produced", "git_commit"),
-    "pattern": ("id", "pattern", "category", "conditions", "correct_approach", "incorrect_approach", "confidence",
-                "source_episodes", "usage_count", "last_used", "links"),
+# Loki's fields of each kind, in its order. A record's other fields go into the extra key.
+_ENTRY_FIELDS: dict[str, tuple[str, ...]] = {
+    "episode": ("id", "task_id", "timestamp", "duration_seconds", "agent", "context", "action_log",
+                "outcome", "errors_encountered", "artifacts_produced", "git_commit"),
+    "pattern": ("id", "pattern", "category", "conditions", "correct_approach",
+                "incorrect_approach", "confidence", "source_episodes", "usage_count", "last_used",
+                "links"),
     "anti_pattern": ("id", "what_fails", "why", "prevention", "source", "links"),
     "fact": ("id", "type", "label", "payload", "children", "stats", "tags", "links"),
     "link": ("id", "from", "to", "relation"),
-    "ledger": ("agent_id", "last_checkpoint", "tasks_completed", "current_task", "state", "context"),
+    "ledger": ("agent_id", "last_checkpoint", "tasks_completed", "current_task", "state",
+               "context"),
     "handoff": ("id", "from_agent", "to_agent", "timestamp", "context"),
-    "lesson": ("id", "timestamp", "agent_id", "event_type", "context", "command", "lesson", "success_rate", "tags"),
+    "lesson": ("id", "timestamp", "agent_id", "event_type", "context", "command", "lesson",
+               "success_rate", "tags"),
 }  # fmt: skip
-_FROM = {"agent": "agent_id", "from": "of", "relation": "rel"}
+# Loki's field → the record's field, where the names differ.
+_RECORD_FIELDS = {"agent": "agent_id", "from": "of", "relation": "rel"}
 
 
 def write(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The file of each record, below the layout's folder, and its entry."""
+    """Yield the file of each record, below the layout's folder, and its entry."""
     names: set[str] = set()
     for fields in records:
         kind = "fact" if fields["kind"] in NODES else str(fields["kind"])
-        said = ((name, fields.get(_FROM.get(name, name))) for name in _SHOWN[kind])
-        entry = {name: value for name, value in said if value is not None}
+        values = (
+            (name, fields.get(_RECORD_FIELDS.get(name, name))) for name in _ENTRY_FIELDS[kind]
+        )
+        entry = {name: value for name, value in values if value is not None}
         if isinstance(entry.get("links"), list):
-            entry["links"] = [_renamed(edge, "rel", "relation") for edge in entry["links"]]
-        yield _file(kind, fields, names), dressed(fields, entry, plain_of(kind))
+            entry["links"] = [_rename_key(edge, "rel", "relation") for edge in entry["links"]]
+        yield _file(kind, fields, names), add_extra(fields, entry, entry_reader(kind))
 
 
 def _file(kind: str, fields: Mapping[str, Any], names: set[str]) -> str:
     day = str(fields["timestamp"])[:10]
     if kind in _SHARED:
         return _SHARED[kind].format(day=day)
-    own = {"episode": f"episodic/{day}/", "ledger": "ledgers/", "handoff": "handoffs/"}[kind]
-    called = {
+    folder = {"episode": f"episodic/{day}/", "ledger": "ledgers/", "handoff": "handoffs/"}[kind]
+    stem = {
         "episode": fields.get("task_id"),
         "ledger": fields.get("agent_id"),
         "handoff": fields["id"],
     }[kind]
-    name = f"{own}{_safe(str(called or fields['id']))}"
+    name = f"{folder}{_safe_name(str(stem or fields['id']))}"
     if name.casefold() in names:
-        name = f"{own}{normalize.ident(_safe(str(called)), fields['id'])}"
+        name = f"{folder}{normalize.stable_id(_safe_name(str(stem)), fields['id'])}"
     names.add(name.casefold())
     return f"{name}.json"
 
@@ -293,13 +317,13 @@ _SHARED = {
 }
 
 
-def _safe(name: str) -> str:
-    """*name* as a file of any system can be called."""
+def _safe_name(name: str) -> str:
+    """Return *name* as a file name that is valid on every operating system."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:_NAME_CHARS_MAX].rstrip(".-")
     return (
         plain
         if plain and plain.split(".")[0].lower() not in _DEVICES
-        else normalize.ident("entry", name)
+        else normalize.stable_id("entry", name)
     )
 
 
@@ -308,13 +332,13 @@ _DEVICES = frozenset(
 )
 
 
-def shared(name: str) -> bool:
+def is_shared_file(name: str) -> bool:
     """Whether a file holds a list of entries rather than one."""
     return name.startswith(("semantic/", "learnings/"))
 
 
-def index(placed: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """The temporal index of the episodes, oldest first."""
+def episode_index(files: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """Return the index of the episodes, oldest first. *files* are file names and records."""
     rows = [
         {
             "id": fields["id"],
@@ -322,7 +346,7 @@ def index(placed: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any
             "timestamp": fields["timestamp"],
             "file": name,
         }
-        for name, fields in placed
+        for name, fields in files
         if fields["kind"] == "episode"
     ]
     return sorted(rows, key=lambda row: (row["timestamp"], row["id"]))

@@ -1,12 +1,12 @@
-"""The reference MCP memory server: `memory.jsonl`, a line an entity or a relation of its graph."""
+"""The reference MCP memory server: `memory.jsonl`, one entity or relation of its graph per line."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from commonplace.exchange import normalize
-from commonplace.exchange.files import LINE_SUFFIXES, json_lines
-from commonplace.exchange.items import Head, Item, Source, Taken, Unread
+from commonplace.exchange.files import LINE_SUFFIXES, read_json_lines
+from commonplace.exchange.items import Head, ImportedRecord, Item, Source, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,51 +30,53 @@ def _is_relation(entry: Mapping[str, Any]) -> bool:
 
 
 def read(source: Source) -> Iterator[Item]:
-    for found in json_lines(source.path):
-        if isinstance(found, Unread):
+    for found in read_json_lines(source.path):
+        if isinstance(found, Unreadable):
             yield found
         elif _is_entity(found[1]) and str(found[1]["name"] or "").strip():
-            yield Taken(_entity(found[1], source.repo), found[0])
+            yield ImportedRecord(_entity(found[1], source.repo), found[0])
         elif _is_relation(found[1]) and str(found[1]["from"] or "") and str(found[1]["to"] or ""):
-            yield Taken(_relation(found[1], source.repo), found[0])
+            yield ImportedRecord(_relation(found[1], source.repo), found[0])
         else:
-            yield Unread(
+            yield Unreadable(
                 found[0],
                 "is neither an entity with a `name` nor a relation `from` one `to` another",
             )
 
 
 def _ident(name: object, repo: str) -> str:
-    return normalize.ident("entity", repo, str(name))
+    return normalize.stable_id("entity", repo, str(name))
 
 
 def _entity(entry: Mapping[str, Any], repo: str) -> dict[str, Any]:
     observations = entry.get("observations")
-    said = [one.get("content", one) if isinstance(one, dict) else one for one in observations or []]
-    left = normalize.rest(entry, ("type", "name", "entityType", "observations", "tags"))
+    texts = [
+        item.get("content", item) if isinstance(item, dict) else item for item in observations or []
+    ]
+    unused = normalize.unused_fields(entry, ("type", "name", "entityType", "observations", "tags"))
     return {
         "id": _ident(entry["name"], repo),
         "kind": "concept",
-        "timestamp": normalize.time_in(
+        "timestamp": normalize.find_time(
             {**entry, "timestamp": entry.get("lastModified") or entry.get("timestamp")}
         ),
         "agent_id": "",
         "type": str(entry.get("entityType") or "entity"),
         "label": str(entry["name"]),
-        "payload": normalize.texts_of(said),
-        "tags": normalize.tags_of(entry.get("tags")),
-        "meta": left,
+        "payload": normalize.list_texts(texts),
+        "tags": normalize.parse_tags(entry.get("tags")),
+        "meta": unused,
     }
 
 
 def _relation(entry: Mapping[str, Any], repo: str) -> dict[str, Any]:
     of, to = _ident(entry["from"], repo), _ident(entry["to"], repo)
-    edge = normalize.link(to, entry.get("relationType"))
+    edge = normalize.make_link(to, entry.get("relationType"))
     return {
-        # Two relations between the same two may be one of ours.
-        "id": normalize.ident("link", of, to, str(entry.get("relationType") or "")),
+        # Two different relations of theirs may be the same relation of ours, so the id uses theirs.
+        "id": normalize.stable_id("link", of, to, str(entry.get("relationType") or "")),
         "kind": "link",
-        "timestamp": normalize.time_in(entry),
+        "timestamp": normalize.find_time(entry),
         "agent_id": "",
         "of": of,
         **edge,

@@ -1,4 +1,4 @@
-"""Serena's memories: `.serena/memories/<topic>/<name>.md`, plain Markdown that refers to one another by `mem:`."""
+"""Serena's memories: `.serena/memories/<topic>/<name>.md`, Markdown with `mem:` references."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from commonplace.exchange import files, frontmatter, normalize
-from commonplace.exchange.items import Head, Item, Passed, Source, Taken, Unread
+from commonplace.exchange.items import Head, ImportedRecord, Item, Skipped, Source, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SUFFIXES = files.TEXT_SUFFIXES
 _REFERENCE = re.compile(r"\bmem:([\w./-]+\w)")
 _HEADING = re.compile(r"^#+\s+(.+?)\s*#*$", re.MULTILINE)
-# Files that speak of a folder or a project, not from memory.
+# Files that describe a folder or a project and are not memories.
 ABOUT = frozenset(
     ["readme", "changelog", "license", "contributing", "agents", "claude", "gemini", "security"]
 )
@@ -33,27 +33,29 @@ def recognises(path: Path, _head: Head) -> bool:
 
 def read(source: Source) -> Iterator[Item]:
     try:
-        text = files.text(source.path)
-    except files.NotText as error:
-        yield Unread(0, str(error))
+        text = files.read_text(source.path)
+    except files.UnreadableFile as error:
+        yield Unreadable(0, str(error))
         return
     front, body = frontmatter.split(text)
     if not body.strip():
-        yield Passed(0, "is empty")
+        yield Skipped(0, "is empty")
         return
-    name = _name(source.below("memories", "serena", ".serena"))
-    yield Taken(
+    name = _name(source.name_below("memories", "serena", ".serena"))
+    yield ImportedRecord(
         {
-            "id": normalize.ident("serena", source.repo, name),
+            "id": normalize.stable_id("serena", source.repo, name),
             "kind": "fact",
-            "timestamp": normalize.time_in(front or {}),
+            "timestamp": normalize.find_time(front or {}),
             "agent_id": "",
             "type": "memory",
             "label": heading(body) or name,
             "payload": body,
-            "tags": normalize.tags_of((front or {}).get("tags"), name.split("/")[:-1]),
+            "tags": normalize.parse_tags((front or {}).get("tags"), name.split("/")[:-1]),
             "links": [
-                normalize.link(normalize.ident("serena", source.repo, _name(to)), "related_to")
+                normalize.make_link(
+                    normalize.stable_id("serena", source.repo, _name(to)), "related_to"
+                )
                 for to in dict.fromkeys(_REFERENCE.findall(body))
                 if _name(to) != name
             ],
@@ -67,6 +69,6 @@ def _name(path: str) -> str:
 
 
 def heading(text: str) -> str:
-    """The first heading of a Markdown text, if it has one."""
+    """Return the first heading of a Markdown text, else an empty text."""
     found = _HEADING.search(text)
     return found.group(1) if found else ""

@@ -129,6 +129,7 @@ class EmbeddedIndex:
         self._in_memory_until = math.inf if in_memory else 0.0
         self._lock = threading.RLock()
         self._open: _Open | None = None
+        self._last_totals: Totals | None = None
         self._catch_ups_begun = 0
         self._last_complete = 0
 
@@ -145,6 +146,10 @@ class EmbeddedIndex:
                 self.folder = self.home.index_folder
             self._mend(lambda: self._catch_up(progress))
             self._last_complete = self._catch_ups_begun
+
+    def is_commit_due(self) -> bool:
+        parts = self._open
+        return parts is not None and parts.snapshot is not None and parts.snapshot.text.is_large()
 
     def commit_if_due(self) -> None:
         """Move what waits in memory into the text index, if that is much; for a background thread."""
@@ -295,9 +300,11 @@ class EmbeddedIndex:
 
     def _totals(self) -> Totals:
         parts = self._open
-        assert parts is not None, "`catch_up` opens it"
-        assert parts.snapshot is not None, "`catch_up` makes one"
-        return parts.snapshot.totals
+        if parts is not None and parts.snapshot is not None:
+            self._last_totals = parts.snapshot.totals
+        # While another thread opens what another process has replaced, those from before.
+        assert self._last_totals is not None, "`catch_up` makes a snapshot"
+        return self._last_totals
 
     def _parts(self) -> _Open:
         assert self._open is not None, "`catch_up` opens it"
@@ -351,7 +358,8 @@ class EmbeddedIndex:
 
     def embed(self, embedder: Embedder, documents_max: int) -> int:
         self.use_model(embedder.name)
-        parts = self._parts()
+        with self._lock:
+            parts = self._parts()
         try:
             done = parts.vectors.embed(embedder, documents_max)
             with self._lock:

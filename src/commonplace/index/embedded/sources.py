@@ -51,6 +51,8 @@ class Sources:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._names: dict[Path, tuple[int, list[str]]] = {}
+        # What each file below the notes and skills is; `None` for other files.
+        self._texts: dict[str, Text | None] = {}
 
     def logs(self) -> dict[str, Stat]:
         """The stat of every log and archive, by its path."""
@@ -84,31 +86,46 @@ class Sources:
     def texts(self) -> dict[Text, Stat]:
         """The stat of every note and skill."""
         found: dict[Text, Stat] = {}
-        notes, skills = str(self._home.notes_folder), str(self._home.skills_folder)
-        for path, stat in _files_below(notes):
-            name = path[len(notes) + 1 :].replace(os.sep, "/")
-            if name.endswith(NOTE_SUFFIX) and "/" in name:
-                found[Text(path, f"note:{name}", "note")] = stat
-        for path, stat in _files_below(skills):
-            folder, _slash, name = path[len(skills) + 1 :].replace(os.sep, "/").partition("/")
-            if name == SKILL_FILE:
-                found[Text(path, f"skill:{folder}", "skill")] = stat
+        for folder, describe in (
+            (str(self._home.notes_folder), _note),
+            (str(self._home.skills_folder), _skill),
+        ):
+            for path, stat in _files_below(folder):
+                if path not in self._texts:
+                    self._texts[path] = describe(path, path[len(folder) + 1 :].replace(os.sep, "/"))
+                text = self._texts[path]
+                if text is not None:
+                    found[text] = stat
         return found
 
 
-def _files_below(folder: str) -> Iterator[tuple[str, Stat]]:
+def _note(path: str, name: str) -> Text | None:
+    is_note = name.endswith(NOTE_SUFFIX) and "/" in name
+    return Text(path, f"note:{name}", "note") if is_note else None
+
+
+def _skill(path: str, name: str) -> Text | None:
+    folder, _slash, rest = name.partition("/")
+    return Text(path, f"skill:{folder}", "skill") if rest == SKILL_FILE else None
+
+
+def _files_below(folder: str) -> list[tuple[str, Stat]]:
     """The plain files at any depth below *folder*, in order, without following a link."""
+    found: list[tuple[str, Stat]] = []
     try:
         with os.scandir(folder) as entries:
             there = sorted(entries, key=lambda entry: entry.name)
     except OSError:
-        return
+        return found
     for entry in there:
-        with suppress(OSError):
+        try:
             if entry.is_dir(follow_symlinks=False):
-                yield from _files_below(entry.path)
+                found += _files_below(entry.path)
             elif entry.is_file(follow_symlinks=False):
-                yield entry.path, stat_of(entry.stat(follow_symlinks=False))
+                found.append((entry.path, stat_of(entry.stat(follow_symlinks=False))))
+        except OSError:  # It is gone by now.
+            continue
+    return found
 
 
 def stat_of(found: os.stat_result) -> Stat:

@@ -79,7 +79,8 @@ class TextSnapshot(NamedTuple):
             if key not in self.dropped
         }
         found |= self._fresh_matches(telling, statistics, filter_)
-        return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
+        best = sorted((-score, key) for key, score in found.items())[:limit]
+        return [(key, -rank) for rank, key in best]
 
     def committed_matches(
         self,
@@ -120,6 +121,10 @@ class TextSnapshot(NamedTuple):
             for key in list(self.overlay.documents)
             if key <= self.newest and key not in self.gone
         ]
+
+    def is_large(self) -> bool:
+        """Whether much waits to be committed, or to be deleted."""
+        return max(len(self.overlay.documents), len(self.dropped) + len(self.gone)) > FRESH_MAX
 
     def _term_query(self, term: str) -> tantivy.Query:
         return tantivy.Query.term_query(self.schema, "body", term, index_option="freq")

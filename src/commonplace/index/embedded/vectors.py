@@ -10,7 +10,7 @@ import numpy as np
 from commonplace.errors import EmbedderUnavailable
 from commonplace.index.document import document
 from commonplace.index.embedded.tables import select_in, state
-from commonplace.index.passages import to_embed
+from commonplace.index.passages import passages_to_embed
 from commonplace.records import from_line
 from commonplace.rules import Standing
 
@@ -184,7 +184,7 @@ class VectorStore:
         texts: list[str] = []
         for key, raw in waiting:
             found = document(from_line(raw))
-            for text in to_embed(found.title, found.text):
+            for text in passages_to_embed(found.title, found.text):
                 owners.append(key)
                 texts.append(text)
         rows = to_bytes(embedder.encode(texts))
