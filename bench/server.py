@@ -1,15 +1,21 @@
-"""The server: how soon it says hello, and how it bears a crowd.
+"""The server: how soon it answers `initialize`, and how it works under load.
 
     python bench/server.py [--clients 32] [--calls 500]
 
-Start: a process is started, `initialize` is sent over stdio, and the time until the answer is taken; beside a trivial
-one-tool server on the same SDK, in turns; medians of 9; the bar is 1.2 times that. Load: clients, each a thread with a
-connection of its own, half over `/mcp` (stateless 2026-07-28 requests) and half over `/api/v1`, make mixed calls (six of
-ten recall, two remember, one feedback, one a note) on a home with 2,000 lessons, embedder included; the first fifth of
-the calls is warm-up. Reported: errors (none is the bar), calls a second, p50 and p95 of a call as the client sees it,
-resident memory and open descriptors of the server after warm-up and at the end, each when nobody has asked for six
-seconds, since it gives back what it freed every five (the bar: at most 10 % and 16 MB, or 8 descriptors, more; about
-3,200 lessons are stored on the way, in a home of 2,000). The clients run on the same two cores.
+Start: a process is started, `initialize` is sent over stdio, and the time until the answer is taken;
+beside a trivial one-tool server on the same SDK, in turns; medians of 9; the bar is 1.2 times that.
+
+Load: clients, each a thread with a connection of its own, half over `/mcp` (stateless 2026-07-28
+requests) and half over `/api/v1`, make mixed calls (six of ten recall, two remember, one feedback,
+one a note) on a home with 2,000 lessons, embedder included; the first fifth of the calls is warm-up.
+Before and after, the same clients send the same arguments to a server on the same SDK whose one tool
+does nothing; the bar is half of its calls a second. The clients run on the same cores as the server.
+
+Reported: errors (none is the bar); calls a second, and as a share of the empty tool's; p50 and p95
+of a call as the client sees it; the processor time of the server for each call; resident memory and
+open descriptors of the server after warm-up and at the end, each when nobody has asked for six
+seconds, since it gives back what it freed every five (the bar: at most 10 % and 16 MB, or 8
+descriptors, more; about 3,200 lessons are stored on the way, in a home of 2,000).
 """
 
 from __future__ import annotations
@@ -19,6 +25,7 @@ import http.client
 import json
 import os
 import random
+import socket
 import statistics
 import subprocess
 import sys
@@ -37,6 +44,21 @@ def f(a: int) -> int:
     return a
 server.run('stdio')
 """
+EMPTY = """
+import sys
+import uvicorn
+from mcp.server.mcpserver import MCPServer
+from mcp.server.transport_security import TransportSecuritySettings
+server = MCPServer('empty', log_level='WARNING')
+@server.tool()
+def nothing(text: str) -> dict[str, str]:
+    'Does nothing.'
+    return {'text': text}
+unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+app = server.streamable_http_app(transport_security=unchecked)
+uvicorn.run(app, port=int(sys.argv[1]), log_level='warning', access_log=False)
+"""
+HALF = 0.5
 HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -133,9 +155,35 @@ def start(environment: dict[str, str]) -> bool:
     return bool(good)
 
 
+def load_empty(clients: int, calls: int) -> float:
+    """The calls a second of a server whose one tool does nothing."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen([sys.executable, "-c", EMPTY, str(port)])
+    try:
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.05)
+        crowd = Crowd(f"http://127.0.0.1:{port}", clients, empty=True)
+        crowd.run(max(1, calls // 5))
+        begin = time.perf_counter()
+        taken = crowd.run(calls)
+        wall = time.perf_counter() - begin
+        assert not crowd.errors, crowd.errors[0]
+        return len(taken) / wall
+    finally:
+        process.kill()
+        process.wait()
+
+
 def load(environment: dict[str, str], clients: int, calls: int) -> bool:
+    empty = [load_empty(clients, calls // 4)]
     ensure = [sys.executable, "-m", "commonplace", "serve", "--ensure", "--json", "--port", "0"]
-    told = json.loads(
+    presence = json.loads(
         subprocess.run(ensure, env=environment, check=True, capture_output=True).stdout
     )
     try:
@@ -145,13 +193,15 @@ def load(environment: dict[str, str], clients: int, calls: int) -> bool:
             check=True,
             capture_output=True,
         )
-        crowd = Crowd(told["address"], clients)
+        crowd = Crowd(presence["address"], clients)
         warm = crowd.run(calls // 5)
-        before = weighed_at_rest(told["pid"])
+        before = weigh_at_rest(presence["pid"])
+        used = processor_s(presence["pid"])
         begin = time.perf_counter()
         taken = crowd.run(calls - calls // 5)
         wall = time.perf_counter() - begin
-        after = weighed_at_rest(told["pid"])
+        used = processor_s(presence["pid"]) - used
+        after = weigh_at_rest(presence["pid"])
     finally:
         subprocess.run(
             [sys.executable, "-m", "commonplace", "serve", "--stop"],
@@ -159,6 +209,8 @@ def load(environment: dict[str, str], clients: int, calls: int) -> bool:
             check=True,
             capture_output=True,
         )
+    empty.append(load_empty(clients, calls // 4))
+    rate, share = len(taken) / wall, len(taken) / wall / statistics.mean(empty)
     errors = len(crowd.errors)
     quantiles = statistics.quantiles(taken, n=20)
     grown = after[0] - before[0] > max(16 << 20, before[0] // 10) or after[1] - before[1] > 8
@@ -166,7 +218,12 @@ def load(environment: dict[str, str], clients: int, calls: int) -> bool:
         f"load: {clients} clients x {calls} calls ({len(warm)} of them warm-up): {errors} errors; bar 0{': MISSED' if errors else ''}"
     )
     print(
-        f"load: {len(taken) / wall:,.0f} calls/s, p50 {statistics.median(taken) * 1000:.1f} ms, p95 {quantiles[18] * 1000:.1f} ms"
+        f"load: {rate:,.0f} calls/s, p50 {statistics.median(taken) * 1000:.1f} ms, p95 {quantiles[18] * 1000:.1f} ms, "
+        f"{used / len(taken) * 1000:.1f} ms of processor time a call"
+    )
+    print(
+        f"load: {share:.2f} of an empty tool ({empty[0]:,.0f} calls/s before, {empty[1]:,.0f} after); "
+        f"bar {HALF}{': MISSED' if share < HALF else ''}"
     )
     print(
         f"load: resident {before[0] / 1e6:.0f} MB after warm-up, {after[0] / 1e6:.0f} MB at the end; "
@@ -180,20 +237,27 @@ def load(environment: dict[str, str], clients: int, calls: int) -> bool:
         ).stdout
     )
     print(f"after --stop: {'still there' if left['stopped'] else 'no process'}")
-    return not errors and not grown and left["stopped"] is False
+    return not errors and not grown and share >= HALF and left["stopped"] is False
 
 
-def weighed_at_rest(pid: int) -> tuple[int, int]:
+def weigh_at_rest(pid: int) -> tuple[int, int]:
     """Resident bytes and open descriptors of a process (Linux)."""
     time.sleep(REST_S)
     pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE"), len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
-class Crowd:
-    """Clients that stay connected from one run to the next."""
+def processor_s(pid: int) -> float:
+    """The seconds a process has run so far (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def __init__(self, address: str, clients: int) -> None:
+
+class Crowd:
+    """Clients that stay connected from one run to the next; *empty* has one tool that does nothing."""
+
+    def __init__(self, address: str, clients: int, *, empty: bool = False) -> None:
+        self._empty = empty
         host, _, port = address.removeprefix("http://").partition(":")
         self._connections = [
             http.client.HTTPConnection(host, int(port), timeout=60) for _ in range(clients)
@@ -216,10 +280,10 @@ class Crowd:
     def _talk(self, number: int, calls: int, taken: list[float]) -> None:
         ident = ""
         for _ in range(calls):
-            tool, arguments = self._drawn(number, ident)
+            tool, arguments = self._draw(number, ident)
             begin = time.perf_counter()
             try:
-                result = self._asked(number, tool, arguments)
+                result = self._ask(number, tool, arguments)
             except (OSError, http.client.HTTPException, ValueError, KeyError) as error:
                 self.errors.append(f"{tool}: {error!r}")
                 self._connections[number].close()
@@ -227,7 +291,7 @@ class Crowd:
             taken.append(time.perf_counter() - begin)
             ident = result.get("id", ident)
 
-    def _drawn(self, number: int, ident: str) -> tuple[str, dict[str, Any]]:
+    def _draw(self, number: int, ident: str) -> tuple[str, dict[str, Any]]:
         chance = self._chances[number]
         kind = chance.randrange(10)
         if kind < 6:
@@ -242,13 +306,15 @@ class Crowd:
             return "feedback", {"id": ident, "outcome": "worked"}
         return "memory_write", {"path": f"notes-{number}.md", "content": lesson(chance)}
 
-    def _asked(self, number: int, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, number: int, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         connection = self._connections[number]
         headers = {
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
         }
-        if number % 2:
+        if self._empty:
+            tool, arguments = "nothing", {"text": json.dumps(arguments)}
+        elif number % 2:
             connection.request("POST", f"/api/v1/{tool}", json.dumps(arguments), headers)
             response = connection.getresponse()
             raw = response.read()

@@ -8,7 +8,9 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +256,33 @@ def test_a_home_under_another_path_is_taken_in_once(
         assert all(
             Path(path).is_relative_to(tmp_path / "elsewhere") for path in parts.catch_up.seen()
         )
+
+
+def test_questions_are_answered_while_another_process_replaces_the_index(
+    memory: Memory, own_home: Path
+) -> None:
+    ident = logged(memory, "alpha needs beta")
+    memory.engine().run_in_background()
+    stop = threading.Event()
+
+    def ask() -> list[list[str]]:
+        answers = [ids(memory, "alpha")]
+        while not stop.is_set():
+            logged(memory, f"gamma {len(answers)} {threading.get_ident()}")
+            answers.append(ids(memory, "alpha needs beta"))
+        return answers
+
+    with ThreadPoolExecutor(4) as threads:
+        futures = [threads.submit(ask) for _ in range(4)]
+        other = EmbeddedIndex(memory.home)
+        for _ in range(8):
+            other.rebuild()
+        other.close()
+        stop.set()
+        found = [answer for future in futures for answer in future.result()]
+
+    assert len(found) > 4
+    assert all(ident in answer for answer in found)
 
 
 def test_notes_and_skills_are_found_and_a_note_only_by_its_agent(

@@ -129,6 +129,7 @@ class EmbeddedIndex:
         self._in_memory_until = math.inf if in_memory else 0.0
         self._lock = threading.RLock()
         self._open: _Open | None = None
+        self._last_totals: Totals | None = None
         self._catch_ups_begun = 0
         self._last_complete = 0
 
@@ -299,9 +300,11 @@ class EmbeddedIndex:
 
     def _totals(self) -> Totals:
         parts = self._open
-        assert parts is not None, "`catch_up` opens it"
-        assert parts.snapshot is not None, "`catch_up` makes one"
-        return parts.snapshot.totals
+        if parts is not None and parts.snapshot is not None:
+            self._last_totals = parts.snapshot.totals
+        # While another thread opens what another process has replaced, those from before.
+        assert self._last_totals is not None, "`catch_up` makes a snapshot"
+        return self._last_totals
 
     def _parts(self) -> _Open:
         assert self._open is not None, "`catch_up` opens it"
@@ -355,7 +358,8 @@ class EmbeddedIndex:
 
     def embed(self, embedder: Embedder, documents_max: int) -> int:
         self.use_model(embedder.name)
-        parts = self._parts()
+        with self._lock:
+            parts = self._parts()
         try:
             done = parts.vectors.embed(embedder, documents_max)
             with self._lock:
