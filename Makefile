@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: demo test check venv bench lock format plugins agents clean help
+.PHONY: demo test mutants check venv bench lock format plugins agents clean help
 
 help: ## Say what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
@@ -22,6 +22,11 @@ demo: venv ## Show the main job end to end
 
 test: venv ## Run all tests
 	$(BIN)/python -m pytest --numprocesses auto $(ARGS)
+
+MINUTES ?= 10
+SAMPLE ?= 12
+mutants: venv ## Put small faults into a copy of the code and list those that no test notices (MINUTES, SAMPLE, SEED, PACKAGES)
+	$(BIN)/python tools/mutants.py --minutes $(MINUTES) --sample $(SAMPLE) $(if $(SEED),--seed $(SEED)) $(PACKAGES)
 
 check: venv ## Format, lint, types: what CI runs before the tests
 	$(BIN)/ruff format --check .

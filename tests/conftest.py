@@ -9,13 +9,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from commonplace.memory import Memory
+from engines import ENGINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from commonplace.index.ports import Index
+    from commonplace.where.home import Home
+
 ROOT = Path(__file__).resolve().parent.parent
+
+# A deadline for one example would fail tests on a busy machine. A fixture is shared by all examples of
+# a test; tests whose examples must not meet make a folder for each of them.
+_ALWAYS: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+}
+settings.register_profile("local", max_examples=60, **_ALWAYS)
+settings.register_profile("ci", max_examples=300, print_blob=True, **_ALWAYS)
+settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "local")
+)
+# For a law whose examples each open a memory, or more.
+SLOW_LAW = settings(max_examples=settings().max_examples // 3)
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +60,20 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def memory(own_home: Path) -> Iterator[Memory]:
     with Memory.open(own_home) as opened:
         yield opened
+
+
+@pytest.fixture(params=ENGINES)
+def index_engine(request: pytest.FixtureRequest) -> Iterator[Callable[[Home], Index]]:
+    """Open the index of a home, with each engine there is."""
+    opened: list[Index] = []
+
+    def open_index(home: Home) -> Index:
+        opened.append(ENGINES[request.param](home))
+        return opened[-1]
+
+    yield open_index
+    for index in opened:
+        index.close()
 
 
 @pytest.fixture

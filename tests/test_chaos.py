@@ -18,7 +18,10 @@ from commonplace.memory import Memory
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="kill -9 and fork are POSIX's")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name != "posix", reason="kill -9 and fork are POSIX's"),
+]
 
 KILLS = 200
 WRITERS = 50

@@ -14,6 +14,8 @@ from serving import served
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 # Those that ask nothing of a server but what the protocol does; the others call test tools of their own.
 SCENARIOS = [
     "server-initialize",

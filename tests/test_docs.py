@@ -18,6 +18,8 @@ from test_parser import GROUPS, LEAVES, PARSERS
 
 CLI = (ROOT / "docs" / "CLI.md").read_text("utf-8")
 FORMAT = (ROOT / "docs" / "FORMAT.md").read_text("utf-8")
+ARCHITECTURE = (ROOT / "docs" / "ARCHITECTURE.md").read_text("utf-8")
+SOURCE = ROOT / "src" / "commonplace"
 DOCS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
@@ -72,6 +74,43 @@ def test_every_kind_and_its_fields_are_in_the_format() -> None:
         assert f"`{kind}`" in FORMAT
         assert [name for name in cls.known if f"`{name}" not in FORMAT] == [], kind
     assert [word for word in (*EVENT_TYPES, *OUTCOMES, *RELATIONS) if word not in FORMAT] == []
+
+
+# Folders with one module for each agent, command, format or part of an engine.
+SUMMARISED = ("agents", "cli", "exchange/formats", "index/embedded", "integrations")
+
+
+def test_the_architecture_names_every_module() -> None:
+    table = ARCHITECTURE.partition("## Layout")[2].partition("\n## ")[0]
+    rows = dict(re.findall(r"^\| `([\w/]+?)/` \| (.*) \|$", table, re.MULTILINE))
+    top = "".join(line.split("|")[1] for line in table.splitlines() if line.startswith("| `"))
+    for path in SOURCE.rglob("*.py"):
+        folder, name = path.parent.relative_to(SOURCE).as_posix(), path.name
+        if not name.startswith("__") and folder not in SUMMARISED:
+            assert f"`{name}`" in (top if folder == "." else rows[folder]), path
+
+
+def test_the_functions_that_the_architecture_names_exist() -> None:
+    named = re.findall(r"`([\w/]+\.py): ([\w.]+)`", ARCHITECTURE)
+    embedded = "index/embedded/"
+    for file, name in named:
+        path = next(one for one in (SOURCE / file, SOURCE / embedded / file) if one.exists())
+        for part in name.split("."):
+            assert re.search(rf"\b(def|class) {part}\b", path.read_text("utf-8")), (file, name)
+    assert len(named) > 30
+
+
+def test_every_word_of_the_glossary_is_used_in_the_code() -> None:
+    code = " ".join(path.read_text("utf-8").lower() for path in SOURCE.rglob("*.py"))
+    text = (ROOT / "docs" / "GLOSSARY.md").read_text("utf-8")
+    words = [
+        word
+        for row in re.findall(r"^\| \*\*(.+?)\*\*", text, re.MULTILINE)
+        for word in row.split(", ")
+    ]
+
+    assert [word for word in words if word not in re.sub(r"[_\s]+", " ", code)] == []
+    assert len(words) == len(set(words))
 
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)

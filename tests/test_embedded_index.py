@@ -8,12 +8,14 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.index import removal
@@ -25,6 +27,7 @@ from commonplace.maintenance import runner
 from commonplace.memory import Memory
 from commonplace.recall.search import Search
 from commonplace.where.home import Home
+from conftest import SLOW_LAW
 
 
 @pytest.fixture(autouse=True)
@@ -92,9 +95,7 @@ def act(memory: Memory, step: str, one: str, other: str) -> None:
 
 
 @given(steps)
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@SLOW_LAW
 def test_catching_up_equals_rebuilding_for_any_history(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
@@ -257,6 +258,33 @@ def test_a_home_under_another_path_is_taken_in_once(
         )
 
 
+def test_questions_are_answered_while_another_process_replaces_the_index(
+    memory: Memory, own_home: Path
+) -> None:
+    ident = logged(memory, "alpha needs beta")
+    memory.engine().run_in_background()
+    stop = threading.Event()
+
+    def ask() -> list[list[str]]:
+        answers = [ids(memory, "alpha")]
+        while not stop.is_set():
+            logged(memory, f"gamma {len(answers)} {threading.get_ident()}")
+            answers.append(ids(memory, "alpha needs beta"))
+        return answers
+
+    with ThreadPoolExecutor(4) as threads:
+        futures = [threads.submit(ask) for _ in range(4)]
+        other = EmbeddedIndex(memory.home)
+        for _ in range(8):
+            other.rebuild()
+        other.close()
+        stop.set()
+        found = [answer for future in futures for answer in future.result()]
+
+    assert len(found) > 4
+    assert all(ident in answer for answer in found)
+
+
 def test_notes_and_skills_are_found_and_a_note_only_by_its_agent(
     memory: Memory, own_home: Path
 ) -> None:
@@ -278,6 +306,7 @@ def test_notes_and_skills_are_found_and_a_note_only_by_its_agent(
         assert ids(its_own, "wombat") == []
 
 
+@pytest.mark.slow
 def test_two_processes_write_while_four_recall_and_each_sees_its_own_write(own_home: Path) -> None:
     code = """
 import sys
@@ -576,6 +605,7 @@ def test_a_search_that_finds_the_tables_broken_is_repaired(
     assert len(tries) == 2
 
 
+@pytest.mark.slow
 def test_recalls_beside_rebuilding_and_erasing_never_fail(own_home: Path) -> None:
     write_log(own_home, *(line(f"l{n}", f"about quokkas {n}") for n in range(40)))
     code = """
@@ -796,3 +826,58 @@ def test_a_large_log_is_taken_in_batches_and_in_its_order(
         *((f"a{n}",) for n in range(20)),
         *((f"l{n}",) for n in range(21)),
     ]
+
+
+def test_a_line_that_is_current_again_states_its_links_again(
+    index: EmbeddedIndex, own_home: Path
+) -> None:
+    linked = line("one", "about quokkas", links=[{"to": "two", "rel": "uses"}])
+    write_log(own_home, linked)
+    caught_up(index)
+    write_log(own_home, linked, line("one", "about wombats"))
+    caught_up(index)
+    write_log(own_home, linked)
+    caught_up(index)
+
+    with index.reading() as reader:
+        assert [edge[:3] for edge in reader.edges(["one"])] == [("one", "uses", "two")]
+
+
+@pytest.mark.parametrize("changed", ["last", "first"])
+def test_a_log_that_was_edited_and_grew_in_place_is_read_again(
+    index: EmbeddedIndex, own_home: Path, changed: str
+) -> None:
+    """The same file, longer than before: only its content tells that more than its end is new."""
+    rows = {"first": line("one", "about quokkas"), "last": line("two", "about quokkas")}
+    path = write_log(own_home, *rows.values())
+    caught_up(index)
+    rows[changed] = rows[changed].replace("quokkas", "wombats")
+    whole = "".join([*rows.values(), line("three", "about numbats")])
+    if changed == "first":
+        whole += line("two", "about quokkas again")  # Its tail has moved as well.
+        whole = whole.replace("wombats", "wombats, many of them", 1)
+    with path.open("r+") as stream:
+        stream.write(whole)
+    caught_up(index)
+
+    assert matched(index, "wombat") == ["two" if changed == "last" else "one"]
+    assert matched(index, "numbat") == ["three"]
+
+
+def test_an_index_that_another_process_made_again_is_not_removed(
+    index: EmbeddedIndex, own_home: Path
+) -> None:
+    """Two processes find it broken. The second one finds what the first one has made."""
+    write_log(own_home, line("one", "about quokkas"))
+    index.catch_up()
+    removal.remove(Home(own_home))
+    other = EmbeddedIndex(Home(own_home))
+    other.catch_up()
+    made = (own_home / ".index" / TABLES).stat().st_ino
+
+    assert index.repair(sqlite3.DatabaseError("database disk image is malformed"))
+
+    assert (own_home / ".index" / TABLES).stat().st_ino == made
+    assert not other.is_replaced()
+    assert matched(index, "quokka") == ["one"]
+    other.close()

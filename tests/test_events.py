@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace import agents
@@ -388,7 +388,6 @@ FIELDS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     st.dictionaries(FIELDS, JSON),
     st.sampled_from([*EVENT_NAMES, "", "x"]),
@@ -408,7 +407,6 @@ def test_no_payload_breaks_it_and_every_event_survives_the_spool(
         json.dumps(found._asdict(), ensure_ascii=False).encode("utf-8")
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=300), st.sampled_from(AGENTS))
 def test_no_bytes_break_it(raw: bytes, agent: str) -> None:
     read_event(agent, raw, at=1.0, cwd="/")

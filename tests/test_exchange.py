@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import FolderRefused, FormatUnknown, UsageError
@@ -21,7 +21,7 @@ from commonplace.exchange.importer import Report, import_files
 from commonplace.exchange.round_trip import EXTRA
 from commonplace.memory import Memory
 from commonplace.records import KINDS
-from conftest import ROOT
+from conftest import ROOT, SLOW_LAW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -403,6 +403,31 @@ def test_a_note_or_skill_that_is_there_and_differs_stays(memory: Memory) -> None
     assert any("stays" in reason for _path, _line, reason in report.skipped)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="links are POSIX's")
+@pytest.mark.parametrize("linked", ["file", "folder", "file to nothing"])
+def test_a_skill_behind_a_link_is_left_alone(memory: Memory, tmp_path: Path, linked: str) -> None:
+    """A home in a repository could lead an import to any file of the user's."""
+    target = tmp_path / "elsewhere"
+    target.mkdir()
+    if linked != "file to nothing":
+        (target / "SKILL.md").write_text("theirs")
+    folder = memory.home.path / "skills" / "shape-a-loaf"
+    folder.parent.mkdir(parents=True)
+    if linked == "folder":
+        folder.symlink_to(target, target_is_directory=True)
+    else:
+        folder.mkdir()
+        (folder / "SKILL.md").symlink_to(target / "SKILL.md")
+
+    report = import_files(memory, DATA / "loki")
+
+    assert [path.read_text() for path in target.iterdir()] == (
+        [] if linked == "file to nothing" else ["theirs"]
+    )
+    assert any("symbolic link" in reason for _path, _line, reason in report.unread)
+    assert report.skills == 0
+
+
 # --- Versions ----------------------------------------------------------------------------------------------------------
 
 
@@ -414,9 +439,6 @@ def versions() -> st.SearchStrategy[list[list[tuple[str, str]]]]:
     return st.lists(st.lists(entry, max_size=5), min_size=1, max_size=4)
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 @given(versions())
 def test_after_an_import_the_last_word_of_the_other_system_holds(
     tmp_path: Path, snapshots: list[list[tuple[str, str]]]
@@ -593,7 +615,6 @@ def test_nothing_known_is_an_error_with_the_choices(memory: Memory, tmp_path: Pa
         import_files(memory, tmp_path / "notes.md", format_name="papyrus")
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.text(max_size=300))
 def test_front_matter_never_fails_and_loses_no_body(text: str) -> None:
     front, body = frontmatter.split(text)
@@ -695,11 +716,6 @@ def without_provenance(fields: dict[str, Any]) -> dict[str, Any]:
     return {**rest, "meta": meta} if meta else rest
 
 
-@settings(
-    max_examples=50,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
 @pytest.mark.parametrize("layout", ["agent-knowledge", "beads", "loki"])
 @given(data=st.data())
 def test_an_exported_layout_imports_to_the_same_records(
@@ -725,9 +741,7 @@ def test_an_exported_layout_imports_to_the_same_records(
         assert log_bytes(first.home.path) == before
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@SLOW_LAW
 @given(st.dictionaries(st.sampled_from(["CONTEXT.md", "a/b.md", "plan.txt"]), TEXT, max_size=3))
 def test_notes_come_back_as_they_were(tmp_path: Path, texts: dict[str, str]) -> None:
     for name in ("first", "second", "out"):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace import hooks
@@ -25,7 +25,7 @@ from commonplace.memory import Memory
 from commonplace.sessions import inbox, spool
 from commonplace.where import homes, repository
 from commonplace.where.home import Home
-from conftest import git
+from conftest import SLOW_LAW, git
 from serving import command, served
 from test_events import PAYLOADS, agent_of, payload
 
@@ -403,6 +403,7 @@ def test_a_hook_killed_half_way_leaves_nothing_that_matters(own_home: Path, tmp_
     assert [record["lesson"] for record in exported(own_home)] == ["finished"]
 
 
+@pytest.mark.slow
 def test_two_hundred_hooks_at_once_lose_nothing(own_home: Path, tmp_path: Path) -> None:
     running = []
     for number in range(200):
@@ -430,9 +431,7 @@ def test_two_hundred_hooks_at_once_lose_nothing(own_home: Path, tmp_path: Path) 
 # --- Which home -----------------------------------------------------------------------------------------------------
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@SLOW_LAW
 @given(
     kind=st.sampled_from(["plain", "git", "worktree", "bare"]),
     homes_in=st.sets(st.sampled_from(["root", "inner", "user", "above"])),

@@ -22,6 +22,7 @@ from commonplace.memory import Memory
 from commonplace.server import control, presence
 from commonplace.server.access_tokens import Tokens
 from commonplace.where.home import Home
+from conftest import ROOT
 from serving import Served, alive, command, served
 
 if TYPE_CHECKING:
@@ -45,42 +46,58 @@ def server(own_home: Path) -> Iterator[Served]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One server for all tests that leave it and its home as they were."""
+    folder = tmp_path_factory.mktemp("shared")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("COMMONPLACE_")]:
+            patch.delenv(name)
+        patch.setenv("HOME", str(folder))
+        patch.setenv("PYTHONPATH", str(ROOT / "src"))
+        patch.chdir(folder)
+        with served(folder / "home") as found:
+            yield found
+
+
 # --- Who may ask ----------------------------------------------------------------------------------------------------
 
 
-def test_host_and_origin_are_checked_on_every_route(server: Served) -> None:
+def test_host_and_origin_are_checked_on_every_route(shared_server: Served) -> None:
     routes = [("GET", "/health"), ("GET", "/metrics"), ("POST", "/mcp"), ("GET", "/mcp"), ("POST", "/api/v1/recall"),
               ("POST", "/api/v1/stop"), ("GET", "/api/v1/stats"), ("GET", "/api/v1/openapi.json"), ("GET", "/nowhere")]  # fmt: skip
     for method, path in routes:
-        assert server.ask(method, path, Host="evil.example").status == 421, path
-        assert server.ask(method, path, Host=f"evil.example:{server.port}").status == 421, path
+        assert shared_server.ask(method, path, Host="evil.example").status == 421, path
+        assert (
+            shared_server.ask(method, path, Host=f"evil.example:{shared_server.port}").status == 421
+        ), path
         for origin in (
             "http://evil.example",
             "null",
-            f"http://localhost.evil.example:{server.port}",
+            f"http://localhost.evil.example:{shared_server.port}",
         ):
-            assert server.ask(method, path, Origin=origin).status == 403, (path, origin)
+            assert shared_server.ask(method, path, Origin=origin).status == 403, (path, origin)
         assert (
-            server.ask(
-                method, path, Host=f"127.0.0.1:{server.port}", Origin="http://127.0.0.1:1"
+            shared_server.ask(
+                method, path, Host=f"127.0.0.1:{shared_server.port}", Origin="http://127.0.0.1:1"
             ).status
             == 403
         )
-    own = server.ask("GET", "/health", Origin=server.address)
+    own = shared_server.ask("GET", "/health", Origin=shared_server.address)
     assert own.status == 200
     assert set(own.json) == {"status", "version"}, "a stranger learns no more than that"
 
 
-def test_two_hosts_or_two_tokens_are_no_request(server: Served) -> None:
-    raw = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nHost: evil.example\r\n\r\n".encode()
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plug:
+def test_two_hosts_or_two_tokens_are_no_request(shared_server: Served) -> None:
+    raw = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{shared_server.port}\r\nHost: evil.example\r\n\r\n".encode()
+    with socket.create_connection(("127.0.0.1", shared_server.port), timeout=10) as plug:
         plug.sendall(raw)
         assert plug.recv(100).startswith(b"HTTP/1.1 400")
 
 
-def test_a_token_that_could_be_none_is_refused_like_any_other(server: Served) -> None:
+def test_a_token_that_could_be_none_is_refused_like_any_other(shared_server: Served) -> None:
     for text in ("\xe9\xff", "x" * 10_000, "cpb_", "="):
-        assert server.ask("GET", "/api/v1/stats", token=text).status == 401
+        assert shared_server.ask("GET", "/api/v1/stats", token=text).status == 401
 
 
 def test_a_token_opens_the_door_for_its_agent_and_its_scopes(server: Served) -> None:
@@ -231,11 +248,13 @@ def test_bodies_rates_and_types_have_limits(own_home: Path) -> None:
      (b'{"text": ""}', 400), (b'{"text": "x", "limit": 10000}', 422), (b'{"text": "x", "kinds": ["\\ud800"]}', 400),
      (b'{"text": "x", "limit": NaN}', 400), (b'{"text": "x", "limit": ' + b"9" * 9000 + b"}", 400)],
 )  # fmt: skip
-def test_a_bad_body_is_answered_with_a_sentence(own_home: Path, body: bytes, status: int) -> None:
-    with served(own_home) as server:
-        reply = server.ask("POST", "/api/v1/recall", body)
-        assert (reply.status, bool(reply.json["error"])) == (status, True)
-        assert server.ask("GET", "/health").status == 200
+def test_a_bad_body_is_answered_with_a_sentence(
+    shared_server: Served, body: bytes, status: int
+) -> None:
+    reply = shared_server.ask("POST", "/api/v1/recall", body)
+
+    assert (reply.status, bool(reply.json["error"])) == (status, True)
+    assert shared_server.ask("GET", "/health").status == 200
 
 
 def test_a_home_that_vanishes_is_a_tool_error_and_the_server_lives(server: Served) -> None:
@@ -366,6 +385,7 @@ def test_metrics_count_requests_by_route_and_no_more(server: Served) -> None:
 # --- One process, and then none -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_twenty_that_ask_at_once_get_one_server(own_home: Path) -> None:
     own_home.mkdir()
     asking = [
@@ -499,6 +519,7 @@ def test_the_log_of_a_server_has_a_limit(own_home: Path) -> None:
         assert log.stat().st_size == left
 
 
+@pytest.mark.slow
 def test_sessions_nobody_ended_make_room_for_new_ones(own_home: Path) -> None:
     few = "import commonplace.server.http as http; http.SESSIONS_KEPT, http.SESSIONS_MAX = 2, 4\n"
     process, address = in_the_foreground(few)

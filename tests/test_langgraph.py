@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import RecordInvalid
@@ -31,6 +31,7 @@ from langgraph.store.base import (
 from langgraph.store.memory import InMemoryStore
 
 from commonplace.integrations.langgraph import CommonplaceStore
+from conftest import SLOW_LAW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,9 +50,7 @@ def ticking() -> Callable[[], datetime]:
 
 
 def opened(home: Path) -> Memory:
-    memory = Memory.open(home)
-    memory.settings._values["embedder.kind"] = "none"
-    return memory
+    return Memory.open(home, settings={"embedder.kind": "none"})
 
 
 @pytest.fixture
@@ -304,9 +303,7 @@ def done(store: BaseStore, step: tuple[str, tuple[str, ...], str, int]) -> Any:
 
 
 @given(st.lists(STEP, max_size=12))
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@SLOW_LAW
 def test_any_sequence_gives_what_the_reference_gives(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Any]
 ) -> None:

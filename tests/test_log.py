@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -16,8 +16,14 @@ from hypothesis import strategies as st
 from commonplace.errors import DiskFull, HomeUnusable, LogBusy
 from commonplace.files import atomic, lock
 from commonplace.files.lock import hold
+from commonplace.files.plain import open_for_read
+from commonplace.log import fold as fold_module
 from commonplace.log import read
 from commonplace.log.append import Appender
+from commonplace.log.rotate import rotate
+from commonplace.where.home import Home
+from histories import append as append_rows
+from histories import lesson as lesson_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -448,3 +454,51 @@ def test_a_rewrite_that_fails_leaves_the_file_as_it_was(
 
     assert path.read_bytes() == line("a")
     assert [found.name for found in tmp_path.iterdir()] == ["app.jsonl"]
+
+
+def test_what_is_rotated_while_a_log_is_read_is_not_missed(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log is opened first: what leaves it meanwhile is in the archive, which is read after it."""
+    home = Home(own_home)
+    append_rows(home, "app", *(lesson_row(f"l{number}") for number in range(6)))
+    really_open = open_for_read
+    opened: list[Path] = []
+
+    def open_and_rotate(path: Path) -> Any:
+        stream = really_open(path)
+        opened.append(path)
+        if len(opened) == 1:
+            rotate(home, "app", lines_max=2, move=3)
+        return stream
+
+    monkeypatch.setattr(fold_module, "open_for_read", open_and_rotate)
+
+    folded, _damages = fold_module.fold(home)
+
+    assert sorted(folded.ids()) == [f"l{number}" for number in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("raw", "found"),
+    [
+        (b"", []),
+        (b"torn", [(1, b"torn")]),
+        (b"x" * 100 + b"\n", [(1, b"x" * 100)]),
+        (b'{"a":1}\n{"b":2}\n', []),
+        (b'{"a":1}\n{"needle":2}\n', [(1, b'{"a":1}'), (2, b'{"needle":2}')]),
+        (b'{"a":1}\n{"b":2}\n{"b":3}\n{"b":4}\n{"needle":5}\n', [(5, b'{"needle":5}')]),
+        (b'{"a":1}\n{"b":2}\n{"torn', [(3, b'{"torn')]),
+        (b'{"a":1}\ndamaged\n', [(1, b'{"a":1}'), (2, b"damaged")]),
+        (b'\xef\xbb\xbf{"needle":1}\n', [(1, b'{"needle":1}')]),
+    ],
+)  # fmt: skip
+def test_lines_are_looked_for_block_by_block(
+    raw: bytes, found: list[tuple[int, bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block is 32 bytes here. What holds no needle and looks whole is passed over."""
+    monkeypatch.setattr(read, "SCAN_BYTES", 32)
+
+    lines = list(read.lines_with(io.BytesIO(raw), [b"needle"]))
+
+    assert [(line.number, line.raw) for line in lines] == found

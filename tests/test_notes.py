@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from mcp.client import Client
 
@@ -22,6 +22,7 @@ from commonplace.memory import Memory
 from commonplace.notes import DEPTH_MAX, NOTE_BYTES_MAX, NOTES_MAX, Notes
 from commonplace.server.build import build_server
 from commonplace.where.home import Home
+from conftest import SLOW_LAW
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -326,9 +327,6 @@ def real_step(notes: Notes, step: Step) -> Any:
 @given(st.lists(st.one_of(*FIVE, *MORE), max_size=14))
 @example([("write", "deep/c.md", "x", ""), ("rename", "deep", "deep/er", "")])
 @example([("write", "deep/c.md", "x", ""), ("rename", "deep/c.md", "deep", "")])
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 def test_any_sequence_of_edits_does_what_it_would_to_a_dictionary(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Step]
 ) -> None:
@@ -358,9 +356,7 @@ async def tool_step(client: Client, step: Step) -> Any:
 
 
 @given(st.lists(st.one_of(*FIVE), min_size=1, max_size=12))
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@SLOW_LAW
 def test_any_sequence_of_the_five_tools_does_the_same(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Step]
 ) -> None:
@@ -579,8 +575,7 @@ def test_counts_tell_nothing_of_notes(own_home: Path) -> None:
 
 
 def test_a_title_is_not_cut_out_of_a_word(own_home: Path) -> None:
-    with Memory.open(own_home, agent_id="me") as memory:
-        memory.settings._values["embedder.kind"] = "none"
+    with Memory.open(own_home, agent_id="me", settings={"embedder.kind": "none"}) as memory:
         memory.notes().write("k.md", "kettle boils over")
         memory.notes().write("pump.md", "pump: prime it first")
         said = memory.recall("kettle pump", kinds=["note"], cutoff=False).text

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.compose import tokens
@@ -19,7 +19,7 @@ from commonplace.memory import Memory
 from commonplace.recall.dedupe import SUPERSEDED
 from commonplace.recall.priors import Weights, wilson
 from commonplace.records import Rate
-from conftest import git
+from conftest import SLOW_LAW, git
 
 TOPICS = [
     "npm install fails with EACCES",
@@ -37,9 +37,7 @@ LONG = (
 
 def quiet(home: Path) -> Memory:
     """A memory by words only: what is tested here does not need the model, and starts faster."""
-    memory = Memory.open(home)
-    memory.settings._values["embedder.kind"] = "none"
-    return memory
+    return Memory.open(home, settings={"embedder.kind": "none"})
 
 
 @pytest.fixture
@@ -120,9 +118,7 @@ def test_a_long_memory_is_delivered_as_what_to_do(words: Memory) -> None:
     st.lists(st.text(min_size=1, max_size=400).filter(str.strip), min_size=1, max_size=5),
     st.integers(0, 400),
 )
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@SLOW_LAW
 def test_no_answer_is_longer_than_its_bound(
     tmp_path_factory: pytest.TempPathFactory, lessons: list[str], bound: int
 ) -> None:
@@ -239,9 +235,10 @@ def test_what_is_forgotten_is_forgotten_in_every_home(tmp_path: Path) -> None:
                 timestamp="2026-01-01T00:00:00Z",
             )
     with Memory.open(
-        cwd=root, environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}
+        cwd=root,
+        environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)},
+        settings={"embedder.kind": "none"},
     ) as memory:
-        memory.settings._values["embedder.kind"] = "none"
         logged(
             memory, "the kettle same rule of the house", id="same", timestamp="2026-01-02T00:00:00Z"
         )
@@ -358,8 +355,7 @@ def test_a_memory_that_names_files_which_are_gone_is_marked(tmp_path: Path) -> N
     (root / "src").mkdir(parents=True)
     git("init", "-q", cwd=root)
     (root / "src" / "here.py").write_text("")
-    with Memory.open(tmp_path / "home", cwd=root) as memory:
-        memory.settings._values["embedder.kind"] = "none"
+    with Memory.open(tmp_path / "home", cwd=root, settings={"embedder.kind": "none"}) as memory:
         more = "see $HOME/bin/setup.sh, github.com/foo/bar.git and application/vnd.api+json"
         for name in ("here", "gone"):
             memory.log(
@@ -423,24 +419,23 @@ def test_filters_let_nothing_else_through(words: Memory) -> None:
     assert all(hit.timestamp >= "2026-06-01" for hit in since)
 
 
-def test_the_archive_is_searched_only_when_asked(words: Memory, own_home: Path) -> None:
-    words.settings._values |= {"rotation.lines_max": 2, "rotation.move": 2}
-    old = logged(words, "the kettle rule of old")
-    for number in range(4):
-        logged(words, f"something else {number}")
-    runner.run(words, ["rotation"])
+def test_the_archive_is_searched_only_when_asked(own_home: Path) -> None:
+    settings = {"embedder.kind": "none", "rotation.lines_max": 2, "rotation.move": 2}
+    with Memory.open(own_home, settings=settings) as memory:
+        old = logged(memory, "the kettle rule of old")
+        for number in range(4):
+            logged(memory, f"something else {number}")
+        runner.run(memory, ["rotation"])
 
-    assert ids(words, "kettle rule") == []
-    assert ids(words, "kettle rule", archived=True) == [old]
+        assert ids(memory, "kettle rule") == []
+        assert ids(memory, "kettle rule", archived=True) == [old]
 
 
 @given(
     st.integers(1, 9),
     st.sampled_from(["docker layer cache", "postgres deadlock", "runbook for service s7", "npm"]),
 )
-@settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@SLOW_LAW
 def test_as_of_equals_a_store_that_stopped_then(
     tmp_path_factory: pytest.TempPathFactory, month: int, query: str
 ) -> None:

@@ -6,7 +6,7 @@ import string
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.redaction.fields import Redaction, redact
@@ -444,7 +444,6 @@ def to_line(fields: object) -> str:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
 
-@settings(max_examples=400, deadline=None)
 @given(TEXTS)
 def test_redacting_twice_is_redacting_once(text: str) -> None:
     once, _ = redact_text(text)
@@ -452,7 +451,6 @@ def test_redacting_twice_is_redacting_once(text: str) -> None:
     assert redact_text(once) == (once, [])
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.dictionaries(TEXTS, VALUES, max_size=3))
 def test_redacting_fields_twice_is_redacting_once(fields: dict[str, object]) -> None:
     once, _ = redact(fields)
@@ -460,7 +458,6 @@ def test_redacting_fields_twice_is_redacting_once(fields: dict[str, object]) -> 
     assert redact(once) == (once, [])
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.dictionaries(TEXTS, VALUES, max_size=3))
 def test_what_is_not_suspicious_is_never_changed(fields: dict[str, object]) -> None:
     clean, found = redact(fields)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.redaction.names import KEY_OWNERS, key_kind, name_kind, split_words
@@ -454,7 +454,6 @@ def slow_word_bits(text: str) -> int:
     return bits
 
 
-@settings(max_examples=300)
 @given(st.text(st.characters(codec="ascii"), max_size=30) | st.text("abzABZ09-", max_size=20))
 def test_word_bits_are_the_sum_over_all_pairs(text: str) -> None:
     assert word_bits(text) == slow_word_bits(text)

@@ -120,14 +120,22 @@ def test_rotation_never_changes_the_view_nor_splits_an_id(
         assert not (mentions in rotated and mentions in log.read_bytes())
 
 
-def test_killed_after_the_archive_was_written_nothing_is_lost_or_doubled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("place", [(rotation, "append_once"), (atomic, "replace")])
+@pytest.mark.parametrize("is_done", [False, True])
+def test_killed_before_or_after_any_write_nothing_is_lost_or_doubled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: tuple[Any, str], is_done: bool
 ) -> None:
     lines = [lesson(f"l{number}") for number in range(10)]
     log, archive = paths(tmp_path, lines)
+    write = getattr(*place)
+
+    def killed(*given: Any) -> None:
+        if is_done:
+            write(*given)
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(atomic, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(*place, killed)
         with pytest.raises(KeyboardInterrupt):
             rotate(log, lines_max=5, move=5)
     assert len(shown(log)) == 10
@@ -135,6 +143,21 @@ def test_killed_after_the_archive_was_written_nothing_is_lost_or_doubled(
     rotate(log, lines_max=5, move=5)
 
     assert archive.read_bytes() + log.read_bytes() == b"".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("lines_max", "move", "moved"),
+    [(0, 2, None), (1, 0, None), (1, 1, 1), (1, 2, 2), (2, 1, 1), (3, 1, None), (-1, 2, None)],
+)
+def test_a_log_is_rotated_when_it_has_more_lines_than_it_may(
+    tmp_path: Path, lines_max: int, move: int, moved: int | None
+) -> None:
+    log, archive = paths(tmp_path, [lesson("a"), lesson("b"), b"\n", lesson("c")])
+
+    done = rotate(log, lines_max=lines_max, move=move)
+
+    assert done == (None if moved is None else ("app", moved, 3 - moved))
+    assert archive.exists() is (moved is not None)
 
 
 def test_a_killed_rotation_shows_no_version_twice(

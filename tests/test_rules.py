@@ -4,61 +4,22 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace import rules
-from commonplace.index.embedded.index import EmbeddedIndex
-from commonplace.index.ports import Filter
-from commonplace.log.fold import fold
-from commonplace.log.rotate import rotate
 from commonplace.memory import Memory
 from commonplace.records import Rate, encode, from_line, micros
 from commonplace.rules import Fold, SeveralHomes, Stamp, Standing, Tally
-from commonplace.where.home import Home
+from histories import CASES, feedback, folded, forget, lesson, link, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 START = "2026-01-01T00:00:00Z"
-
-
-def lesson(ident: str, said: str = "x", **more: Any) -> dict[str, Any]:
-    return {"id": ident, "kind": "lesson", "event_type": "error", "lesson": said, **more}
-
-
-def forget(of: str, **more: Any) -> dict[str, Any]:
-    return {"id": f"forget-{of}", "kind": "forget", "of": of, **more}
-
-
-def feedback(ident: str, of: str, outcome: str = "worked", **more: Any) -> dict[str, Any]:
-    return {"id": ident, "kind": "feedback", "of": of, "outcome": outcome, **more}
-
-
-def link(of: str, rel: str, to: str, **more: Any) -> dict[str, Any]:
-    ident = f"link-{of}-{rel}-{to}"
-    return {"id": ident, "kind": "link", "of": of, "rel": rel, "to": to, **more}
-
-
-def pattern(ident: str, **more: Any) -> dict[str, Any]:
-    return {"id": ident, "kind": "pattern", "pattern": f"pattern {ident}", **more}
-
-
-def folded(*logs: list[dict[str, Any]]) -> Fold[bytes]:
-    """The fold of some logs, each a list of rows; `at` is a second of one minute."""
-    found: Fold[bytes] = Fold()
-    for number, rows in enumerate(logs):
-        for position, row in enumerate(rows):
-            second = row.get("at", 0)
-            fields = {name: value for name, value in row.items() if name != "at"}
-            raw = encode({"timestamp": f"2026-01-01T00:00:{second:02}Z", **fields}).encode()
-            record = from_line(raw)
-            found.add(Stamp(micros(record.timestamp), f"log{number}", position), record, raw)
-    return found
 
 
 def current_text(found: Fold[bytes], ident: str) -> str:
@@ -142,185 +103,16 @@ def test_times_are_compared_as_times_and_not_as_texts() -> None:
 
 # --- What is hidden ---------------------------------------------------------------------------------
 
-FORGOTTEN, DERIVED = Standing.FORGOTTEN, Standing.DERIVED
-CURRENT, SUPERSEDED = Standing.CURRENT, Standing.SUPERSEDED
-DERIVES: dict[str, Any] = {"links": [{"to": "a", "rel": "derived_from"}]}
-CASES: dict[str, tuple[list[list[dict[str, Any]]], dict[str, Standing]]] = {
-    "a plain record is current": ([[lesson("a")]], {"a": CURRENT}),
-    "forgetting hides": ([[lesson("a"), forget("a")]], {"a": FORGOTTEN}),
-    "a line that forgets before the record was written hides nothing": (
-        [[forget("a"), lesson("a")]],
-        {"a": CURRENT},
-    ),
-    "what is written again after it was forgotten is back": (
-        [[lesson("a"), forget("a"), lesson("a", "again")]],
-        {"a": CURRENT},
-    ),
-    "what is forgotten again is hidden again": (
-        [[lesson("a"), forget("a"), lesson("a", "again"), forget("a")]],
-        {"a": FORGOTTEN},
-    ),
-    "in one log the position decides, not the time": (
-        [[lesson("a", at=9), forget("a", at=1)]],
-        {"a": FORGOTTEN},
-    ),
-    "in another log a later forgetting hides": (
-        [[lesson("a", at=4)], [forget("a", at=5)]],
-        {"a": FORGOTTEN},
-    ),
-    "in another log an earlier forgetting does not": (
-        [[lesson("a", at=6)], [forget("a", at=5)]],
-        {"a": CURRENT},
-    ),
-    "in another log one of the same time does not": (
-        [[lesson("a", at=5)], [forget("a", at=5)]],
-        {"a": CURRENT},
-    ),
-    "what another log says later brings it back": (
-        [[lesson("a", at=1), forget("a", at=5)], [lesson("a", "again", at=7)]],
-        {"a": CURRENT},
-    ),
-    "the forgetting of the current line's own log counts by position": (
-        [[lesson("a", at=9), forget("a", at=5)], [lesson("a", "other", at=7)]],
-        {"a": FORGOTTEN},
-    ),
-    "what derives from something forgotten is hidden, at any depth": (
-        [
-            [
-                lesson("a"),
-                pattern("p", source_episodes=["a"]),
-                lesson("q", links=[{"to": "p", "rel": "derived_from"}]),
-                {"id": "anti", "kind": "anti_pattern", "what_fails": "x", "source": "q"},
-                forget("a"),
-            ]
-        ],
-        {"a": FORGOTTEN, "p": DERIVED, "q": DERIVED, "anti": DERIVED},
-    ),
-    "a cycle of derivations is hidden as a whole": (
-        [
-            [
-                lesson("a"),
-                lesson("b", links=[{"to": "c", "rel": "derived_from"}]),
-                lesson("c", links=[{"to": "b", "rel": "derived_from"}, *DERIVES["links"]]),
-                forget("a"),
-            ]
-        ],
-        {"b": DERIVED, "c": DERIVED},
-    ),
-    "what derives from something nobody has is current": (
-        [[lesson("b", **DERIVES)]],
-        {"b": CURRENT},
-    ),
-    "what derives from something forgotten that nobody has is hidden": (
-        [[lesson("b", **DERIVES), forget("a")]],
-        {"b": DERIVED},
-    ),
-    "a link may state the derivation": (
-        [[lesson("a"), lesson("b"), link("b", "derived_from", "a"), forget("a")]],
-        {"b": DERIVED},
-    ),
-    "and so may its inverse": (
-        [[lesson("a"), lesson("b"), link("a", "source_of", "b"), forget("a")]],
-        {"b": DERIVED},
-    ),
-    "other relations hide nothing": (
-        [
-            [
-                lesson("a"),
-                *(
-                    lesson(f"b-{rel}", links=[{"to": "a", "rel": rel}])
-                    for rel in ("related_to", "elaborates")
-                ),
-                lesson("b-uses", links=[{"to": "a", "rel": "uses"}]),
-                forget("a"),
-            ]
-        ],
-        {"b-related_to": CURRENT, "b-elaborates": CURRENT, "b-uses": CURRENT},
-    ),
-    "only the current version's links count": (
-        [[lesson("a"), lesson("b", **DERIVES), lesson("b", "on its own"), forget("a")]],
-        {"b": CURRENT},
-    ),
-    "statements about something forgotten are hidden with it": (
-        [[lesson("a"), lesson("b"), feedback("f", "a"), link("b", "uses", "a"), forget("a")]],
-        {"f": DERIVED, "link-b-uses-a": DERIVED, "b": CURRENT},
-    ),
-    "superseding hides": (
-        [[lesson("a"), lesson("b", links=[{"to": "a", "rel": "supersedes"}])]],
-        {"a": SUPERSEDED, "b": CURRENT},
-    ),
-    "being superseded may be stated by the older one": (
-        [[lesson("a", links=[{"to": "b", "rel": "superseded_by"}]), lesson("b")]],
-        {"a": SUPERSEDED, "b": CURRENT},
-    ),
-    "or by a link": (
-        [[lesson("a"), lesson("b"), link("b", "supersedes", "a")]],
-        {"a": SUPERSEDED, "b": CURRENT},
-    ),
-    "or by a link of the other name": (
-        [[lesson("a"), lesson("b"), link("a", "superseded_by", "b")]],
-        {"a": SUPERSEDED, "b": CURRENT},
-    ),
-    "a forgotten link no longer supersedes": (
-        [
-            [
-                lesson("a"),
-                lesson("b"),
-                link("b", "supersedes", "a"),
-                forget("link-b-supersedes-a"),
-            ]
-        ],
-        {"a": CURRENT},
-    ),
-    "a forgotten superseder hides nothing": (
-        [[lesson("a"), lesson("b", links=[{"to": "a", "rel": "supersedes"}]), forget("b")]],
-        {"a": CURRENT, "b": FORGOTTEN},
-    ),
-    "nor does one that rests on something forgotten": (
-        [
-            [
-                lesson("a"),
-                lesson("c"),
-                lesson(
-                    "b",
-                    links=[{"to": "a", "rel": "supersedes"}, {"to": "c", "rel": "derived_from"}],
-                ),
-                forget("c"),
-            ]
-        ],
-        {"a": CURRENT, "b": DERIVED},
-    ),
-    "a superseded superseder still hides": (
-        [
-            [
-                lesson("a"),
-                lesson("b", links=[{"to": "a", "rel": "supersedes"}]),
-                lesson("c", links=[{"to": "b", "rel": "supersedes"}]),
-            ]
-        ],
-        {"a": SUPERSEDED, "b": SUPERSEDED, "c": CURRENT},
-    ),
-    "a record does not supersede itself": (
-        [[lesson("a", links=[{"to": "a", "rel": "supersedes"}])]],
-        {"a": CURRENT},
-    ),
-    "what is forgotten and superseded is forgotten": (
-        [[lesson("a"), lesson("b", links=[{"to": "a", "rel": "supersedes"}]), forget("a")]],
-        {"a": FORGOTTEN},
-    ),
-}
+CURRENT, FORGOTTEN = Standing.CURRENT, Standing.FORGOTTEN
+DERIVED, SUPERSEDED = Standing.DERIVED, Standing.SUPERSEDED
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_how_records_stand(case: str, own_home: Path) -> None:
+def test_how_records_stand(case: str) -> None:
     logs, expected = CASES[case]
-    assert {ident: folded(*logs).standings()[ident] for ident in expected} == expected
+    found = folded(*logs).standings()
 
-    written = Written(own_home)
-    for number, rows in enumerate(logs):
-        for row in rows:
-            written.append(f"log{number}", row)
-    assert {ident: written.index_standings()[ident] for ident in expected} == expected
+    assert {ident: found[ident] for ident in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -428,6 +220,54 @@ def test_an_edge_is_kept_once_under_one_of_its_two_names() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("given", "weight"), [(None, 1.0), (0.25, 0.25), (0, 0.0), (1, 1.0), (7, 1.0), (-1, 0.0)]
+)
+def test_the_weight_of_a_link_is_between_nothing_and_one(given: float, weight: float) -> None:
+    row = link("a", "used_by", "b") if given is None else link("a", "used_by", "b", w=given)
+    record = from_line(encode({"timestamp": START, **row}).encode())
+
+    assert [tuple(edge) for edge in rules.edges(record)] == [
+        ("b", "uses", "a", weight, "link-a-used_by-b")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rel", "inverse"),
+    [
+        ("source_of", "derived_from"),
+        ("superseded_by", "supersedes"),
+        ("elaborated_by", "elaborates"),
+        ("has_example", "example_of"),
+        ("has_instance", "is_a"),
+        ("used_by", "uses"),
+    ],
+)
+def test_a_relation_and_its_inverse_are_one_edge(rel: str, inverse: str) -> None:
+    def edges(row: dict[str, Any]) -> list[tuple[str, str, str]]:
+        record = from_line(encode({"timestamp": START, **row}).encode())
+        return [edge[:3] for edge in rules.edges(record)]
+
+    assert edges(link("a", rel, "b")) == edges(link("b", inverse, "a")) == [("b", inverse, "a")]
+    assert edges(lesson("a", links=[{"to": "b", "rel": rel}])) == [("b", inverse, "a")]
+
+
+@pytest.mark.parametrize(
+    ("row", "about"),
+    [
+        (lesson("x", of="a", to="b"), ()),
+        (feedback("x", "a", to="b"), ("a",)),
+        (forget("a", to="b"), ("a",)),
+        (link("a", "uses", "b"), ("a", "b")),
+    ],
+)
+def test_what_a_statement_is_about(row: dict[str, Any], about: tuple[str, ...]) -> None:
+    record = from_line(encode({"timestamp": START, **row}).encode())
+
+    assert rules.subjects(record) == about
+    assert rules.is_statement(record.kind) is bool(about)
+
+
 # --- Several homes ----------------------------------------------------------------------------------
 
 
@@ -466,139 +306,7 @@ def test_homes_hide_one_anothers_records(
     assert rules.standings(["a"], facts) == {"a": standing}
 
 
-# --- The law: the fold over the log and the index say the same --------------------------------------
-
-
-class Written:
-    """A home that is written line by line, with what the fold and the index say of it."""
-
-    def __init__(self, path: Path) -> None:
-        self.home = Home(path)
-        self.home.log_folder.mkdir(parents=True, exist_ok=True)
-        self.index = EmbeddedIndex(self.home)
-
-    def append(self, log: str, row: dict[str, Any]) -> None:
-        second = row.get("at", 0)
-        fields = {name: value for name, value in row.items() if name != "at"}
-        whole = {"timestamp": f"2026-01-01T00:00:{second:02}Z", "agent_id": "", **fields}
-        with self.home.log(log).open("ab") as stream:
-            stream.write(encode(whole).encode() + b"\n")
-
-    def index_standings(self) -> dict[str, Standing]:
-        self.index.catch_up()
-        with self.index.reading() as reader:
-            rows = reader.connection.execute("SELECT id, standing FROM line WHERE standing > 0")
-            return {ident: Standing(standing) for ident, standing in rows}
-
-    def by_fold(self) -> dict[str, Any]:
-        found, _damages = fold(self.home)
-        standing = found.standings()
-        return {
-            ident: (
-                found.current(ident).value.raw,
-                standing[ident],
-                found.rate(ident),
-                found.tally(ident),
-                found.current(ident).value.archived,
-            )
-            for ident in found.ids()
-        }
-
-    def by_index(self) -> dict[str, Any]:
-        self.index.catch_up()
-        with self.index.reading() as reader:
-            rows = reader.connection.execute("SELECT key FROM line WHERE standing > 0")
-            cards = reader.cards([key for (key,) in rows])
-            raws = dict(reader.connection.execute("SELECT key, raw FROM body").fetchall())
-            return {
-                card.id: (raws[key], card.standing, card.rate, card.feedback, card.archived)
-                for key, card in cards.items()
-            }
-
-    def counted_by_fold(self) -> Counter[tuple[str, str, bool]]:
-        found, _damages = fold(self.home)
-        kept = [found.current(ident) for ident in found.visible_ids()]
-        return Counter((one.value.repo, one.kind, one.value.archived) for one in kept)
-
-    def counted_by_index(self) -> Counter[tuple[str, str, bool]]:
-        with self.index.reading() as reader:
-            counts = reader.counts(Filter(archived=True))
-        found = Counter[tuple[str, str, bool]]()
-        for count in counts:
-            found[count.repo, count.kind, count.archived] += count.records
-        return found
-
-
-IDS = ("a", "b", "c", "d")
-RELATIONS = ("derived_from", "supersedes", "superseded_by", "source_of", "related_to")
-rows = st.one_of(
-    st.builds(
-        lambda ident, said, links, at: lesson(ident, said, links=links, at=at),
-        st.sampled_from(IDS),
-        st.sampled_from(["x", "y"]),
-        st.lists(
-            st.builds(
-                lambda to, rel: {"to": to, "rel": rel},
-                st.sampled_from(IDS),
-                st.sampled_from(RELATIONS),
-            ),
-            max_size=2,
-        ),
-        st.integers(0, 9),
-    ),
-    st.builds(
-        lambda ident, at, rate: lesson(ident, at=at, success_rate=rate),
-        st.sampled_from(IDS),
-        st.integers(0, 9),
-        st.sampled_from(["1/2", "0/0"]),
-    ),
-    st.builds(
-        lambda of, at: forget(of, at=at),
-        st.sampled_from((*IDS, "f1", "link-a-supersedes-b")),
-        st.integers(0, 9),
-    ),
-    st.builds(
-        lambda ident, of, outcome, at: feedback(ident, of, outcome, at=at),
-        st.sampled_from(["f1", "f2", "a"]),
-        st.sampled_from(IDS),
-        st.sampled_from(["worked", "failed", "wrong"]),
-        st.integers(0, 9),
-    ),
-    st.builds(
-        lambda of, rel, to, at: link(of, rel, to, at=at),
-        st.sampled_from(IDS),
-        st.sampled_from(RELATIONS),
-        st.sampled_from(IDS),
-        st.integers(0, 9),
-    ),
-)
-steps = st.lists(
-    st.one_of(
-        st.tuples(st.sampled_from(["one", "two"]), rows),
-        st.tuples(st.just("rotate"), st.sampled_from(["one", "two"])),
-        st.tuples(st.just("look"), st.none()),
-    ),
-    max_size=16,
-)
-
-
-@given(steps)
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_the_fold_and_the_index_agree_for_any_lines_in_any_order(
-    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, Any]]
-) -> None:
-    written = Written(tmp_path_factory.mktemp("law") / "home")
-    for step, value in history:
-        if step == "look":
-            written.index.catch_up()  # So that lines come in several transactions.
-        elif step == "rotate":
-            rotate(written.home, value, lines_max=3, move=2)
-        else:
-            written.append(step, value)
-
-    assert written.by_index() == written.by_fold()
-    assert written.counted_by_index() == written.counted_by_fold()
-    written.index.close()
+# --- The order in which lines are read
 
 
 @given(st.lists(rows, max_size=12), st.randoms(use_true_random=False))

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 
 def opened(home: Path) -> Memory:
-    memory = Memory.open(home)
-    memory.settings._values["embedder.kind"] = "none"
-    return memory
+    return Memory.open(home, settings={"embedder.kind": "none"})
 
 
 def fill(memory: Memory, repo: str, count: int) -> None:

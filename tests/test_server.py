@@ -19,7 +19,7 @@ from commonplace.server.tools import TOOLSETS
 from conftest import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
     from pathlib import Path
 
 ERAS = ["auto", "legacy"]
@@ -49,8 +49,13 @@ def server_of(memory: Memory) -> Any:
 
 
 @pytest.fixture
+def memory(own_home: Path) -> Iterator[Memory]:
+    with Memory.open(own_home, settings={"embedder.kind": "none"}) as opened:
+        yield opened
+
+
+@pytest.fixture
 def server(memory: Memory) -> Any:
-    memory.settings._values["embedder.kind"] = "none"
     return server_of(memory)
 
 
@@ -233,9 +238,9 @@ def test_toolsets_are_chosen_by_name(memory: Memory) -> None:
         choose_toolsets("core,kitchen", memory)
     assert choose_toolsets("notes", memory) == ["notes"]
     assert list(TOOLSETS) == ["core", "notes"]
-    memory.settings._values["tools.sets"] = ["core"]
-    assert choose_toolsets(None, memory) == ["core"]
-    assert choose_toolsets("notes", memory) == ["notes"]
+    with Memory.open(settings={"tools.sets": ["core"]}) as other:
+        assert choose_toolsets(None, other) == ["core"]
+        assert choose_toolsets("notes", other) == ["notes"]
 
 
 @pytest.mark.parametrize("mode", ERAS)

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.sessions import episode, ingest, state
@@ -160,9 +160,6 @@ JSON = st.recursive(
 )
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 @given(
     st.dictionaries(st.sampled_from(list(DRAFT)), JSON, max_size=3),
     st.sets(st.sampled_from(list(DRAFT)), max_size=4),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.compose import tokens
@@ -332,9 +332,6 @@ def test_files_alone_say_the_same(agent: Agent, memory: Memory) -> None:
     assert "nobody keeps" not in by_index
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 @given(
     st.lists(st.text(min_size=1, max_size=3000), min_size=1, max_size=6),
     st.text(max_size=20_000),
@@ -912,9 +909,6 @@ def test_damaged_files_do_not_stop_it(agent: Agent, memory: Memory) -> None:
             "name",
         ]
     ),
-)
-@settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_a_damaged_draft_is_started_over(agent: Agent, value: Any, name: str) -> None:
     session = state.load(Home(agent.memory.home.path), "s-1")

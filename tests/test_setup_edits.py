@@ -8,7 +8,7 @@ import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from commonplace import agents
@@ -161,7 +161,6 @@ def contains(more: Any, less: Any) -> bool:
     return bool(more == less)
 
 
-@settings(deadline=None, max_examples=300)
 @given(st.sampled_from(sorted(JSON_EDITS)), texts)
 def test_what_is_put_into_json_comes_out_again_and_the_rest_is_untouched(
     name: str, text: str | None
@@ -178,7 +177,6 @@ def test_what_is_put_into_json_comes_out_again_and_the_rest_is_untouched(
     assert edit.remove(text) == text
 
 
-@settings(deadline=None)
 @given(text=texts)
 def test_two_agents_in_one_file_come_out_in_either_order(text: str | None) -> None:
     hooks, server = (parts_of("gemini")[what] for what in ("hooks", "MCP server"))
@@ -189,7 +187,6 @@ def test_two_agents_in_one_file_come_out_in_either_order(text: str | None) -> No
     assert server.remove(hooks.remove(both)) == text
 
 
-@settings(deadline=None, max_examples=300)
 @given(st.sampled_from(sorted(JSON_EDITS)), documents())
 def test_what_the_user_changes_in_between_stays_changed(name: str, text: str) -> None:
     assume(SENTINEL in text)
@@ -202,7 +199,6 @@ def test_what_the_user_changes_in_between_stays_changed(name: str, text: str) ->
     )
 
 
-@settings(deadline=None, max_examples=300)
 @given(st.sampled_from(sorted(JSON_EDITS)), texts)
 def test_an_older_installation_is_brought_up_to_date_and_still_comes_out(
     name: str, text: str | None
@@ -217,7 +213,6 @@ def test_an_older_installation_is_brought_up_to_date_and_still_comes_out(
     assert edit.remove(once) == text
 
 
-@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),
@@ -232,7 +227,6 @@ def test_plain_json_is_read_as_python_reads_it(value: Any, indent: int | str | N
     assert root.value == value
 
 
-@settings(deadline=None)
 @given(st.text('{}[]",:01ab \n\\', max_size=30))
 def test_nothing_that_is_not_json_is_taken_for_it(text: str) -> None:
     strict = re.sub(r",(?=[ \n]*[\]}])", "", text)
@@ -307,7 +301,6 @@ prose = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(
     prose,
     st.permutations(["codex", "cursor", "opencode"]),
@@ -328,7 +321,6 @@ def test_a_section_that_agents_share_goes_with_the_last_of_them(
     assert now == text
 
 
-@settings(deadline=None)
 @given(prose)
 def test_an_older_text_of_ours_is_replaced_in_place(text: str | None) -> None:
     before = InstructionsEdit("codex", "older words").add(text)
@@ -369,7 +361,6 @@ toml_texts = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(toml_texts)
 def test_what_is_put_into_toml_comes_out_again(text: str | None) -> None:
     edit = parts_of("codex")["MCP server"]

@@ -266,6 +266,7 @@ def test_a_client_that_hangs_up_in_the_middle_ends_it_quietly(
     assert lesson in next((home / "log").glob("*.jsonl")).read_text()
 
 
+@pytest.mark.slow
 def test_thousands_of_calls_leave_nothing_behind(home: Path) -> None:
     with raw() as server:
         server.send(

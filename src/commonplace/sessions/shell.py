@@ -92,7 +92,9 @@ class _Parser:
                 self.at += 1
             elif char == "#" and self.word is None:
                 self.at = self._line_end()
-            elif self.text.startswith("<<", self.at) and not self.text.startswith("<<<", self.at):
+            elif self.text.startswith("<<<", self.at):
+                self._add("<<<")
+            elif self.text.startswith("<<", self.at):
                 self._note_document()
             elif char in _ENDS and not self._is_redirection(char):
                 self._end_command(char)
@@ -208,6 +210,8 @@ class _Parser:
             2 if char and char in "&|" and self.text[self.at + 1 : self.at + 2] == char else 1
         )
         if char == "\n":
+            start = self.at
             for delimiter, words, index in self.pending_documents:
-                words[index], self.at = self._document(delimiter, self.at)
+                words[index], self.at = self._document(delimiter, start)
+                start = self.at + 1
             self.pending_documents = []

@@ -80,9 +80,13 @@ class CatchUp:
                             left -= 1
                     removed += self._drop_gone_files(seen, stats)
                     self._settling.finish()
+                    version = self._tables.version()
             except BaseException:
                 self._seen_at = None
                 raise
+            # What this transaction read is in `_seen` already, unless another process wrote since.
+            now = self._tables.changes()
+            self._seen_at = now if now[0] == version else None
             if left > 0:
                 return Changes(added, removed)
 
@@ -171,14 +175,14 @@ class CatchUp:
             for line in read.lines_of(stream, end):
                 if taken == lines_max:
                     stream.seek(line.offset)
-                    self._save_progress(found, stream, line.offset)
+                    self._save_progress(found, sources.progress_of(stream, line.offset))
                     return taken, Changes(added, 0)
                 taken, position = taken + 1, position + 1
                 new = self._index_line(log, line.raw, position, archived=found is archive)
                 added += new == 1
                 end = line.offset if line.torn and new is None else stream.tell()
                 progress(1)
-            self._save_progress(found, stream, end)
+            self._save_progress(found, sources.progress_of(stream, end))
         return taken, Changes(added, 0)
 
     def _compare(
@@ -210,7 +214,7 @@ class CatchUp:
                     places[digest] = (position, archived)
                 end = line.offset if line.torn and new is None else stream.tell()
                 progress(1)
-            self._save_progress(found, stream, end)
+            self._save_progress(found, sources.progress_of(stream, end))
         self._settling.remove(gone.values())
         for missing in {archive, path} - {found for found, _stream in streams}:
             self._drop_progress(str(missing))
@@ -269,11 +273,13 @@ class CatchUp:
         self._settling.touch(record.id, (of, to), found)
         return 1
 
-    def _save_progress(self, path: Path, stream: BinaryIO, end: int) -> None:
-        row = (self._name(path), *sources.progress_of(stream, end))
+    def _save_progress(self, path: str | Path, progress: Progress) -> None:
+        row = (self._name(path), *progress)
         self._connection.execute("INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?)", row)
+        self._seen[str(path)] = progress
 
     def _drop_progress(self, path: str) -> None:
+        self._seen.pop(path, None)
         self._connection.execute("DELETE FROM file WHERE path = ?", (self._name(path),))
 
     def _name(self, path: str | Path) -> str:
@@ -296,8 +302,8 @@ class CatchUp:
             return 0
         record = _text_record(text, content, name, found.st_mtime)
         self._insert(name, "", encode(record.fields).encode(), record, 1, archived=False)
-        row = (name, *sources.stat_of(found), found.st_size, b"")
-        self._connection.execute("INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?)", row)
+        progress = sources.Progress(*sources.stat_of(found), found.st_size, b"")
+        self._save_progress(text.path, progress)
         return 1
 
     def _drop_gone_files(self, seen: dict[str, Progress], stats: Iterable[str]) -> int:

@@ -129,6 +129,7 @@ class EmbeddedIndex:
         self._in_memory_until = math.inf if in_memory else 0.0
         self._lock = threading.RLock()
         self._open: _Open | None = None
+        self._last_totals: Totals | None = None
         self._catch_ups_begun = 0
         self._last_complete = 0
 
@@ -268,6 +269,8 @@ class EmbeddedIndex:
 
     def _close(self) -> None:
         if self._open is not None:
+            if self._open.snapshot is not None:
+                self._last_totals = self._open.snapshot.totals
             self._open.tables.close()
             self._open = None
 
@@ -299,9 +302,11 @@ class EmbeddedIndex:
 
     def _totals(self) -> Totals:
         parts = self._open
-        assert parts is not None, "`catch_up` opens it"
-        assert parts.snapshot is not None, "`catch_up` makes one"
-        return parts.snapshot.totals
+        if parts is not None and parts.snapshot is not None:
+            return parts.snapshot.totals
+        # Another thread opens what another process has replaced.
+        assert self._last_totals is not None, "`catch_up` makes a snapshot"
+        return self._last_totals
 
     def _parts(self) -> _Open:
         assert self._open is not None, "`catch_up` opens it"
@@ -355,7 +360,8 @@ class EmbeddedIndex:
 
     def embed(self, embedder: Embedder, documents_max: int) -> int:
         self.use_model(embedder.name)
-        parts = self._parts()
+        with self._lock:
+            parts = self._parts()
         try:
             done = parts.vectors.embed(embedder, documents_max)
             with self._lock:
@@ -371,7 +377,9 @@ class EmbeddedIndex:
 
 
 def _is_repairable(error: BaseException) -> bool:
-    return _is_broken(error) or _is_write_denied(error) or isinstance(error, (OSError, ValueError))
+    is_replaced = isinstance(error, TablesClosed)
+    usual = isinstance(error, (OSError, ValueError))
+    return is_replaced or usual or _is_broken(error) or _is_write_denied(error)
 
 
 def _is_broken(error: BaseException) -> bool:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Increase this when the tables change; an old index is rebuilt, as it is when the terms change.
-SCHEMA_VERSION = 400 + terms.VERSION
+SCHEMA_VERSION = 500 + terms.VERSION
 BUSY_MS_MAX = 30_000
 # SQLite maps its shared memory in pieces of this size; reading a truncated one kills the process.
 SHARED_BYTES_MIN = 32_768
@@ -51,6 +51,7 @@ CREATE INDEX line_id ON line (id, log, position);
 CREATE INDEX line_of ON line (of) WHERE of IS NOT NULL;
 CREATE INDEX line_to ON line ("to") WHERE "to" IS NOT NULL;
 CREATE INDEX line_micros ON line (micros);
+CREATE INDEX line_position ON line (log, position);
 CREATE TABLE body (key INTEGER PRIMARY KEY, raw BLOB NOT NULL);
 CREATE TABLE edge (key INTEGER, of TEXT, rel TEXT, "to" TEXT, w REAL, by TEXT);
 CREATE INDEX edge_of ON edge (of);
@@ -191,7 +192,12 @@ class Tables:
                 raise TablesClosed
             if self._readers:
                 return self._readers.pop()
-        connection = self._connect()
+        try:
+            connection = self._connect()
+        except sqlite3.OperationalError as error:
+            if self.is_current():
+                raise
+            raise TablesClosed from error
         # SQLite opens files by name, and these may belong to another index by now.
         if not self.is_current():
             connection.close()
