@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.index.embedded.tables import select_in
 from commonplace.rules import Stamp, Standing, Support, newest, standings
@@ -74,14 +74,12 @@ class TableFacts:
     def supports(self, ids: Collection[str]) -> list[Support]:
         derived = self._edges("of", "derived_from", ids)
         found = [Support(of, to, by) for of, to, by in derived]
-        rows = select_in(
-            self.connection,
-            'SELECT id, of, "to" FROM line WHERE id IN ({}) AND of IS NOT NULL'
-            f" AND kind != 'forget' AND {self.moment.condition}",
+        rows = self._lines(
+            'SELECT line.id, line.key, line.of, line."to" FROM line'
+            " WHERE id IN ({}) AND of IS NOT NULL AND kind != 'forget'",
             ids,
-            self.moment.arguments,
         )
-        for ident, *subjects in rows:
+        for ident, _key, *subjects in rows:
             found += [Support(ident, on, ident) for on in subjects if on is not None]
         return found
 
@@ -89,32 +87,45 @@ class TableFacts:
         return [Support(to, of, by) for of, to, by in self._edges("to", "supersedes", ids)]
 
     def _edges(self, end: str, rel: str, ids: Collection[str]) -> list[tuple[str, str, str]]:
+        rows = self._lines(
+            'SELECT line.id, line.key, edge.of, edge."to", edge.by FROM edge JOIN line USING (key)'
+            f" WHERE edge.\"{end}\" IN ({{}}) AND rel = '{rel}'",
+            ids,
+        )
+        return [(of, to, by) for _id, _key, of, to, by in rows]
+
+    def _lines(self, query: str, values: Collection[str]) -> list[tuple[Any, ...]]:
+        """Return the rows of *query* of current lines; it selects their id and key first.
+
+        Now, a line that is not current has no standing. At a past moment the condition finds the
+        last line of each log; of one id in two logs, only the newest is current.
+        """
         rows = select_in(
             self.connection,
-            'SELECT edge.of, edge."to", edge.by FROM edge JOIN line USING (key)'
-            f" WHERE edge.\"{end}\" IN ({{}}) AND rel = '{rel}' AND {self.moment.condition}",
-            ids,
+            f"{query} AND {self.moment.condition}",
+            values,
             self.moment.arguments,
         )
-        return list(rows)
+        if self.moment.micros is None or not rows:
+            return rows
+        current = self.current({row[0] for row in rows})
+        return [row for row in rows if current[row[0]][1] == row[1]]
 
     # --- The other direction ----------------------------------------------------------------------
 
     def dependents(self, ids: Collection[str]) -> set[str]:
-        """Everything that rests on *ids*, directly or through others; *ids* themselves left out."""
+        """Return everything that rests on *ids*, directly or through others, without *ids*."""
         found: set[str] = set()
         frontier = set(ids)
         while frontier:
             level = {of for of, _to, _by in self._edges("to", "derived_from", frontier)}
             for column in ("of", '"to"'):
-                rows = select_in(
-                    self.connection,
-                    f"SELECT id FROM line WHERE {column} IN ({{}}) AND kind != 'forget'"
-                    f" AND {self.moment.condition}",
+                rows = self._lines(
+                    f"SELECT line.id, line.key FROM line"
+                    f" WHERE {column} IN ({{}}) AND kind != 'forget'",
                     frontier,
-                    self.moment.arguments,
                 )
-                level.update(ident for (ident,) in rows)
+                level.update(ident for ident, _key in rows)
             frontier = level - found - set(ids)
             found |= frontier
         return found
@@ -127,24 +138,18 @@ class TableFacts:
 
     def feedback(self, ids: Collection[str]) -> dict[str, dict[str, str]]:
         """Return the feedback about each of *ids* that was not forgotten: feedback id → outcome."""
-        rows = select_in(
-            self.connection,
-            "SELECT of, id, outcome, micros, log, position FROM line"
-            f" WHERE of IN ({{}}) AND kind = 'feedback' AND {self.moment.condition}",
+        rows = self._lines(
+            "SELECT line.id, line.key, of, outcome FROM line"
+            " WHERE of IN ({}) AND kind = 'feedback'",
             ids,
-            self.moment.arguments,
         )
         if not rows:
             return {}
-        feedback_ids = {row[1] for row in rows}
-        stamps = self.stamps(feedback_ids)
+        feedback_ids = {row[0] for row in rows}
         forgotten = self.forgets(feedback_ids)
         known = standings(forgotten.keys(), self) if forgotten else {}
         found: dict[str, dict[str, str]] = {}
-        for of, ident, outcome, micros, log, position in rows:
-            # Of one id in two logs, the current line applies.
-            stamp = Stamp(micros, log, position)
-            is_current = stamps[ident] == stamp
-            if is_current and known.get(ident) is not Standing.FORGOTTEN:
+        for ident, _key, of, outcome in rows:
+            if known.get(ident) is not Standing.FORGOTTEN:
                 found.setdefault(of, {})[ident] = outcome
         return found

@@ -105,14 +105,12 @@ class Reader(TableFacts):
     def edges(self, ids: Collection[str], rel: str | None = None) -> list[Edge]:
         found: dict[Edge, None] = {}
         for end in ("of", "to"):
-            rows = select_in(
-                self.connection,
-                'SELECT edge.of, rel, edge."to", w, by FROM edge JOIN line USING (key)'
-                f' WHERE edge."{end}" IN ({{}}) AND {self.moment.condition}',
+            rows = self._lines(
+                'SELECT line.id, line.key, edge.of, rel, edge."to", w, by'
+                f' FROM edge JOIN line USING (key) WHERE edge."{end}" IN ({{}})',
                 ids,
-                self.moment.arguments,
             )
-            found |= dict.fromkeys(Edge(*row) for row in rows)
+            found |= dict.fromkeys(Edge(*row[2:]) for row in rows)
         return [edge for edge in found if rel is None or edge.rel == rel]
 
     def has_statements(self) -> bool:
