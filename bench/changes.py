@@ -1,17 +1,17 @@
-"""Rules that changed: whether the newer one leads, and whether what merely stands beside it is left in peace.
+"""Rules that changed: whether the newer one comes first, and whether unrelated rules stay unmarked.
 
     python bench/changes.py
 
 Pairs of an old rule and the rule that replaced it months later, none of them linked, with a question an agent would ask.
-Those written here differ in few, some or most of their words. Those in changes.json were written by somebody who knew
-nothing of how memories are ranked, in words of their own, and questions in others still. The controls are two rules about
-one subject that hold side by side. All of a set stand in one repository among 300 memories of bench/texts.py. Metrics,
-beside SQLite FTS5 (porter, bm25) over the same texts: *newer first*, the share of questions where the newer rule is among
-the first five and the older one is not above it (the bar: more than FTS5); *told*, where besides the older one is left
-out or marked; *in peace*, the controls of which neither rule is marked as superseded. *Either found*: the share of all
+The old and new rules here differ in few, some or most of their words. Those in changes.json, and their questions, were
+written by somebody who did not know how memories are ranked. The controls are two rules about one subject that are both
+valid. All rules of a set are in one repository among 300 memories of bench/texts.py. Metrics, compared with SQLite FTS5
+(porter, bm25) over the same texts: *newer first*, the share of questions where the newer rule is among the first five
+and the older one is not above it (the bar: more than FTS5); *marked*, where also the older one is left out or marked;
+*unmarked*, the controls of which neither rule is marked as superseded. *Either found*: the share of all
 questions of changes.json, controls too, that have one of their two rules among the first five.
 
-The thresholds were chosen on the pairs written here, and looked at on the others: read both as in-sample.
+The thresholds were chosen on the pairs here and checked on the others: treat both as in-sample.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LITTLE, SOME, MUCH = "little", "some", "much"
 
 
 class Pair(NamedTuple):
-    """Two rules and a question about them; *change* says how far their words differ, or nothing if both hold."""
+    """Two rules and a question about them; *change* says how far their words differ, "" if both hold."""
 
     old: str
     new: str
@@ -116,7 +116,7 @@ def main() -> int:
         good &= book.report("by a stranger", changed)
         book.report_controls(holding)
         found = [
-            bool({pair.old, pair.new} & book.said(pair).keys()) for pair in [*changed, *holding]
+            bool({pair.old, pair.new} & book.answer(pair).keys()) for pair in [*changed, *holding]
         ]
         print(f"either found: {sum(found) / len(found):.2f} of {len(found)}")
     return 0 if good else 1
@@ -152,29 +152,29 @@ class Book:
         self._memory.close()
         self._folder.cleanup()
 
-    def said(self, pair: Pair) -> dict[str, tuple[str, ...]]:
+    def answer(self, pair: Pair) -> dict[str, tuple[str, ...]]:
         """The lessons of the answer, best first, each with its marks."""
         hits = self._memory.recall(pair.question, repo="app", limit=5, tokens_max=2000).hits
         return {str(hit.record.fields.get("lesson", "")): hit.marks for hit in hits}
 
     def report(self, name: str, pairs: list[Pair]) -> bool:
-        leads = told = plain = 0
+        leads = marked = plain = 0
         for pair in pairs:
-            said = self.said(pair)
-            ahead = leading(pair, list(said))
+            lessons = self.answer(pair)
+            ahead = newer_is_first(pair, list(lessons))
             leads += ahead
-            told += ahead and bool(pair.old not in said or said[pair.old])
-            plain += leading(pair, self._plain.first(pair.question))
+            marked += ahead and bool(pair.old not in lessons or lessons[pair.old])
+            plain += newer_is_first(pair, self._plain.first(pair.question))
         count = len(pairs)
         print(
-            f"{name} ({count}): newer first {leads / count:.2f} (FTS5 {plain / count:.2f}), told {told / count:.2f}"
+            f"{name} ({count}): newer first {leads / count:.2f} (FTS5 {plain / count:.2f}), marked {marked / count:.2f}"
         )
         return leads >= plain
 
     def report_controls(self, pairs: list[Pair]) -> None:
-        said = [(pair, self.said(pair)) for pair in pairs]
-        marked = [pair for pair, one in said if one.get(pair.old) or one.get(pair.new)]
-        print(f"controls ({len(pairs)}): {len(pairs) - len(marked)} in peace")
+        lessons = [(pair, self.answer(pair)) for pair in pairs]
+        marked = [pair for pair, one in lessons if one.get(pair.old) or one.get(pair.new)]
+        print(f"controls ({len(pairs)}): {len(pairs) - len(marked)} unmarked")
 
 
 class Plain:
@@ -195,9 +195,9 @@ class Plain:
         return [text for (text,) in rows]
 
 
-def leading(pair: Pair, said: list[str]) -> bool:
-    return pair.new in said and (
-        pair.old not in said or said.index(pair.new) < said.index(pair.old)
+def newer_is_first(pair: Pair, lessons: list[str]) -> bool:
+    return pair.new in lessons and (
+        pair.old not in lessons or lessons.index(pair.new) < lessons.index(pair.old)
     )
 
 

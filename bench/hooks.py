@@ -44,11 +44,11 @@ def main() -> int:
         project.mkdir()
         prepare(home, arguments.lessons, embedder=arguments.embedder)
         environment = {**os.environ, "COMMONPLACE_HOME": str(home), "HOME": folder}
-        down = measured("server down", environment, project, arguments.rounds)
+        down = measure("server down", environment, project, arguments.rounds)
         serve(environment, project, "--ensure")
         try:
-            measured("warming up", environment, project, 3)
-            up = measured("server up", environment, project, arguments.rounds)
+            measure("warming up", environment, project, 3)
+            up = measure("server up", environment, project, arguments.rounds)
         finally:
             serve(environment, project, "--stop")
     missed = [name for name, (p50, _p95, bare) in up.items() if p50 / bare > RATIO_MAX]
@@ -76,7 +76,7 @@ def prepare(home: Path, count: int, *, embedder: bool) -> None:
             memory.ready()
 
 
-def measured(
+def measure(
     title: str, environment: dict[str, str], project: Path, rounds: int
 ) -> dict[str, tuple[float, float, float]]:
     """p50, p95 and the bare interpreter's p50, in seconds, of each event."""

@@ -8,7 +8,7 @@ warm p50 and p95 of `Memory.recall` in one process, in three rounds of 200 quest
 for minutes at a time; the same by words alone; p50 of FTS5 (porter, `OR` of the words, bm25, ten rows); a cold `commonplace recall` as a multiple of `python -c pass`
 (medians of whole processes), with the embedder and without; memories per second into the index, and that get their
 vectors; bytes of `.index/` and `log/`; peak RSS of the warm process. Above --vectors-max, vectors are drawn at random
-instead of embedded (a model would need hours for a million; the search does not care), and the query is embedded by
+instead of embedded (a model would need hours for a million, and the search takes the same time), and the query is embedded by
 the real model.
 
 The bar of 250 vectors a second is about texts of 60 pieces, as the figures were taken from which it comes; the first
@@ -58,7 +58,7 @@ def main() -> int:
     parser.add_argument("--vectors-max", type=int, default=10_000)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    print("\n".join(texts.compared()), flush=True)
+    print("\n".join(texts.compare_shapes()), flush=True)
     per_s = short_texts_per_s()
     print(
         f"\n{per_s:,.0f} texts of {PIECES} pieces embedded a second; bar {VECTORS_PER_S_MIN}",
@@ -109,11 +109,15 @@ def measure(home: Path, size: int, vectors_max: int) -> dict[str, float]:
         vectors = embed(memory, size, vectors_max)
         gc.collect()
         gc.freeze()  # As the server does.
-        warm = timed(memory, questions[:count])
-        past = timed(memory, questions[:PAST_ASKED], as_of=PAST) if size <= 100_000 else (0.0,) * 3
+        warm = time_questions(memory, questions[:count])
+        past = (
+            time_questions(memory, questions[:PAST_ASKED], as_of=PAST)
+            if size <= 100_000
+            else (0.0,) * 3
+        )
         (status,) = memory.engine().status()
     with Memory.open(home, background=False, settings={"embedder.kind": "none"}) as memory:
-        words = timed(memory, questions[count:])
+        words = time_questions(memory, questions[count:])
     fts = fts5(lessons, questions)
     cold, cold_words = cold_ratios(home, questions[0]) if size <= 100_000 else (0.0, 0.0)
     return {
@@ -174,7 +178,7 @@ def embed(memory: Memory, size: int, vectors_max: int) -> float:
     return 0.0
 
 
-def timed(
+def time_questions(
     memory: Memory, questions: list[str], as_of: str | None = None
 ) -> tuple[float, float, float]:
     """p50 and p95 of the quickest round, and p50 of the slowest."""

@@ -236,7 +236,7 @@ def shingles(text: str) -> set[tuple[str, ...]]:
     return {tuple(found[start : start + 5]) for start in range(max(1, len(found) - 4))}
 
 
-def delivered(gold: str, text: str) -> bool:
+def is_delivered(gold: str, text: str) -> bool:
     wanted = shingles(gold)
     return len(wanted & shingles(text)) >= len(wanted) / 2
 
@@ -262,7 +262,7 @@ def measure(system: Any, questions: list[Question], *, text: bool = True) -> dic
             for question in (question for question in answerable if question.gold):
                 said = system.text(question.text, budget)
                 golds += len(question.gold)
-                hits += sum(delivered(gold, said) for gold in question.gold)
+                hits += sum(is_delivered(gold, said) for gold in question.gold)
                 tokens += math.ceil(len(said.encode()) / 4)
                 asked += 1
             figures[f"evidence@{budget}"] = hits / max(golds, 1)

@@ -829,7 +829,7 @@ FOLDERS = [
 ]
 ENDINGS = ["py", "ts", "tsx", "go", "rs", "js", "md", "json", "yaml", "toml", "sql", "sh"]
 
-# Capitals stand for what is drawn: see `SLOTS`. Everything else is said as it is.
+# Words in capitals are replaced at random: see `SLOTS`.
 SITUATIONS = (
     """
 T A fails with E in P | E when I is called from J | the Q N of I is V ed twice | C hangs after the N N
@@ -950,7 +950,7 @@ SLOTS: dict[str, Callable[[random.Random, int], str]] = {
 # --- Memories and questions ---------------------------------------------------------------------------------------
 
 
-def _said(frame: str, randomness: random.Random, repository: int) -> str:
+def _fill_frame(frame: str, randomness: random.Random, repository: int) -> str:
     drawn = SLOT.sub(lambda match: SLOTS[match.group()](randomness, repository), frame.strip())
     return re.sub(r" (?=[.,;:)]|s\b)|e? (?=(?:ed|ing)\b)|(?<=\() ", "", drawn)
 
@@ -959,11 +959,11 @@ def memory(randomness: random.Random, number: int) -> dict[str, object]:
     """A lesson, as a record's fields."""
     repository = number % REPOSITORIES
     words = min(WORDS_MAX, randomness.lognormvariate(math.log(WORDS_MEDIAN), WORDS_SIGMA))
-    context = _said(randomness.choice(SITUATIONS), randomness, repository)
+    context = _fill_frame(randomness.choice(SITUATIONS), randomness, repository)
     said: list[str] = []
     words -= len(context.split()) + 4
     while words > 0 or not said:
-        sentence = _said(randomness.choice(SENTENCES), randomness, repository)
+        sentence = _fill_frame(randomness.choice(SENTENCES), randomness, repository)
         said.append(sentence[0].upper() + sentence[1:])
         words -= len(sentence.split())
     return {
@@ -1078,8 +1078,8 @@ def _spread(values: Sequence[float]) -> str:
     return "  ".join(f"{value:.4g}" for value in [*picked, statistics.mean(ordered)])
 
 
-def compared(logs: Path = SHARED) -> list[str]:
-    """Lines that show the shape of what is made here beside the real logs, where those are."""
+def compare_shapes(logs: Path = SHARED) -> list[str]:
+    """Return lines that compare the shape of these texts with that of real logs, if there are any."""
     randomness = random.Random(1)
     rows = [memory(randomness, number) for number in range(2000)]
     made = dict(
@@ -1100,7 +1100,7 @@ def compared(logs: Path = SHARED) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--logs", type=Path, default=SHARED)
-    print("\n".join(compared(parser.parse_args().logs)))
+    print("\n".join(compare_shapes(parser.parse_args().logs)))
     return 0
 
 

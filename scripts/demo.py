@@ -1,6 +1,7 @@
-"""The main job, end to end: one agent learns something, another one has it, each over an MCP server of its own.
+"""The main use, end to end: one agent stores a lesson and another one recalls it.
 
-Run by `make demo`. The clients are the official SDK's, the servers real `commonplace mcp` processes.
+Run by `make demo`. Each agent has its own MCP server: a real `commonplace mcp` process, called with
+the official SDK's client.
 """
 
 from __future__ import annotations
@@ -28,9 +29,7 @@ LESSON = {
 
 
 async def main(folder: Path) -> None:
-    print(
-        "Two agents, each with an MCP server of its own, one home of plain files, thrown away at the end."
-    )
+    print("Two agents, each with its own MCP server, one home of plain files, deleted at the end.")
     async with Client(server(folder, "agent-a")) as a, Client(server(folder, "agent-b")) as b:
         await call(a, "agent-a", "remember", LESSON)
         found = await call(

@@ -253,7 +253,8 @@ def test_a_home_under_another_path_is_taken_in_once(
         moved.engine().catch_up()
         assert parts.tables.changes() == before
         assert all(
-            Path(path).is_relative_to(tmp_path / "elsewhere") for path in parts.catch_up.seen()
+            Path(path).is_relative_to(tmp_path / "elsewhere")
+            for path in parts.catch_up.read_progress()
         )
 
 

@@ -75,7 +75,7 @@ async def fails(_scope: Scope, _receive: Receive, _send: Send) -> None:
 
 
 def test_a_body_that_does_not_come_gives_its_slot_back() -> None:
-    guarded = guard(takes_the_body, patience_s=SOON_S)
+    guarded = guard(takes_the_body, client_timeout_s=SOON_S)
 
     async def talk() -> tuple[int, Any]:
         return await asked(guarded, request("/api/v1/recall"))
@@ -91,7 +91,7 @@ def test_a_body_that_trickles_has_one_deadline_for_all_of_it() -> None:
 
     async def talk() -> tuple[int, Any]:
         return await asked(
-            guard(takes_the_body, patience_s=SOON_S), request("/api/v1/recall"), trickle
+            guard(takes_the_body, client_timeout_s=SOON_S), request("/api/v1/recall"), trickle
         )
 
     assert asyncio.run(talk())[0] == 408
@@ -173,7 +173,7 @@ def test_a_full_server_still_says_that_it_lives_and_can_be_ended() -> None:
 
 async def listening(app: ASGIApp, talk: Callable[[int], Awaitable[Any]], **changes: Any) -> Any:
     """What *talk* comes to with a real socket behind which *app* answers."""
-    kind = type("Impatient", (Connection,), {"patience_s": SOON_S, **changes})
+    kind = type("Impatient", (Connection,), {"client_timeout_s": SOON_S, **changes})
     config, state = uvicorn.Config(app, ws="none", log_config=None), ServerState()
     server = await asyncio.get_running_loop().create_server(
         lambda: kind(config=config, server_state=state, app_state={}), "127.0.0.1", 0
@@ -232,6 +232,8 @@ def test_connections_over_the_limit_are_closed_at_once() -> None:
         return told
 
     assert (
-        asyncio.run(asyncio.wait_for(listening(plain, talk, connections_max=1, patience_s=600), 20))
+        asyncio.run(
+            asyncio.wait_for(listening(plain, talk, connections_max=1, client_timeout_s=600), 20)
+        )
         == b""
     )

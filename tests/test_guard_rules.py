@@ -72,7 +72,7 @@ class Door:
         )
 
     async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self.callers.append(guard_module.current())
+        self.callers.append(guard_module.current_caller())
         self.scopes.append(scope)
         while (await receive()).get("more_body"):
             pass

@@ -266,7 +266,7 @@ def test_a_home_that_vanishes_is_a_tool_error_and_the_server_lives(server: Serve
         ("memory_list", {}),
     ):
         reply = server.call(tool, **given)
-        assert (reply.status, "it was here and is gone" in reply.json["error"]) == (503, True)
+        assert (reply.status, "it was removed or moved" in reply.json["error"]) == (503, True)
     assert not server.home.exists()  # Nothing was made behind the user's back.
     server.home.write_text("a file now")
     reply = server.call("remember", **{**LESSON, "lesson": "another"})
@@ -405,7 +405,7 @@ def test_twenty_that_ask_at_once_get_one_server(own_home: Path) -> None:
     pid = answers[0]["pid"]
     stopped = command("serve", "--stop", "--json", home=own_home)
     assert json.loads(stopped.stdout) == {"stopped": True}
-    assert not presence.alive(Home(own_home))
+    assert not presence.is_alive(Home(own_home))
     assert not (own_home / ".state" / "server.json").exists()
     _wait_ended(pid)
     assert json.loads(command("serve", "--stop", "--json", home=own_home).stdout) == {

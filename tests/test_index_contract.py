@@ -1048,7 +1048,7 @@ def test_the_fold_and_the_index_agree_for_any_lines_in_any_order(
     index = index_engine(home)
     live(home, index, history)
     folded, _damages = fold(home)
-    shown = [folded.current(ident) for ident in folded.shown()]
+    shown = [folded.current(ident) for ident in folded.visible_ids()]
 
     with index.reading() as reader:
         assert by_index(reader, list(folded.ids())) == by_fold(home)

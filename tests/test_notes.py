@@ -20,7 +20,7 @@ from mcp.client import Client
 from commonplace.errors import NoteChanged, NoteExists, NoteNotFound, NoteRefused
 from commonplace.memory import Memory
 from commonplace.notes import DEPTH_MAX, NOTE_BYTES_MAX, NOTES_MAX, Notes
-from commonplace.server.build import made
+from commonplace.server.build import build_server
 from commonplace.where.home import Home
 from conftest import SLOW_LAW
 
@@ -363,7 +363,7 @@ def test_any_sequence_of_the_five_tools_does_the_same(
     home, model = tmp_path_factory.mktemp("tools") / "home", Model()
 
     async def talk(memory: Memory) -> list[Any]:
-        async with Client(made(lambda _scope="read": memory, ["notes"])) as client:
+        async with Client(build_server(lambda _scope="read": memory, ["notes"])) as client:
             return [await tool_step(client, step) for step in steps]
 
     with Memory.open(home, agent_id="me") as memory:

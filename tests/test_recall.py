@@ -562,7 +562,7 @@ def test_no_question_breaks_it(words: Memory, query: str) -> None:
 
 
 def test_an_empty_question_gets_a_sentence(words: Memory) -> None:
-    with pytest.raises(UsageError, match="nothing to look for"):
+    with pytest.raises(UsageError, match="the question is empty"):
         words.recall("  ")
     with pytest.raises(UsageError):
         words.recall("x", limit=0)

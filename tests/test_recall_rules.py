@@ -790,8 +790,8 @@ def test_what_is_read_once_is_not_read_again(readers_of: Callable[..., list[Read
     assert candidates.text(addresses[0]) == "quokka wombat"
     assert term_hash("wombat") in candidates.terms(addresses[0])
     scores = dict(zip(addresses, (0.2, 0.9), strict=True))
-    assert candidates.leading({**scores, (0, -1): 5.0}, 5) == addresses[::-1]
-    assert candidates.leading(scores, 1) == addresses[1:]
+    assert candidates.leaders({**scores, (0, -1): 5.0}, 5) == addresses[::-1]
+    assert candidates.leaders(scores, 1) == addresses[1:]
 
 
 # --- Several homes ------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def rotate(log: Path, lines_max: int, move: int, **options: Any) -> rotation.Rot
 def shown(log: Path) -> dict[str, bytes]:
     """The current lines, statements included, by their ids."""
     folded, _damages = fold(Home(log.parent.parent))
-    return {ident: folded.current(ident).value.raw for ident in folded.shown(statements=True)}
+    return {ident: folded.current(ident).value.raw for ident in folded.visible_ids(statements=True)}
 
 
 def test_the_oldest_lines_move_to_the_archive(tmp_path: Path) -> None:

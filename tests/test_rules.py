@@ -64,8 +64,8 @@ def test_between_logs_only_a_later_forget_hides(moment: str, forgotten: str) -> 
     record, hides = lesson("a", timestamp=moment), forget("a", timestamp=forgotten)
     expected = [] if forgotten in AFTER else ["a"]
 
-    assert list(folded([record], [hides]).shown()) == expected
-    assert list(folded([hides], [record]).shown()) == expected
+    assert list(folded([record], [hides]).visible_ids()) == expected
+    assert list(folded([hides], [record]).visible_ids()) == expected
 
 
 # --- Which version is current -----------------------------------------------------------------------

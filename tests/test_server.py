@@ -14,7 +14,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from commonplace.errors import UsageError
 from commonplace.memory import Memory
-from commonplace.server.build import chosen, made
+from commonplace.server.build import build_server, choose_toolsets
 from commonplace.server.tools import TOOLSETS
 from conftest import ROOT
 
@@ -45,7 +45,7 @@ def text_of(result: Any) -> str:
 
 
 def server_of(memory: Memory) -> Any:
-    return made(lambda _scope="read": memory, chosen(None, memory))
+    return build_server(lambda _scope="read": memory, choose_toolsets(None, memory))
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_feedback_show_and_forget_close_the_circle(server: Any) -> None:
     [
         ("recall", {}, "text"),
         ("recall", {"text": 7}, "text"),
-        ("recall", {"text": " "}, "nothing to look for"),
+        ("recall", {"text": " "}, "the question is empty"),
         ("remember", {"lesson": "", "type": "error"}, "empty"),
         ("remember", {"lesson": "x", "type": "??"}, "type"),
         ("remember", {"lesson": "x", "type": "error", "success_rate": "2/1"}, "success_rate"),
@@ -235,12 +235,12 @@ def test_resources_and_prompts_answer(server: Any, own_home: Path) -> None:
 
 def test_toolsets_are_chosen_by_name(memory: Memory) -> None:
     with pytest.raises(UsageError, match="no toolset"):
-        chosen("core,kitchen", memory)
-    assert chosen("notes", memory) == ["notes"]
+        choose_toolsets("core,kitchen", memory)
+    assert choose_toolsets("notes", memory) == ["notes"]
     assert list(TOOLSETS) == ["core", "notes"]
     with Memory.open(settings={"tools.sets": ["core"]}) as other:
-        assert chosen(None, other) == ["core"]
-        assert chosen("notes", other) == ["notes"]
+        assert choose_toolsets(None, other) == ["core"]
+        assert choose_toolsets("notes", other) == ["notes"]
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -248,7 +248,7 @@ def test_toolsets_are_chosen_by_name(memory: Memory) -> None:
 def test_the_instructions_speak_of_the_tools_there_are(
     memory: Memory, mode: str, toolsets: str
 ) -> None:
-    server = made(lambda _scope="read": memory, chosen(toolsets, memory))
+    server = build_server(lambda _scope="read": memory, choose_toolsets(toolsets, memory))
 
     async def talk(client: Client) -> Any:
         return client.instructions

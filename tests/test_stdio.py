@@ -160,7 +160,7 @@ def test_a_home_that_vanishes_is_told_and_one_that_comes_back_is_used(
         await client.call_tool("memory_write", {"path": "a.md", "content": "x"})
         move(home, away)
         gone = [await client.call_tool(tool, given) for tool, given in tools]
-        with pytest.raises(Exception, match="it was here and is gone"):
+        with pytest.raises(Exception, match="it was removed or moved"):
             await client.read_resource("memory://stats")
         move(away, home)
         back = [await client.call_tool(tool, given) for tool, given in tools if tool != "forget"]
@@ -169,7 +169,7 @@ def test_a_home_that_vanishes_is_told_and_one_that_comes_back_is_used(
 
     gone, back, shown = ask(stdio(home), talk, mode)
 
-    assert all(one.is_error and "it was here and is gone" in text_of(one) for one in gone)
+    assert all(one.is_error and "it was removed or moved" in text_of(one) for one in gone)
     assert [text_of(one) for one in back if one.is_error] == []
     assert "kettle boils over" in text_of(back[0])
     assert (

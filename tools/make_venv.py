@@ -1,4 +1,4 @@
-"""Make the project's environment: uv when it is present, venv + pip when it is not, at the locked versions.
+"""Make the project's environment at the locked versions, with uv if present, else venv and pip.
 
 Run by `make venv`; needs only the standard library of Python 3.11+.
 """
@@ -23,13 +23,12 @@ def main(folder: Path) -> int:
         print("hint: run `make PYTHON=python3.12 …` with one that is", file=sys.stderr)
         return 2
     uv = shutil.which("uv")
-    say(
-        f"Setting up {folder} with {'uv' if uv else 'venv and pip'}, Python {sys.version.split()[0]}"
-    )
+    version = sys.version.split()[0]
+    say(f"Setting up {folder} with {'uv' if uv else 'venv and pip'}, Python {version}")
     python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     if uv:
         run(uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(folder))
-        # Compiled here, since pip does so too: start-up times must not depend on who installed.
+        # Compiled here, as pip does, so that start-up times do not depend on the installer.
         install = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", str(python)]
     else:
         venv.create(folder, with_pip=True)

@@ -1,9 +1,10 @@
-"""Mutation testing: put small faults into a copy of the code, one at a time, and see which the tests notice.
+"""Mutation testing: put small faults into a copy of the code and see which the tests notice.
 
     python tools/mutants.py --minutes 10 --sample 12 --seed 1 [package ...]
 
-Each package of `PACKAGES` gets a random sample of faults, and only the tests nearest to it are run. It prints the
-share that was noticed for each package, and every fault that was not, as a diff.
+Each package of `PACKAGES` gets a random sample of faults, one at a time, and only the tests nearest
+to it are run. It prints the share that was noticed for each package, and every fault that was not,
+as a diff.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Mutant(NamedTuple):
         return source[: self.start] + self.text + source[self.end :]
 
 
-# --- Faults -------------------------------------------------------------------------------------------
+# --- Faults ---------------------------------------------------------------------------------------
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -175,7 +176,7 @@ def _without(node: ast.AST, field: str, place: int) -> ast.AST:
 
 
 def _assigns_a_part(node: ast.AST) -> bool:
-    """An assignment to a name that is removed only makes the next line fail; to a part, it is a fault."""
+    """Whether *node* sets a part of an object; without a name the next line just fails."""
     return isinstance(node, ast.Assign) and all(
         isinstance(target, (ast.Attribute, ast.Subscript)) for target in node.targets
     )
@@ -268,7 +269,7 @@ def all_mutants(root: Path, package: str) -> list[Mutant]:
     return found
 
 
-# --- Trying them --------------------------------------------------------------------------------------
+# --- Trying them ----------------------------------------------------------------------------------
 
 
 def nearest_tests(root: Path, package: str) -> list[str]:
@@ -321,7 +322,7 @@ def diff(root: Path, mutant: Mutant) -> str:
 
 
 def copied_tree(into: Path) -> Path:
-    """A copy of the tree, its bytecode checked by content: two versions may be written in one second."""
+    """A copy of the tree. Bytecode is checked by content, as two versions may share a second."""
     for name in COPIED:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, into / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,4 +1,4 @@
-"""A thread for work that no answer should wait for. A server has one; a command has none."""
+"""A thread for work that should not delay answers. A server has one; a command has none."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 LOG = logging.getLogger(__name__)
-# The thread also runs by itself, for what nobody announced.
+# The thread also runs at this interval, for work without a notification.
 INTERVAL_S = 5.0
 
 
 class Background:
-    """Runs *tasks* in order, one pass after the other, whenever it is told that there is work."""
+    """Runs *tasks* in order, one pass after the other, when it is notified of work."""
 
     def __init__(self, tasks: Sequence[Callable[[], None]]) -> None:
         self._tasks = tasks
@@ -27,19 +27,19 @@ class Background:
         self._thread.start()
 
     def notify(self) -> int:
-        """Say that there is work; returns the number of the pass that will have done it."""
+        """Start a pass; return its number, for `wait`."""
         with self._changed:
             self._asked += 1
             self._changed.notify_all()
             return self._asked
 
     def wait(self, number: int, seconds: float) -> bool:
-        """Wait until the pass with that *number* is done; returns whether it is."""
+        """Wait until the pass with that *number* is done; return whether it is."""
         with self._changed:
             return self._changed.wait_for(lambda: self._done >= number or self._ended, seconds)
 
     def close(self) -> None:
-        """End after the task that is running now."""
+        """Stop after the task that is running now."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()

@@ -1,9 +1,9 @@
-"""The backlog of the embedder: documents that have no vectors yet, and who gives them theirs.
+"""Embed the backlog: the documents that have no vectors yet.
 
-A few are embedded before an answer. Many are left to a background worker, a process of its own that
+A few are embedded before an answer. Many are left to a background worker, a separate process that
 is started after an answer, at most one for each home and not again within half a minute. It ends
 when its work is done, when its home is gone, when another process embeds there, and after
-`WORKER_S_MAX` in any case. `python -m commonplace.backlog` is that process.
+`WORKER_S_MAX` in any case. It runs `python -m commonplace.backlog`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ WORKER_S_MAX = 900.0
 
 
 def embed_few(index: Index, embedder: Embedder) -> None:
-    """Embed what is missing, if that is little; an answer waits for this."""
+    """Embed the missing documents before an answer, if they are few."""
     index.use_model(embedder.name)
     if 0 < index.missing_vectors() <= EMBED_NOW_MAX:
         # A service may be too slow for an answer; the worker has more time.
@@ -60,9 +60,9 @@ def embed_all(
     progress: Callable[[int], None] = no_progress,
     until: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Give every document its vectors, unless *until* becomes true; returns how many got them."""
+    """Embed every missing document until *until* is true; return how many got vectors."""
     done = 0
-    # An index that was removed or replaced needs no more vectors; the new one's owner embeds those.
+    # An index that was removed or replaced needs no more vectors.
     while not until() and not index.is_replaced():
         some = index.embed(embedder, EMBED_BATCH)
         if not some:
@@ -75,11 +75,11 @@ def embed_all(
 def embed_alone(
     indexes: Sequence[Index], embedder: Embedder, until: Callable[[], bool] = lambda: False
 ) -> int | None:
-    """Embed all that is missing; `None` if another process does so already."""
+    """Embed all missing documents; return `None` if another process is doing so."""
     done, busy = 0, False
     for index in indexes:
         if index.in_memory:
-            continue  # Nothing can be kept there, or there is no home.
+            continue  # There is no home, or it cannot be written.
         with try_hold(index.home.embed_lock) as mine:
             if mine:
                 done += embed_all(index, embedder, until=until)
@@ -91,13 +91,13 @@ def embed_alone(
 
 
 def is_worker_due(home: Home, now_s: float) -> bool:
-    """Whether a worker should be started for *home*; if so, that is noted for other processes."""
+    """Whether to start a worker for *home*; if so, mark this for other processes."""
     mark = home.embed_mark
 
     def started_lately() -> bool:
         return mark.exists() and abs(now_s - mark.stat().st_mtime) < WORKER_PAUSE_S
 
-    # A home whose state folder cannot be written does without.
+    # A home whose state folder cannot be written gets no worker.
     with suppress(OSError, CommonplaceError):
         if started_lately():
             return False
@@ -112,7 +112,7 @@ def is_worker_due(home: Home, now_s: float) -> bool:
 def start_worker(
     homes: Sequence[Home], settings: Mapping[str, Any]
 ) -> subprocess.Popen[bytes] | None:
-    """Start a worker in a session of its own, at the lowest priority.
+    """Start a worker in a new session, at the lowest priority.
 
     It is given the *settings* of the embedder: they may come from another home than its own.
     """
@@ -121,17 +121,17 @@ def start_worker(
         process = processes.start(
             "commonplace.backlog", cwd=paths[0], stdin=subprocess.PIPE, lowest_priority=True
         )
-        threading.Thread(target=process.wait, daemon=True).start()  # It leaves no zombie.
+        threading.Thread(target=process.wait, daemon=True).start()  # Prevents a zombie.
         assert process.stdin is not None
         with process.stdin:
             process.stdin.write(json.dumps({"homes": paths, "settings": dict(settings)}).encode())
     except OSError:
-        return None  # A later answer tries again; no answer ever needs the vectors.
+        return None  # A later answer tries again.
     return process
 
 
 def run_worker(homes: Sequence[Home], settings: Settings | Mapping[str, Any]) -> None:
-    """The worker: embed what the homes lack, and end. Whatever goes wrong ends it too."""
+    """Embed the backlog of *homes*, then end; an error ends the worker too."""
     deadline = time.monotonic() + WORKER_S_MAX
     service = EmbeddingService(settings, lambda: datetime.now(UTC))
     indexes = [EmbeddedIndex(home) for home in homes]
@@ -153,7 +153,7 @@ def main() -> None:
 
 
 def is_service(embedder: Embedder | None) -> bool:
-    """Whether texts would leave this process: then an answer waits for it only so long."""
+    """Whether texts would leave this process; an answer waits for such a service only briefly."""
     return isinstance(embedder, HttpEmbedder)
 
 

@@ -12,14 +12,14 @@ _PARENTS_MAX = 64
 
 
 def find_server(home: str) -> "tuple[str, int, str] | None":
-    """The address, port and key of the server that runs for *home*; `None` if there is none."""
+    """Return the address, port and key of the running server of *home*; `None` if there is none."""
     try:
         with open(f"{home}/.state/server.json", encoding="utf-8") as stream:
             text = stream.read(PRESENCE_BYTES_MAX)
     except (OSError, ValueError):
         return None
     host, port, key = (_field(text, name) for name in ("host", "port", "key"))
-    # A repository's home may come from a stranger: nothing is sent to another machine.
+    # A repository's home may come from anyone: nothing is sent to another machine.
     if host not in ("127.0.0.1", "::1") or not port.isdecimal() or not key:
         return None
     if not _is_locked(f"{home}/.state/server.lock"):
@@ -30,7 +30,7 @@ def find_server(home: str) -> "tuple[str, int, str] | None":
 def post(
     server: "tuple[str, int, str]", path: str, body: bytes, seconds: float, reply_bytes_max: int
 ) -> "bytes | None":
-    """The body of the server's reply to *body*; `None` if none with status 200 or 204 comes in time."""
+    """Send *body*; return the body of the reply, `None` without status 200 or 204 in time."""
     import _socket  # noqa: PLC0415 (without a server nothing needs it)
 
     host, port, key = server
@@ -67,7 +67,7 @@ def _is_locked(path: str) -> bool:
     try:
         import fcntl  # noqa: PLC0415 (not on Windows)
     except ImportError:
-        return True  # Windows: a lock cannot be tested so cheaply, and the key still decides.
+        return True  # Windows has no cheap test; the key is checked anyway.
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:
@@ -82,7 +82,7 @@ def _is_locked(path: str) -> bool:
 
 
 def _body(reply: bytes) -> "bytes | None":
-    """The body of a complete reply; `None` for anything else."""
+    """Return the body of a complete reply; `None` for anything else."""
     head, found, body = reply.partition(b"\r\n\r\n")
     words = head.split(None, 2)
     if not found or len(words) < 2 or not words[0].startswith(b"HTTP/1."):  # noqa: PLR2004
@@ -94,7 +94,7 @@ def _body(reply: bytes) -> "bytes | None":
 
 
 def _field(text: str, name: str) -> str:
-    """The value of a field in a flat JSON object without escapes."""
+    """Return the value of a field in a flat JSON object without escapes."""
     value = text.partition(f'"{name}"')[2].partition(":")[2].lstrip()
     if value.startswith('"'):
         return value[1:].partition('"')[0]
@@ -105,7 +105,7 @@ def _field(text: str, name: str) -> str:
 
 
 def quote(text: str) -> str:
-    """*text* as part of an address."""
+    """Return *text* quoted for a URL."""
     plain = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/:"
     return "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in os.fsencode(text))
 
@@ -114,7 +114,7 @@ def quote(text: str) -> str:
 
 
 def nearest_home(cwd: str, environment: "os._Environ[str] | dict[str, str]") -> str:
-    """The home in use in *cwd*, as `homes.find` would find it, without its imports."""
+    """Return the home in use in *cwd*, as `homes.find` would, without its imports."""
     own = environment.get("HOME") or environment.get("USERPROFILE") or os.path.expanduser("~")
     named = environment.get("COMMONPLACE_HOME")
     user = os.path.abspath(os.path.expanduser(named)) if named else f"{own}/.commonplace"
@@ -149,7 +149,7 @@ def _home_in(folder: str, user: str) -> str:
 
 
 def _git_directory(folder: str) -> str:
-    """The git directory shared by all worktrees, if *folder* is the root of one; else ""."""
+    """Return the git directory shared by all worktrees, if *folder* is the root of one; else ""."""
     git = os.path.join(folder, ".git")
     if not os.path.exists(git):
         bare = os.path.basename(folder) != ".git" and os.path.isfile(os.path.join(folder, "HEAD"))

@@ -1,7 +1,7 @@
-"""The engine: answers questions about some homes. It owns what only answers need.
+"""The engine answers questions about some homes. It owns the indexes and the embedder.
 
 Questions run in parallel: each reads its own snapshot of every index. The model embeds the question
-on another core while this one catches up with the files and looks for the words.
+on another core while this one catches up with the files and searches for the words.
 """
 
 from __future__ import annotations
@@ -49,27 +49,28 @@ LINE_TOKENS_MAX = 60
 # How long an answer of a server waits for new memories to be embedded.
 FRESH_S_MAX = 0.05
 NOTHING = "No relevant memories."
-# Both sides are counted. Where the count is an estimate it speaks against us: bytes beyond ASCII
-# are worth more than a quarter of a token.
+# Both sides are counted. Where a number is an estimate, it makes the savings smaller: bytes beyond
+# ASCII are worth more than a quarter of a token.
 SAVINGS = (
-    "saved = the logs that each recall searched, whole as they were at that moment (4 bytes a token),"
+    "saved = the logs that each recall searched, whole as they were at that moment"
+    " (4 bytes a token),"
     " less the text it delivered; every explicit recall is counted, also one that found nothing"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer: the hits with their reasons, and the text an agent reads."""
+    """An answer: the hits with their reasons, and the text for an agent."""
 
     hits: list[Hit]
     text: str
     tokens: int
     considered: int = 0
-    # What the reader should know about the answer itself, e.g. that meaning was not compared.
+    # Remarks about the answer itself, e.g. that meaning was not compared.
     notes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """The answer as JSON shows it."""
+        """Return the answer as JSON shows it."""
         return {
             "hits": [hit.as_dict() for hit in self.hits],
             "text": self.text,
@@ -80,7 +81,7 @@ class Answer:
 
 
 class Engine:
-    """What it takes to answer questions about some homes, the nearest first."""
+    """Answers questions about some homes, the nearest first."""
 
     def __init__(
         self,
@@ -113,7 +114,7 @@ class Engine:
     # --- Answers ----------------------------------------------------------------------------------
 
     def recall(self, query: Query) -> Answer:
-        """What is known about *query*, within its bound in tokens."""
+        """Return what is known about *query*, within its limit of tokens."""
         query.check()
         # The model reads the question on another core while this one catches up.
         early = self._start_embedding(query) if self.embedding.is_ready() else None
@@ -139,37 +140,37 @@ class Engine:
         return Answer(hits, text.text, text.tokens, found.considered, notes)
 
     def rank(self, query: Query) -> list[Hit]:
-        """The plain ranking for *query*; nothing is composed and nothing counted."""
+        """Return the ranking for *query*, without composing a text or counting uses."""
         query.check()
         self.catch_up()
         _search, found, _searched = self._search(query.with_(cutoff=False), self._vector(query))
         return found.hits
 
     def recent(self, count: int, query: Query) -> list[Hit]:
-        """The latest records that *query* lets through, each with a line of text."""
+        """Return the latest records that pass the filters of *query*, each with a line of text."""
         self.catch_up()
-        with self._reading(query.as_of_micros) as readers:
+        with self._open_readers(query.as_of_micros) as readers:
             hits = overview.latest(readers, count, query)
         return [replace(hit, text=cut(summary_line(hit.record), LINE_TOKENS_MAX)) for hit in hits]
 
     def select(self, query: Query, ids: Collection[str] | None = None) -> list[Record]:
-        """What the filters of *query* let through of the nearest home, in the order of the lines."""
+        """Return the records of the nearest home that pass the filters, in the order of lines."""
         self.catch_up()
-        with self._reading(query.as_of_micros) as readers:
+        with self._open_readers(query.as_of_micros) as readers:
             return overview.select(readers, query, ids)
 
     def stats(self, query: Query) -> dict[str, Any]:
-        """How many records the homes hold."""
+        """Return how many records the homes hold."""
         self.catch_up()
-        with self._reading(query.as_of_micros) as readers:
+        with self._open_readers(query.as_of_micros) as readers:
             return overview.counts(readers, query)
 
     def why(self, query: Query, ident: str) -> Verdict:
-        """Where the record stands among all candidates, and what decided."""
+        """Return the rank of the record among all candidates, and the reasons."""
         self.catch_up()
         vector = self._vector(query)
         answer = self._answer_only(query, vector)
-        with self._reading(query.as_of_micros) as readers:
+        with self._open_readers(query.as_of_micros) as readers:
             search = self._make_search(readers, query.with_(limit=LIMIT_MAX, cutoff=False), vector)
             ranking, floor = search.explain()
             verdict = overview.judge(query, ident, ranking, answer, floor)
@@ -185,9 +186,9 @@ class Engine:
         return compose(found.hits, search.wanted, cache(best.idf), query.tokens_max).hits
 
     def find(self, ident: str) -> FoundRecord | None:
-        """The record with that whole id, if one is current and not gone; for a server."""
+        """Return the record with that whole id, if one is current and not gone; for a server."""
         self.catch_up()
-        with self._reading(None) as readers:
+        with self._open_readers(None) as readers:
             for number, reader in enumerate(readers):
                 keys = list(reader.keys([ident]).values())
                 anything = Filter(archived=True, superseded=True)
@@ -207,15 +208,15 @@ class Engine:
         for index in self.indexes:
             index.catch_up(progress)
 
-    def _reading(self, as_of_micros: int | None) -> _Readers:
+    def _open_readers(self, as_of_micros: int | None) -> _Readers:
         return _Readers(self.indexes, as_of_micros)
 
     def _search(
         self, query: Query, vector: Callable[[], Vector] | None
     ) -> tuple[Search, Found, int]:
-        """The search, what it found, and how many bytes the searched logs have.
+        """Return the search, what it found, and how many bytes the searched logs have.
 
-        If part of an index turns out to be broken, it is built again and asked again.
+        If part of an index is broken, it is rebuilt and the search is repeated.
         """
         for index in self.indexes:
             try:
@@ -228,7 +229,7 @@ class Engine:
     def _search_once(
         self, query: Query, vector: Callable[[], Vector] | None
     ) -> tuple[Search, Found, int]:
-        with self._reading(query.as_of_micros) as readers:
+        with self._open_readers(query.as_of_micros) as readers:
             search = self._make_search(readers, query, vector)
             searched = sum(
                 reader.log_bytes(query.repos, archived=query.archived) for reader in readers
@@ -238,7 +239,7 @@ class Engine:
     def _make_search(
         self, readers: Sequence[Reader], query: Query, vector: Callable[[], Vector] | None
     ) -> Search:
-        uses = self._uses() if query.as_of_micros is None else _never_used
+        uses = self._uses() if query.as_of_micros is None else _no_uses
         if vector is not None and not any(reader.has_vectors() for reader in readers):
             vector = None
         return Search(readers, query, vector, uses, self._weights(), self._fusion(query))
@@ -267,7 +268,7 @@ class Engine:
         if by_words and self.embedding.reason:
             notes.append(f"by words only: {self.embedding.reason}")
         if any(index.in_memory for index in self.indexes if index.home.path.is_dir()):
-            notes.append("the home cannot be written; its index was made in memory")
+            notes.append("the home cannot be written; its index is in memory")
         return notes
 
     # --- Meaning ----------------------------------------------------------------------------------
@@ -278,7 +279,7 @@ class Engine:
     def _vector(
         self, query: Query, early: Future[Vector] | None = None
     ) -> Callable[[], Vector] | None:
-        """A function that returns the question's vector; `None` where vectors cannot help."""
+        """Return a function that returns the question's vector, `None` if there can be none."""
         if self.embedding.is_off or all(index.is_empty() for index in self.indexes):
             return None
         embedder = self.embedding.embedder()
@@ -291,7 +292,7 @@ class Engine:
         return future.result
 
     def _embed_new(self, embedder: Embedder) -> None:
-        """See to it that what was just written has its vectors, if that is little."""
+        """Embed what was just written, if there is little of it."""
         for index in self.indexes:
             index.use_model(embedder.name)
         missing = [index.missing_vectors() for index in self.indexes]
@@ -306,7 +307,7 @@ class Engine:
     def _vector_of_service(
         self, service: HttpEmbedder, query: Query
     ) -> Callable[[], Vector] | None:
-        """The same of a service, which may fail or hang; then words answer, and a note says so."""
+        """Return the vector from a service. If it fails or hangs, words answer with a note."""
         if self.embedding.is_paused():
             return None
         try:
@@ -321,26 +322,26 @@ class Engine:
         return lambda: vector
 
     def embed_all(self, progress: Callable[[int], None] = no_progress) -> int:
-        """Give every memory its vectors; returns how many got theirs."""
+        """Embed every memory that has no vectors; return how many."""
         embedder = self.embedding.require()
         self.catch_up()
         return sum(backlog.embed_all(index, embedder, progress=progress) for index in self.indexes)
 
     def embed_alone(self, until: Callable[[], bool] = lambda: False) -> int | None:
-        """The same, unless another process does so already: then `None`."""
+        """Embed like `embed_all`, or return `None` if another process is embedding."""
         embedder = self.embedding.require()
         self.catch_up()
         return backlog.embed_alone(self.indexes, embedder, until)
 
     def missing_vectors(self) -> int:
-        """How many documents have no vectors yet."""
+        """Return how many documents have no vectors yet."""
         self.catch_up()
         return sum(index.missing_vectors() for index in self.indexes)
 
     # --- In the background ------------------------------------------------------------------------
 
     def run_in_background(self) -> None:
-        """For a server: load the model, merge and embed what is new beside the answers."""
+        """For a server: load the model, and merge and embed new documents in a thread."""
         self.embedding.load_in_background()
         if self._background is None and self._may_start:
             for index in self.indexes:
@@ -348,7 +349,7 @@ class Engine:
             self._background = Background([self.merge, self._embed_pass, self._flush_usage])
 
     def merge(self) -> None:
-        """Merge what the indexes keep apart for quick writes, if that is much."""
+        """Merge the new documents of the indexes, if there are many."""
         for index in self.indexes:
             with suppress(CommonplaceError):
                 index.commit_if_due()
@@ -367,12 +368,12 @@ class Engine:
             usage.flush_if_due()
 
     def catch_up_soon(self) -> None:
-        """Take in and embed what was written since the last question; nobody waits for it."""
+        """Index and embed in the background what was written since the last question."""
         if self._background is not None:
             self._background.notify()
 
     def _wake(self) -> None:
-        """Have work that is left done elsewhere: by our thread, or by a worker if it is much."""
+        """Leave remaining work to our thread, or to a worker if there is much of it."""
         if self._background is not None and any(
             index.missing_vectors() or index.is_commit_due() for index in self.indexes
         ):
@@ -398,7 +399,7 @@ class Engine:
             self._worker = backlog.start_worker(homes, settings)
 
     def stop_worker(self) -> None:
-        """End the worker this engine started, if it still runs: a server leaves none behind."""
+        """End the worker that this engine started, if it still runs, when a server ends."""
         if self._worker is not None:
             with suppress(OSError):
                 self._worker.terminate()
@@ -406,12 +407,12 @@ class Engine:
     # --- Usage ------------------------------------------------------------------------------------
 
     def usage(self, ident: str) -> tuple[int, str]:
-        """How often the record was delivered, and when last."""
+        """Return how often the record was delivered, and when last."""
         found = [usage.of(ident) for usage in self._usage]
         return sum(count for count, _last in found), max(last for _count, last in found)
 
     def _uses(self) -> Callable[[str], int]:
-        """How often an id was delivered, over all homes."""
+        """Return a function: how often an id was delivered, over all homes."""
         counters = [usage.counter() for usage in self._usage]
         if len(counters) == 1:
             return counters[0]
@@ -421,17 +422,17 @@ class Engine:
         """Count the delivery of *hits*, and the answer itself in the nearest home there is."""
         cost = None if query.automatic else Answers(1, not hits, tokens, searched)
         now = to_utc(self._clock())
-        there = [number for number, i in enumerate(self.indexes) if i.home.path.is_dir()]
+        existing = [number for number, i in enumerate(self.indexes) if i.home.path.is_dir()]
         for number, usage in enumerate(self._usage):
             ids = [hit.id for hit in hits if hit.address[0] == number]
-            its_cost = cost if there[:1] == [number] else None
+            its_cost = cost if existing[:1] == [number] else None
             if ids or its_cost is not None:
                 usage.add(ids, now, its_cost)
 
     def trim_usage(self, ids_max: int) -> int:
-        """Drop counts of ids that no longer exist, at most *ids_max*; returns how many there were.
+        """Drop the counts of at most *ids_max* ids that no longer exist; return how many.
 
-        With 0, none are dropped and those that could be are counted.
+        With 0, drop none and return how many could be dropped.
         """
         self.catch_up()
         dropped = 0
@@ -441,9 +442,9 @@ class Engine:
         return dropped
 
     def savings(self) -> dict[str, Any]:
-        """The figures of `stats --savings`: what recalls cost, against reading the logs."""
+        """Return the figures of `stats --savings`: the cost of recalls and of reading the logs."""
         self.catch_up()
-        with self._reading(None) as readers:
+        with self._open_readers(None) as readers:
             logs = sum(reader.log_bytes(None, archived=False) for reader in readers)
         answers = reduce(Answers.plus, (usage.answers() for usage in self._usage))
         instead = answers.log_bytes // BYTES_PER_TOKEN
@@ -489,5 +490,5 @@ class _Readers:
         self._stack.close()
 
 
-def _never_used(_ident: str) -> int:
+def _no_uses(_ident: str) -> int:
     return 0

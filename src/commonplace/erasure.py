@@ -1,4 +1,4 @@
-"""Erasing a record for good: every version, what derives from it, every copy; then a search that proves it."""
+"""Erase a record: remove every version, every copy and what derives from it, then verify it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ if TYPE_CHECKING:
 
     from commonplace.where.home import Home
 
-# Shorter texts (a tag, an outcome) prove nothing when they turn up elsewhere.
+# Shorter texts (a tag, an outcome) may occur elsewhere by chance.
 _PROOF_CHARS_MIN = 12
-# What records of one repository, task or moment have in common proves nothing either.
+# Fields that records of one repository, task or moment have in common.
 _NOT_CONTENT = frozenset([
-    "id", "kind", "timestamp", "agent_id", "repo", "tags", "links", "of", "to", "rel", "w", "event_type", "outcome",
-    "success_rate", "task_id", "category", "type", "source", "source_episodes", "children", "stats", "last_used",
-    "last_checkpoint", "from_agent", "to_agent", "git_commit",
+    "id", "kind", "timestamp", "agent_id", "repo", "tags", "links", "of", "to", "rel", "w",
+    "event_type", "outcome", "success_rate", "task_id", "category", "type", "source",
+    "source_episodes", "children", "stats", "last_used", "last_checkpoint", "from_agent",
+    "to_agent", "git_commit",
 ])  # fmt: skip
 
 
 class Receipt(NamedTuple):
-    """What an erasure removed, what it searched afterwards, and where something is still left."""
+    """What an erasure removed, how much it searched afterwards, and where traces are left."""
 
     id: str
     records_erased: int
@@ -45,20 +46,18 @@ class Receipt(NamedTuple):
 
 
 def erase(homes: Sequence[Home], ident: str) -> Receipt:
-    """Remove *ident*, what derives from it and what speaks of it from every file of the *homes*."""
+    """Remove *ident*, what derives from it and what mentions it from every file of *homes*."""
     erased, gone = reach(homes, ident)
     proofs = _proofs(_logs_of(homes), gone)
     removed = {
         path: count
         for path in _logs_of(homes)
-        if (count := _without(path, gone, proofs)) is not None
+        if (count := _rewrite_without(path, gone, proofs)) is not None
     }
     if not sum(removed.values()):
-        raise FindingsLeft(
-            f"no line of `{ident}` could be removed", "`commonplace doctor` looks at its home"
-        )
-    telling = [other for other in gone if len(other) >= _PROOF_CHARS_MIN]
-    traces = [*_claims(gone), *_forms(telling), *_forms(proofs)]
+        raise FindingsLeft(f"no line of `{ident}` could be removed", "run `commonplace doctor`")
+    long_ids = [other for other in gone if len(other) >= _PROOF_CHARS_MIN]
+    traces = [*_claims(gone), *_forms(long_ids), *_forms(proofs)]
     for home in homes:
         _remove_copies(home)
         _remove_state(home, traces)
@@ -69,14 +68,14 @@ def erase(homes: Sequence[Home], ident: str) -> Receipt:
         records_erased=len(erased),
         derived_erased=len(erased) - 1,
         lines_removed=sum(removed.values()),
-        files_rewritten=[_shown(path, homes) for path in removed],
+        files_rewritten=[_display_path(path, homes) for path in removed],
         files_searched=len(searched),
-        left_in=[_shown(path, homes) for path in left],
+        left_in=[_display_path(path, homes) for path in left],
     )
 
 
 def reach(homes: Iterable[Home], ident: str) -> tuple[set[str], set[str]]:
-    """*ident* with the records that rest on it in any home; and these with the statements on them."""
+    """Return *ident* with its dependents in all homes; and these with the statements on them."""
     folds = [fold(home)[0] for home in homes]
     everything, size = {ident}, 0
     while len(everything) > size:
@@ -92,7 +91,7 @@ def reach(homes: Iterable[Home], ident: str) -> tuple[set[str], set[str]]:
     return everything - statements | {ident}, everything
 
 
-def _among(value: object, ids: set[str]) -> bool:
+def _is_one_of(value: object, ids: set[str]) -> bool:
     return isinstance(value, str) and value in ids
 
 
@@ -101,7 +100,7 @@ def _logs_of(homes: Iterable[Home]) -> list[Path]:
 
 
 def _remove_copies(home: Home) -> None:
-    """The index is derived: what it held of the record goes with it, and the rest is built again."""
+    """Remove the index, which is rebuilt without the record, and leftover temporary files."""
     removal.remove(home)
     for path in files(home):
         if atomic.is_leftover(path):
@@ -112,7 +111,7 @@ def _remove_copies(home: Home) -> None:
 
 
 def _remove_state(home: Home, traces: list[bytes]) -> None:
-    """What hooks keep of sessions and candidates is this machine's own: what speaks of the erased goes as a whole."""
+    """Remove the files of hooks (spool, sessions, inbox) that mention an erased record."""
     for folder in (home.spool_folder, home.sessions_folder, home.inbox_folder):
         for path in folder.glob("*.json*"):
             try:
@@ -123,7 +122,7 @@ def _remove_state(home: Home, traces: list[bytes]) -> None:
 
 
 def _proofs(paths: Iterable[Path], gone: set[str]) -> list[str]:
-    """The texts that only the erased records say: if one turns up afterwards, something was left."""
+    """Return the texts that only the erased records contain, to search for afterwards."""
     theirs: set[str] = set()
     others: set[str] = set()
     for path in paths:
@@ -160,15 +159,18 @@ def _is_time(text: str) -> bool:
         return False
 
 
-def _without(path: Path, gone: set[str], proofs: list[str]) -> int | None:
-    """Rewrite the file at *path* without the erased; the number of lines removed, `None` if nothing had to change."""
+def _rewrite_without(path: Path, gone: set[str], proofs: list[str]) -> int | None:
+    """Rewrite the file at *path* without the erased records.
+
+    Return the number of lines removed, `None` if nothing had to change.
+    """
     ids = _forms(gone)
     if not _mentions(read_all(path), [*ids, *_forms(proofs)]):
         return None
     copied = [*_claims(gone), *_forms(proofs)]
     with hold(path):
         lines = list(read.lines(path, whole=True))
-        kept = [_line_without(line.raw, gone, ids, copied) for line in lines]
+        kept = [_strip_line(line.raw, gone, ids, copied) for line in lines]
         if kept == [line.raw for line in lines]:
             return None
         pairs = zip(lines, kept, strict=True)
@@ -178,10 +180,11 @@ def _without(path: Path, gone: set[str], proofs: list[str]) -> int | None:
     return kept.count(None)
 
 
-def _line_without(
-    raw: bytes, gone: set[str], ids: list[bytes], copied: list[bytes]
-) -> bytes | None:
-    """The line, less what points at the erased; `None` if it is one of theirs, or a damaged copy of one."""
+def _strip_line(raw: bytes, gone: set[str], ids: list[bytes], copied: list[bytes]) -> bytes | None:
+    """Return the line without links to erased records.
+
+    Return `None` if it belongs to an erased record or is a damaged copy of one.
+    """
     try:
         fields = records.decode(raw) if _mentions(raw, ids) else None
     except ValueError:
@@ -193,9 +196,9 @@ def _line_without(
         fields.get("of"),
         fields.get("to") if fields.get("kind") == "link" else None,
     ]
-    if any(_among(ident, gone) for ident in about):
+    if any(_is_one_of(ident, gone) for ident in about):
         return None
-    unlinked = _unlinked(fields, gone)
+    unlinked = _remove_links(fields, gone)
     return raw if unlinked == fields else records.encode(unlinked).encode()
 
 
@@ -207,20 +210,22 @@ def _is_record(raw: bytes) -> bool:
     return True
 
 
-def _unlinked(fields: dict[str, Any], gone: set[str]) -> dict[str, Any]:
-    """*fields* without what points at an erased id. Nothing else: a word in a text may look like an id."""
+def _remove_links(fields: dict[str, Any], gone: set[str]) -> dict[str, Any]:
+    """Return *fields* without links to erased ids; texts stay, as a word may look like an id."""
     kept = dict(fields)
     if isinstance(links := fields.get("links"), list):
         kept["links"] = [
-            link for link in links if not (isinstance(link, dict) and _among(link.get("to"), gone))
+            link
+            for link in links
+            if not (isinstance(link, dict) and _is_one_of(link.get("to"), gone))
         ]
     if isinstance(episodes := fields.get("source_episodes"), list):
-        kept["source_episodes"] = [episode for episode in episodes if not _among(episode, gone)]
+        kept["source_episodes"] = [episode for episode in episodes if not _is_one_of(episode, gone)]
     if isinstance(children := fields.get("children"), dict):
         kept["children"] = {
-            name: child for name, child in children.items() if not _among(child, gone)
+            name: child for name, child in children.items() if not _is_one_of(child, gone)
         }
-    if _among(fields.get("source"), gone):
+    if _is_one_of(fields.get("source"), gone):
         del kept["source"]
     return kept
 
@@ -230,7 +235,10 @@ def _mentions(raw: bytes, forms: Iterable[bytes]) -> bool:
 
 
 def _claims(gone: Iterable[str]) -> list[bytes]:
-    """How a line says that it is, or is about, an erased record; a short id alone could be any word."""
+    """Return the JSON by which a line is, or is about, an erased record.
+
+    A short id alone could be any word.
+    """
     return [
         f'"{name}":{space}"{ident}"'.encode()
         for ident in gone
@@ -240,7 +248,7 @@ def _claims(gone: Iterable[str]) -> list[bytes]:
 
 
 def _forms(texts: Iterable[str]) -> list[bytes]:
-    """Each text plainly and as JSON writes it."""
+    """Return each text as it is and as JSON encodes it."""
     return [
         form
         for text in texts
@@ -252,7 +260,7 @@ def _forms(texts: Iterable[str]) -> list[bytes]:
     ]
 
 
-def _shown(path: Path, homes: Sequence[Home]) -> str:
-    """Within the nearest home, the way from there."""
+def _display_path(path: Path, homes: Sequence[Home]) -> str:
+    """Return the path relative to the nearest home, if it is inside."""
     nearest = homes[0].path
     return str(path.relative_to(nearest) if path.is_relative_to(nearest) else path)

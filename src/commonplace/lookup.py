@@ -1,4 +1,4 @@
-"""Looking records up in the logs themselves, without an index: what `show` and `export` need."""
+"""Look records up in the logs themselves, without an index, for `show` and `export`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class FoundRecord(NamedTuple):
-    """A record, where it lies, and how it stands with all homes counted."""
+    """A record, its home and log, and its standing over all homes."""
 
     record: Record
     home_number: int
@@ -42,7 +42,7 @@ class Lookup:
 
     @property
     def damages(self) -> list[Damage]:
-        """The damaged lines met so far."""
+        """The damaged lines found so far."""
         return sorted(self._damages)
 
     def fold(
@@ -53,7 +53,7 @@ class Lookup:
         return folded
 
     def resolve(self, prefix: str) -> tuple[int, str]:
-        """The number of a home and the whole id that *prefix* stands for, the nearest home first."""
+        """Return a home's number and the one id that starts with *prefix*, nearest home first."""
         if not prefix.strip():
             raise UsageError("an id is needed", "`commonplace export` lists every id")
         needle = prefix.encode("utf-8", "surrogatepass")
@@ -72,22 +72,22 @@ class Lookup:
         return number, ident
 
     def find(self, prefix: str) -> FoundRecord:
-        """The current version of a record. What was forgotten is not found, and the error says so."""
+        """Return the current version of a record; raise if there is none or it was forgotten."""
         number, ident = self.resolve(prefix)
-        found = self._stand(number, ident)
+        found = self._read_current(number, ident)
         if is_gone(found.standing):
-            raise self._forgotten(ident)
+            raise self._forgotten_error(ident)
         return found
 
-    def _stand(self, number: int, ident: str) -> FoundRecord:
+    def _read_current(self, number: int, ident: str) -> FoundRecord:
         folds = [self.fold(home, needle=ident.encode()) for home in self._homes]
-        if any(_rests(folded, ident) for folded in folds):
-            # What it rests on decides whether it is hidden, and those lines need not name it.
+        if any(_has_supports(folded, ident) for folded in folds):
+            # The records that it rests on decide whether it is hidden, and may not name it.
             folds = [self.fold(home) for home in self._homes]
         kept = folds[number].current(ident)
         facts = SeveralHomes(folds)
         outcomes: dict[str, str] = {}
-        for folded in reversed(folds):  # Of one feedback id in two homes, the nearest counts.
+        for folded in reversed(folds):  # The nearest home's feedback replaces others.
             outcomes |= folded.feedback(ident)
         feedback = tally(outcomes.values())
         return FoundRecord(
@@ -99,16 +99,16 @@ class Lookup:
             feedback,
         )
 
-    def _forgotten(self, ident: str) -> RecordNotFound:
-        said = [
+    def _forgotten_error(self, ident: str) -> RecordNotFound:
+        forgets = [
             record
             for home in self._homes
             for record in history(home, ident)
             if record.kind == "forget" and record.fields.get("of") == ident
         ]
         when = ""
-        if said:
-            last = max(said, key=lambda record: record.timestamp)
+        if forgets:
+            last = max(forgets, key=lambda record: record.timestamp)
             reason = f" ({last.fields['reason']})" if last.fields.get("reason") else ""
             when = f" on {last.timestamp[:10]}{reason}"
         return RecordNotFound(
@@ -118,21 +118,21 @@ class Lookup:
         )
 
     def history(self, prefix: str) -> list[Record]:
-        """Every version of a record and the statements about it, oldest first."""
+        """Return every version of a record and the statements about it, oldest first."""
         number, ident = self.resolve(prefix)
         return history(self._homes[number], ident)
 
     def records(
         self, repo: str | None = None, kind: str | None = None, *, superseded: bool = False
     ) -> Iterator[Record]:
-        """The current records of the nearest home, archive included, and what is said about them.
+        """Yield the current records of the nearest home, with archive, and their statements.
 
-        Superseded ones are counted in `superseded_left_out` unless they are wanted.
+        Superseded ones are counted in `superseded_left_out`, unless *superseded* is set.
         """
         self.superseded_left_out = 0
         folded = self.fold(self._homes[0])
-        current = set(folded.shown(statements=True))
-        for ident in folded.shown(superseded=True, statements=True):
+        current = set(folded.visible_ids(statements=True))
+        for ident in folded.visible_ids(superseded=True, statements=True):
             kept = folded.current(ident)
             if kind is not None and kept.kind != kind:
                 continue
@@ -145,7 +145,7 @@ class Lookup:
                 self.superseded_left_out += 1
 
     def repos(self) -> list[dict[str, Any]]:
-        """Each repository of the nearest home with its counts."""
+        """Return each repository of the nearest home with its counts."""
         home = self._homes[0]
         folded = self.fold(home)
         rows: dict[str, dict[str, Any]] = {}
@@ -153,7 +153,7 @@ class Lookup:
             paths = (home.log(repo), home.archive(repo))
             size = sum(path.stat().st_size for path in paths if path.exists())
             rows[repo] = {"repo": repo, "records": 0, "archived": 0, "newest": "", "bytes": size}
-        for ident in folded.shown():
+        for ident in folded.visible_ids():
             stored = folded.current(ident).value
             record = stored.record
             repo = record.repo or stored.repo
@@ -164,5 +164,5 @@ class Lookup:
         return list(rows.values())
 
 
-def _rests(folded: Fold[Stored], ident: str) -> bool:
+def _has_supports(folded: Fold[Stored], ident: str) -> bool:
     return any(True for _one in folded.supports([ident]))

@@ -1,10 +1,10 @@
-"""Memory: the library's face. It wires homes, logs, notes and the engine together, once.
+"""`Memory`, the library's interface. It connects homes, logs, notes and the engine.
 
 Every surface (command line, server, hooks, integrations) goes through it.
 """
 
-# Every command and hook imports this module, and pays for what it imports. What only some calls need
-# is imported where it is used.
+# Every command and hook imports this module and its imports. So modules that only some calls need
+# are imported where they are used.
 # ruff: noqa: PLC0415
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from commonplace.recall.query import Narrowing, Query
     from commonplace.where.home import Home
 
-# Ids of files begin so: they are no records.
+# The ids of files begin like this: they are not records.
 TEXT_PREFIXES = ("note:", "skill:")
-# How often `ready` looks whether another process has finished.
+# How often `ready` checks whether another process has finished.
 READY_POLL_S = 0.05
 
 
@@ -68,10 +68,10 @@ class Memory(Writer):
     def beside(
         self, *, agent_id: str | None = None, cwd: str | os.PathLike[str] | None = None
     ) -> Memory:
-        """The same homes as another agent sees them, or from another folder.
+        """Return the same homes for another agent or folder.
 
-        For a server, which answers many agents: everything that is open is shared. Closing it is
-        left to the memory this was called on.
+        For a server, which answers many agents: both share everything that is open, and only the
+        memory that this was called on closes it.
         """
         other = copy(self)
         other.agent_id = agent_id or self.agent_id
@@ -90,13 +90,13 @@ class Memory(Writer):
 
     @property
     def damages(self) -> list[Damage]:
-        """The damaged lines met so far while reading."""
+        """The damaged lines found so far while reading."""
         return self._lookup.damages
 
     # --- Statements about records -----------------------------------------------------------------
 
     def feedback(self, ident: str, outcome: str) -> Record:
-        """Say how a use of the record went: worked, failed, wrong or stale."""
+        """Rate the record after a use: worked, failed, wrong or stale."""
         if outcome not in OUTCOMES:
             raise RecordInvalid("outcome", f"is `{outcome}`, not one of {', '.join(OUTCOMES)}")
         found = self._find(ident)
@@ -118,7 +118,7 @@ class Memory(Writer):
         )
 
     def erase(self, ident: str) -> Receipt:
-        """Remove the record for good: every version, what derives from it, every copy."""
+        """Remove the record permanently: every version, every copy, and what derives from it."""
         from commonplace.erasure import erase, reach
 
         _number, whole = self._lookup.resolve(ident)
@@ -130,7 +130,7 @@ class Memory(Writer):
         return erase(self.homes, whole)
 
     def _append_beside(self, found: FoundRecord, given: dict[str, Any]) -> Record:
-        """Append to the log in which the record lies, so that what belongs together stays so."""
+        """Append to the log of the record, so that statements stay with their record."""
         entry = self.prepare({**given, "repo": found.repo})
         self.store([entry], found.home_number)
         return entry.record
@@ -145,15 +145,18 @@ class Memory(Writer):
     # --- Reading ----------------------------------------------------------------------------------
 
     def get(self, ident: str) -> Record:
-        """The current version of the record whose id is, or uniquely starts with, *ident*."""
+        """Return the current version of the one record whose id starts with *ident*."""
         return self._find(ident).record
 
     def history(self, ident: str) -> list[Record]:
-        """Every version of the record and what was said of it, oldest first, forgotten or not."""
+        """Return every version of the record and the statements about it, oldest first.
+
+        Forgotten records are included.
+        """
         return self._lookup.history(ident)
 
     def describe(self, ident: str) -> dict[str, Any]:
-        """The record as a person wants to see it: with its feedback, its use and its home."""
+        """Return the record with its feedback, its use and its home."""
         if ident.startswith(TEXT_PREFIXES):
             return self._describe_text(ident)
         found = self._find(ident)
@@ -175,7 +178,7 @@ class Memory(Writer):
             usage.close()
 
     def _describe_text(self, ident: str) -> dict[str, Any]:
-        """A skill, or one of this agent's own notes, by the id under which it is recalled."""
+        """Return a skill, or one of this agent's own notes, by the id that recall gives it."""
         kind, _colon, name = ident.partition(":")
         agent, _slash, note = name.partition("/")
         for home in self.homes:
@@ -187,9 +190,9 @@ class Memory(Writer):
                         return {"id": ident, "kind": kind, "path": str(path), "text": text}
                 continue
             path = home.skill(name)
-            # One folder's name, and no path: what lies elsewhere is no skill of this home.
+            # A folder's name, not a path: other files are not skills of this home.
             is_plain = path.parent.parent == home.skills_folder and path.parent.name == name != ".."
-            with suppress(OSError, ValueError):  # A name that no file system takes.
+            with suppress(OSError, ValueError):  # The name may be invalid in a file system.
                 if is_plain and path.is_file() and not path.is_symlink():
                     text = path.read_text("utf-8", "replace")
                     return {"id": ident, "kind": kind, "path": str(path), "text": text}
@@ -198,9 +201,9 @@ class Memory(Writer):
     def records(
         self, repo: str | None = None, kind: str | None = None, *, superseded: bool = False
     ) -> Iterator[Record]:
-        """The current records of the nearest home, archive included, with feedback and links.
+        """Yield the current records of the nearest home, with archive, feedback and links.
 
-        Nothing forgotten is among them, and nothing superseded unless asked for.
+        Forgotten ones are left out, and superseded ones unless *superseded* is set.
         """
         if repo is not None:
             _check_repo(repo)
@@ -214,7 +217,7 @@ class Memory(Writer):
     def export_lines(
         self, repo: str | None = None, kind: str | None = None, *, superseded: bool = False
     ) -> Iterator[str]:
-        """The same as JSON lines, redacted once more."""
+        """Yield the same records as JSON lines, redacted again."""
         from commonplace.redaction.fields import redact
         from commonplace.redaction.suspicion import may_hold_secret
 
@@ -223,21 +226,21 @@ class Memory(Writer):
             yield encode(redact(record.fields)[0]) if may_hold_secret(line) else line
 
     def repos(self) -> list[dict[str, Any]]:
-        """Each repository of the nearest home with its counts."""
+        """Return each repository of the nearest home with its counts."""
         return self._lookup.repos()
 
     # --- Recalling --------------------------------------------------------------------------------
 
     def recall(self, query: str | Query, **narrowing: Unpack[Narrowing]) -> Answer:
-        """What is known about *query*: the few memories that help, best first.
+        """Return what is known about *query*: the few memories that help, best first.
 
         A text is a question narrowed by keywords (see `recall.query.Narrowing`). With no `repo`
-        every repository is searched, this one preferred; `as_of` answers as the memory stood then.
+        every repository is searched, this one preferred; `as_of` answers as of that time.
         """
         return self.engine().recall(self._query(query, narrowing))
 
     def query(self, text: str = "", **narrowing: Unpack[Narrowing]) -> Query:
-        """The question *text* as this agent asks it in this repository."""
+        """Return the question *text* of this agent in this repository."""
         from commonplace.recall.query import Query
 
         return Query.build(
@@ -253,48 +256,48 @@ class Memory(Writer):
         return self.query(query, **narrowing) if isinstance(query, str) else query
 
     def recent(self, count: int, **narrowing: Unpack[Narrowing]) -> list[Hit]:
-        """The latest records, newest first, each with a line of text."""
+        """Return the latest records, newest first, each with a line of text."""
         if count < 1:
             raise UsageError(f"the number of records is {count}, under 1")
         return self.engine().recent(count, self.query(**narrowing))
 
     def rank(self, query: str | Query, **narrowing: Unpack[Narrowing]) -> list[Hit]:
-        """The plain ranking: for programs that choose and count for themselves."""
+        """Return the ranking, for programs that choose and count for themselves."""
         return self.engine().rank(self._query(query, narrowing))
 
     def select(
         self, ids: Collection[str] | None = None, **narrowing: Unpack[Narrowing]
     ) -> list[Record]:
-        """The current records of the nearest home that pass the filters, in the order of the lines.
+        """Return the current records of the nearest home that pass the filters, in line order.
 
-        With *ids*, only those of them. Looked up in the index, so it costs what it returns.
+        With *ids*, only those. The index finds them, so the cost depends on the result.
         """
         return self.engine().select(self.query(**narrowing), ids)
 
     def stats(self, repo: str | Collection[str] | None = None) -> dict[str, Any]:
-        """How many records there are, by repository, kind and type."""
+        """Return how many records there are, by repository, kind and type."""
         return self.engine().stats(self.query(repo=repo))
 
     def savings(self) -> dict[str, Any]:
-        """How many tokens recalls delivered so far, against reading the logs they searched."""
+        """Return how many tokens recalls delivered so far, and how many the searched logs have."""
         return self.engine().savings()
 
     def why(self, query: str | Query, ident: str, **narrowing: Unpack[Narrowing]) -> Verdict:
-        """Why the record is, or is not, in the answer to *query*."""
+        """Return why the record is, or is not, in the answer to *query*."""
         whole = ident if ident.startswith(TEXT_PREFIXES) else self._lookup.resolve(ident)[1]
         return self.engine().why(self._query(query, narrowing), whole)
 
     def engine(self, *, for_one_query: bool = False) -> Engine:
-        """The engine that answers questions, opened on first use.
+        """Return the engine that answers questions, opened on first use.
 
-        *for_one_query* is for a process that asks once and ends: it wants its model early.
+        *for_one_query* is for a process that asks once and ends: it loads the model faster.
         """
         if self._origin is not None:
             return self._origin.engine()
         if self._engine is None:
             from commonplace.engine import Engine
 
-            with self._engine_lock:  # Two threads of a server may be the first.
+            with self._engine_lock:  # Two threads of a server may come first.
                 if self._engine is None:
                     self._engine = Engine(
                         self.homes,
@@ -309,7 +312,7 @@ class Memory(Writer):
         return (self._origin or self)._engine is not None  # noqa: SLF001 (our own class)
 
     def ready(self, timeout_s: float | None = None) -> bool:
-        """Wait until everything written is indexed and has its vectors; returns whether it is.
+        """Wait until everything written is indexed and has its vectors; return whether it is.
 
         Without an embedder, or with a service that fails, vectors are not waited for.
         """
@@ -337,7 +340,7 @@ class Memory(Writer):
     # --- Notes ------------------------------------------------------------------------------------
 
     def notes(self, agent: str | None = None) -> Notes:
-        """The notes of an agent, in the nearest home."""
+        """Return the notes of an agent, in the nearest home."""
         return self._notes_in(self.home, agent)
 
     def _notes_in(self, home: Home, agent: str | None = None) -> Notes:
@@ -346,12 +349,12 @@ class Memory(Writer):
         return Notes(home, agent or self.agent_id)
 
     def read_at_start(self, path: str = "CONTEXT.md", agent: str | None = None) -> str:
-        """The agent's note that is read at start, from the nearest home that has one; else nothing."""
+        """Return the note that the agent reads at start, from the nearest home that has one."""
         found = (self._notes_in(home, agent).optional(path) for home in self.homes)
         return next((text for text in found if text.strip()), "")
 
     def preamble(self, agent: str | None = None, workspace: str | None = None) -> str:
-        """What a harness should put into the system prompt (seed 004)."""
+        """Return what the program that runs an agent should put into its system prompt."""
         from commonplace.compose.preamble import preamble
 
         identity, context = (
@@ -363,7 +366,7 @@ class Memory(Writer):
     # --- Keeping it in order ----------------------------------------------------------------------
 
     def check(self) -> list[Finding]:
-        """What `doctor` reports about the nearest home."""
+        """Return the findings of `doctor` about the nearest home."""
         from commonplace.log import check
 
         return check.check(self.home)
@@ -375,7 +378,7 @@ class Memory(Writer):
         return check.fix(self.home)
 
     def scan(self, *, fix: bool = False) -> list[Secret]:
-        """Secrets in the nearest home; with *fix*, they are removed."""
+        """Return the secrets in the nearest home; with *fix*, remove them."""
         from commonplace.log import scan
 
         return scan.remove_secrets(self.home) if fix else scan.scan(self.home)

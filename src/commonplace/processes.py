@@ -1,4 +1,4 @@
-"""Starting processes of our own that this one does not wait for: a server, or background work."""
+"""Start processes of our own that this one does not wait for: a server, or background work."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 LOWEST_PRIORITY = 19
-# DETACHED_PROCESS would open a console window for every child: CREATE_NO_WINDOW, and a group of
-# its own, so that no Ctrl-C meant for the parent reaches it.
+# DETACHED_PROCESS would open a console window for every child, so CREATE_NO_WINDOW is used; and a
+# new process group, so that a Ctrl-C for the parent does not reach the child.
 _WINDOWS_FLAGS = 0x08000000 | 0x00000200
 _WINDOWS_IDLE_PRIORITY = 0x00000040
 

@@ -1,4 +1,6 @@
-"""Usage: how often each record was delivered, and what the answers cost. This machine's own, in `.state/`.
+"""Usage: how often each record was delivered, and what the answers cost.
+
+The counts are in `.state/` and belong to this machine.
 
 A recall never writes to the log.
 """
@@ -16,19 +18,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BUSY_S_MAX = 2.0
-# How long counts stay in memory while answers go on: not each one is worth a write.
+# How long counts stay in memory before they are written.
 FLUSH_S = 1.0
 TABLES = """
 CREATE TABLE IF NOT EXISTS use (id TEXT PRIMARY KEY, count INTEGER, last TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS answers (
-    one INTEGER PRIMARY KEY, since TEXT, recalls INTEGER, empty INTEGER, tokens INTEGER, log_bytes INTEGER)
+    one INTEGER PRIMARY KEY, since TEXT, recalls INTEGER, empty INTEGER, tokens INTEGER,
+    log_bytes INTEGER)
 """
 
 
 class Answers(NamedTuple):
-    """What recalls have cost: how many, how many of them found nothing, the tokens of their texts.
+    """The cost of recalls: how many, how many found nothing, and the tokens of their texts.
 
-    *log_bytes* adds up what the logs held that each of them searched, at the moment it was asked.
+    *log_bytes* is the sum of the sizes of the logs that each of them searched, at that time.
     """
 
     recalls: int = 0
@@ -49,9 +52,9 @@ class Answers(NamedTuple):
 
 
 class Usage:
-    """The counts of one home. What cannot be written is not counted: no answer fails over it.
+    """The counts of one home. If they cannot be written they are lost, and no answer fails.
 
-    What is added is kept in memory until `flush`, and counted from then on as well as before.
+    New counts are kept in memory until `flush`; reading includes them.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,7 +70,7 @@ class Usage:
         self._flushed_at = 0.0
 
     def counter(self) -> Callable[[str], int]:
-        """A function that says how often an id was delivered."""
+        """Return a function that returns how often an id was delivered."""
         with self._lock:
             stored, added = self._stored_counts(), self._added
 
@@ -91,7 +94,7 @@ class Usage:
         return {}
 
     def of(self, ident: str) -> tuple[int, str]:
-        """(count, last used) of one id."""
+        """Return (count, last used) of one id."""
         with self._lock:
             added, last = self._added.get(ident, (0, ""))
             if self._path.exists():
@@ -103,7 +106,7 @@ class Usage:
             return added, last
 
     def answers(self) -> Answers:
-        """All recalls that were answered with this home the nearest."""
+        """Return the cost of all recalls for which this home was the nearest."""
         with self._lock:
             if self._path.exists():
                 with suppress(sqlite3.DatabaseError, OSError):
@@ -123,12 +126,12 @@ class Usage:
         self.flush_if_due()
 
     def flush_if_due(self) -> None:
-        """Write down what was added, at most once in `FLUSH_S`."""
+        """Write the new counts, at most once in `FLUSH_S`."""
         if time.monotonic() - self._flushed_at > FLUSH_S:
             self.flush()
 
     def flush(self) -> None:
-        """Write down what was added."""
+        """Write the new counts."""
         with self._lock:
             self._flushed_at = time.monotonic()
             added, cost = self._added, self._cost
@@ -161,7 +164,7 @@ class Usage:
             )
 
     def forget(self, ids: Iterable[str]) -> None:
-        """Drop the counts of *ids*; an id may hold words of what it names."""
+        """Drop the counts of *ids*; an id may contain words of its record."""
         gone = list(ids)
         with self._lock:
             for ident in gone:
@@ -178,12 +181,12 @@ class Usage:
     def trim(self, known: Callable[[Collection[str]], Collection[str]], ids_max: int) -> int:
         """Drop the counts of ids that are no longer *known*, *ids_max* of them at most.
 
-        Returns how many were dropped; with 0, how many could be.
+        Return how many were dropped; with 0, how many could be.
         """
         with self._lock:
             ids = list(self._stored_counts())
-        there = set(known(ids)) if ids else set[str]()
-        gone = [ident for ident in ids if ident not in there]
+        existing = set(known(ids)) if ids else set[str]()
+        gone = [ident for ident in ids if ident not in existing]
         if ids_max and gone:
             self.forget(gone[:ids_max])
         return len(gone[:ids_max]) if ids_max else len(gone)
@@ -208,9 +211,9 @@ class Usage:
                 self._path, timeout=BUSY_S_MAX, check_same_thread=False
             )
             self._path.chmod(0o600)
-            # An id may hold words of what it names; erased ones must not live on in a free page.
+            # An id may contain words of its record; erased ones must not stay in a free page.
             self._connection.execute("PRAGMA secure_delete = ON")
-            # Counts are not worth a journal file for every answer; a damaged file is started over.
+            # Counts are not worth a journal file for every answer; a damaged file is removed.
             self._connection.execute("PRAGMA journal_mode = MEMORY")
             self._connection.execute("PRAGMA synchronous = OFF")
             for table in TABLES.split(";"):
@@ -219,7 +222,7 @@ class Usage:
         return self._connection
 
     def _start_over(self) -> None:
-        """Remove a damaged file of counts: it is worth nothing."""
+        """Remove a damaged file of counts."""
         self._close()
         self._counts = None
         with suppress(OSError):

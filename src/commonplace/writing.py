@@ -1,4 +1,4 @@
-"""Writing: the part of the memory that `commonplace log` opens. It loads nothing that only reads."""
+"""The part of the memory that writes, for `commonplace log`. It loads no code for reading."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BULK_LINES = 4000
 
 
 class Refusal(NamedTuple):
-    """A line of a bulk write that was refused, and why."""
+    """A line of a bulk write that was rejected, and why."""
 
     line: int
     reason: str
@@ -64,7 +64,7 @@ class Writer:
         self.homes = homes_found
         self.repository = here
         self.agent_id = agent_id
-        # Whether threads and processes may be started for work that no answer waits for.
+        # Whether threads and processes may be started for background work.
         self.background = background
         for home in homes_found:
             homes.check_usable(home.path)
@@ -89,9 +89,9 @@ class Writer:
         settings: Mapping[str, Any] | None = None,
         background: bool = True,
     ) -> Self:
-        """The memory of *home* alone, or the one that applies in *cwd*.
+        """Return the memory of *home* alone, or the one that applies in *cwd*.
 
-        Nothing is made until something is written. A write waits *wait_s_max* for a log that
+        Nothing is created before the first write. A write waits *wait_s_max* for a log that
         another process holds, then raises `LogBusy`. *settings* override those of the homes.
         Without *background*, no thread or process is started for work that is left.
         """
@@ -127,21 +127,21 @@ class Writer:
     def check_homes(self) -> None:
         """Raise `HomeUnusable` if a home that was there is gone.
 
-        A home is made by the first write, so one that is missing knows nothing yet. One that has
-        gone missing under a server (a disk was taken out, a folder moved) must not pass for that,
-        nor be made again without the user's knowledge.
+        The first write creates a home, so a missing home is usually empty. One that disappears
+        while a server runs (a disk was removed, a folder moved) must not be taken for an empty one,
+        nor be created again without the user's knowledge.
         """
         for home in self.homes:
             if home.path.is_dir():
                 self._seen.add(home.path)
             elif home.path in self._seen:
-                hint = "put it back, then try again; `commonplace init` would make a new one"
-                raise HomeUnusable(home.path, "it was here and is gone", hint)
+                hint = "restore it, then try again; `commonplace init` would create a new one"
+                raise HomeUnusable(home.path, "it was removed or moved", hint)
 
     def log(self, **fields: Any) -> Record:  # noqa: ANN401 (any JSON)
         """Write one record, a lesson unless `kind` says otherwise, and return it as stored.
 
-        `record.redactions` says what was taken out. The same content twice is the same id.
+        `record.redactions` says what was redacted. The same content twice is the same id.
         """
         return self.append([fields])[0]
 
@@ -174,7 +174,7 @@ class Writer:
         return Bulk(self._store_batch(batch, taken), refused, redacted)
 
     def prepare(self, given: Mapping[str, Any], now: datetime | None = None) -> Entry:
-        """The line that *given* makes, checked and redacted, for `store`."""
+        """Return *given* as a line for `store`, checked and redacted."""
         return prepare(
             given,
             now=now or self._clock(),
@@ -184,7 +184,7 @@ class Writer:
         )
 
     def store(self, entries: list[Entry], home_number: int = 0) -> None:
-        """Append prepared entries to the logs of a home, the nearest unless told otherwise."""
+        """Append prepared entries to the logs of a home, by default the nearest."""
         if not entries:
             return
         home = self.homes[home_number]
@@ -200,7 +200,7 @@ class Writer:
         return taken + len(batch)
 
     def flush(self) -> None:
-        """Write everything to the disk itself, unless the `fsync` setting is `never`."""
+        """Sync everything to the disk, unless the `fsync` setting is `never`."""
         for logs in self._logs:
             logs.flush()
 

@@ -87,15 +87,15 @@ def _ensure(home: Home, args: Namespace) -> None:
 
 
 def _status(home: Home, *, as_json: bool) -> None:
-    server = control.running(home)
+    server = control.running_server(home)
     if server is not None:
         fields = {"running": True, **_server_fields(server)}
         _print(fields, f"{server.address}, process {server.pid}", as_json=as_json)
         return
     left = presence.read(home)
-    if left is not None and not presence.alive(home):
+    if left is not None and not presence.is_alive(home):
         presence.remove(home, left.key)  # It was left by a server that was killed.
-    if presence.alive(home):
+    if presence.is_alive(home):
         _print({"running": False}, "not answering", as_json=as_json)
         raise ServerTrouble(
             "the server of this home does not answer",

@@ -1,1 +1,1 @@
-"""Embedding: texts as vectors. The protocol, the model in the package, an HTTP service, the background worker."""
+"""Embed texts as vectors, with the model in the package or an HTTP service."""

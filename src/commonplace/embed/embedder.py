@@ -1,4 +1,4 @@
-"""What turns a text into a vector: the model in the package, an HTTP service, or nothing."""
+"""The protocol of embedders, and the choice of one by the settings."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class Embedder(Protocol):
-    """Vectors of one length for texts. Vectors of embedders with different names are never mixed."""
+    """Turns texts into vectors of one length. Vectors of different embedders are never mixed."""
 
     name: str
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One vector of length 1 for each of *texts*, in their order."""
+        """Return one vector of length 1 for each of *texts*, in their order."""
         ...
 
 
@@ -36,7 +36,7 @@ def load(
     key_variable: str = "",
     for_one_query: bool = False,
 ) -> Embedder:
-    """The embedder that the settings name. `EmbedderUnavailable` says why there is none."""
+    """Return the embedder that the settings name; raise `EmbedderUnavailable` if there is none."""
     if kind == "http":
         if not url:
             raise EmbedderUnavailable(

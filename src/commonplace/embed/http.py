@@ -1,4 +1,4 @@
-"""An embedder behind HTTP: off unless the user's own settings name one, since texts leave the machine."""
+"""An embedder over HTTP. Only the user's settings can turn it on, as texts leave the machine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class HttpEmbedder:
         self._deadline = deadline
 
     def within(self, seconds: float) -> HttpEmbedder:
-        """The same service with a deadline: *seconds* from now, for all its calls together."""
+        """Return the same service with a deadline for all its calls: *seconds* from now."""
         return HttpEmbedder(self._url, self._model, self._key, deadline=time.monotonic() + seconds)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
@@ -61,7 +61,7 @@ class HttpEmbedder:
         return normalised
 
     def _ask(self, texts: list[str]) -> list[Any]:
-        import http.client  # noqa: PLC0415 (slow to load, and few use a service)
+        import http.client  # noqa: PLC0415 (slow to load, and rarely needed)
         import urllib.request  # noqa: PLC0415
 
         headers = {
@@ -73,7 +73,7 @@ class HttpEmbedder:
         answer: Future[bytes] = Future()
         try:
             request = urllib.request.Request(self._url, body, headers)  # noqa: S310 (the user's own setting)
-            # A socket's timeout bounds neither a name lookup nor an answer that comes byte by byte.
+            # A socket's timeout limits neither a name lookup nor an answer that comes byte by byte.
             threading.Thread(target=_fetch, args=(request, seconds, answer), daemon=True).start()
             data = json.loads(answer.result(seconds))
             return [
@@ -81,7 +81,8 @@ class HttpEmbedder:
                 for item in sorted(data["data"], key=lambda item: item.get("index", 0))
             ]
         except (
-            OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, http.client.HTTPException,
+            OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError,
+            http.client.HTTPException,
         ) as error:  # fmt: skip
             raise self._unavailable(error) from error
 

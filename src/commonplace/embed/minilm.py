@@ -1,6 +1,6 @@
-"""Texts as vectors, by the MiniLM that ships with the package. It never asks the network for anything.
+"""Embed texts with the MiniLM model in the package. It never uses the network.
 
-Importing this module is cheap: NumPy and onnxruntime, which are extras, are imported when a model is loaded.
+Importing this module is cheap: NumPy and onnxruntime are imported when a model is loaded.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     Floats = NDArray[float32]
 
 FOLDER = Path(__file__).parent / "models" / "minilm"
-PIECES_MAX = 256  # What the model was trained with; the rest of a text is cut.
-BATCH_PIECES_MAX = 256  # A run of so many, padding included, stays in a core's own cache.
+PIECES_MAX = 256  # The length of its training texts; the rest of a text is cut.
+BATCH_PIECES_MAX = 256  # A batch of this size, with padding, fits in a core's cache.
 THREADS_MAX = 2
 MODEL = "model.onnx"
 VOCABULARY = "vocab.txt"
@@ -37,7 +37,7 @@ class Session(Protocol):
 
 
 class MiniLM:
-    """all-MiniLM-L6-v2 in int8, loaded. A text's vector is the same alone and in any batch."""
+    """The loaded all-MiniLM-L6-v2 in int8. A text's vector does not depend on its batch."""
 
     dimensions = 384
 
@@ -54,7 +54,7 @@ class MiniLM:
     def load(cls, folder: Path | None = None, *, for_one_query: bool = False) -> MiniLM:
         """Open the model in *folder*, or the package's own.
 
-        *for_one_query* has it some 10 ms earlier: right for a process that embeds one text and ends.
+        *for_one_query* loads it about 10 ms faster, for a process that embeds one text and ends.
         """
         folder = folder or FOLDER
         checksums = _checksums_of_complete_files(folder)
@@ -62,22 +62,25 @@ class MiniLM:
         return cls(folder, checksums, pieces, _session(folder / MODEL, for_one_query=for_one_query))
 
     def encode(self, texts: Sequence[str]) -> Floats:
-        """One vector of length 1 for each of *texts*, in their order."""
+        """Return one vector of length 1 for each of *texts*, in their order."""
         import numpy as np  # noqa: PLC0415  (an extra)
 
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        for places, made in self._runs("embedding", self._ids(texts)):
-            vectors[places] = made
+        for positions, output in self._runs("embedding", self._ids(texts)):
+            vectors[positions] = output
         return vectors
 
     def encode_tokens(self, texts: Sequence[str]) -> list[tuple[list[int], Floats]]:
-        """For each of *texts*, its piece ids and a vector of length 1 for each piece, for late interaction."""
+        """Return the piece ids of each text and a vector of length 1 for each piece.
+
+        They are for late interaction.
+        """
         found: dict[int, tuple[list[int], Floats]] = {}
         ids = self._ids(texts)
-        for places, made in self._runs("tokens", ids):
-            for place, rows in zip(places, made, strict=True):
-                found[place] = (ids[place], rows[: len(ids[place])].copy())
-        return [found[place] for place in range(len(texts))]
+        for positions, output in self._runs("tokens", ids):
+            for position, rows in zip(positions, output, strict=True):
+                found[position] = (ids[position], rows[: len(ids[position])].copy())
+        return [found[position] for position in range(len(texts))]
 
     def verify(self) -> None:
         """Compare every file with its checksum; raise `EmbedderUnavailable` if one differs."""
@@ -86,19 +89,20 @@ class MiniLM:
         for name, checksum in self._checksums.items():
             path = self._folder / name
             if hashlib.sha256(path.read_bytes()).hexdigest() != checksum:
-                raise _damaged(path)
+                raise _damaged_error(path)
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
         return [self._pieces.encode(text, PIECES_MAX) for text in texts]
 
     def _runs(self, output: str, ids: Sequence[list[int]]) -> Iterator[tuple[list[int], Floats]]:
-        """The places of texts of like length, and what the model makes of them."""
+        """Yield the positions of texts of similar length, and the model's output for them."""
         batches = _batches([len(pieces) for pieces in ids])
         run = partial(self._run, output)
-        together = [[ids[place] for place in places] for places in batches]
+        together = [[ids[position] for position in positions] for positions in batches]
         if len(batches) == 1:
             return iter([(batches[0], run(together[0]))])
-        # Two runs side by side, each on one core, do more than one run on both: nobody waits for anybody.
+        # Two runs in parallel, each on one core, are faster than one run on both, whose threads
+        # would wait for each other.
         with ThreadPoolExecutor(min(THREADS_MAX, os.cpu_count() or 1)) as threads:
             return zip(batches, threads.map(run, together), strict=True)
 
@@ -115,36 +119,39 @@ class MiniLM:
 
 
 def _batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Places by length, so that little is padded, the longest first, so that no thread is left with them at the end."""
+    """Return batches of positions of texts of similar length, the longest first.
+
+    So there is little padding, and no thread has the longest batch left at the end.
+    """
     batches: list[list[int]] = []
-    for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
+    for position in sorted(range(len(lengths)), key=lambda position: -lengths[position]):
         if batches and (len(batches[-1]) + 1) * lengths[batches[-1][0]] <= BATCH_PIECES_MAX:
-            batches[-1].append(place)
+            batches[-1].append(position)
         else:
-            batches.append([place])
+            batches.append([position])
     return batches
 
 
-def _damaged(path: Path) -> EmbedderUnavailable:
+def _damaged_error(path: Path) -> EmbedderUnavailable:
     return EmbedderUnavailable(f"`{path}` is missing or damaged", "install `commonplace` again")
 
 
 def _checksums_of_complete_files(folder: Path) -> dict[str, str]:
-    """The checksum of each file of the model, all of which have the size they should."""
+    """Return the checksum of each file of the model, after checking the files' sizes."""
     listing = folder / "checksums.txt"
     checksums = {}
     try:
         for line in listing.read_text(encoding="utf-8").splitlines():
             checksum, size_bytes, name = line.split()
             if (folder / name).stat().st_size != int(size_bytes):
-                raise _damaged(folder / name)
+                raise _damaged_error(folder / name)
             checksums[name] = checksum
     except OSError as error:
-        raise _damaged(Path(error.filename or listing)) from error
+        raise _damaged_error(Path(error.filename or listing)) from error
     except ValueError as error:
-        raise _damaged(listing) from error
+        raise _damaged_error(listing) from error
     if not {MODEL, VOCABULARY} <= checksums.keys():
-        raise _damaged(listing)
+        raise _damaged_error(listing)
     return checksums
 
 
@@ -157,10 +164,10 @@ def _session(path: Path, *, for_one_query: bool) -> Session:
             f"no embedder: {error}", "install `numpy` and `onnxruntime`"
         ) from error
     options = onnxruntime.SessionOptions()
-    # A question of fifteen pieces is read sooner by one thread than by two that wait for each other at every product.
+    # One thread embeds a short question faster than two, which wait for each other all the time.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    # The arena doubles the memory, and the graph was written as the optimiser would leave it.
+    # The arena doubles the memory, and the graph in the package is optimised already.
     options.enable_cpu_mem_arena = False
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 3

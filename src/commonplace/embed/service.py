@@ -1,7 +1,7 @@
-"""The embedder of one process: loaded on first use or in the background, asked for questions.
+"""The embedder of one process: loads it on first use or in the background, and embeds questions.
 
-Questions that come at the same moment are embedded together, which is cheaper than one by one. A
-service behind HTTP that fails is left alone for a while; answers then go by words.
+Questions that arrive together are embedded together, which is cheaper than one by one. An HTTP
+service that fails is not called again for some time; until then answers go by words.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from commonplace.embed.embedder import Embedder, Vector
     from commonplace.settings import Settings
 
-# How long a service has for everything one answer wants of it, and for how long it then rests.
+# How long a service may take for one answer, and how long it is not called after a failure.
 SERVICE_S_MAX = 2.0
 SERVICE_PAUSE = timedelta(minutes=1)
 BATCH_MAX = 16
@@ -60,7 +60,7 @@ class EmbeddingService:
     ) -> None:
         self._settings = settings
         self._clock = clock
-        self._for_one_query = for_one_query  # A process that asks once wants its model early.
+        self._for_one_query = for_one_query  # Loads the model faster.
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
         self._reason = ""
@@ -77,7 +77,7 @@ class EmbeddingService:
         return bool(self._settings["embedder.kind"] == "none")
 
     def state(self) -> State:
-        """Which embedder there is, or why none; loads it if nothing else does."""
+        """Return which embedder there is, or why none; load it unless another thread does."""
         if self.is_off:
             return State(is_off=True)
         embedder = self.embedder()
@@ -86,7 +86,7 @@ class EmbeddingService:
         return State(embedder.name)
 
     def embedder(self) -> Embedder | None:
-        """The embedder, loaded on first use; `None` while it is loaded in the background."""
+        """Return the embedder, loaded on first use; `None` while another thread loads it."""
         if self.is_off:
             return None
         with self._lock:
@@ -101,7 +101,7 @@ class EmbeddingService:
             self._embedder, self._reason = embedder, ""
 
     def require(self) -> Embedder:
-        """The embedder; raises `EmbedderUnavailable` if there is none."""
+        """Return the embedder; raise `EmbedderUnavailable` if there is none."""
         embedder = self.embedder()
         if embedder is None:
             reason = self._reason or (
@@ -111,14 +111,14 @@ class EmbeddingService:
         return embedder
 
     def load_in_background(self) -> None:
-        """For a server: answers go by words until the model is loaded."""
+        """Load the model in another thread; until then a server's answers go by words."""
         with self._lock:
             done = self._closed or self._embedder is not None or self._loading is not None
             if not done and not self.is_off:
-                self._loading = threading.Thread(target=self._load_and_tell, daemon=True)
+                self._loading = threading.Thread(target=self._load_and_notify, daemon=True)
                 self._loading.start()
 
-    def _load_and_tell(self) -> None:
+    def _load_and_notify(self) -> None:
         self._load()
         with self._lock:
             self._loading = None
@@ -141,7 +141,7 @@ class EmbeddingService:
 
     @property
     def reason(self) -> str:
-        """Why there are no vectors, if that is a fault; nothing if they are switched off."""
+        """Return why there are no vectors, if that is a fault; "" if they are switched off."""
         return "" if self.is_off else self._reason
 
     # --- Questions --------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ class EmbeddingService:
         return self._embedder is not None and not isinstance(self._embedder, HttpEmbedder)
 
     def start(self, text: str) -> Future[Vector]:
-        """Have *text* embedded by our own model, on another core; returns a future."""
+        """Embed *text* with our own model in another thread; return a future."""
         future: Future[Vector] = Future()
         with self._lock:
             if self._closed:
@@ -179,20 +179,20 @@ class EmbeddingService:
             assert embedder is not None, "questions are started once it is loaded"
             try:
                 vectors = embedder.encode([text for text, _future in waiting])
-            except BaseException as error:  # noqa: BLE001 (whoever waits for the future raises it)
+            except BaseException as error:  # noqa: BLE001 (the future's result raises it)
                 for _text, future in waiting:
                     future.set_exception(error)
                 continue
             for (_text, future), vector in zip(waiting, vectors, strict=True):
                 future.set_result(vector)
 
-    # --- A service behind HTTP --------------------------------------------------------------------
+    # --- An HTTP service --------------------------------------------------------------------------
 
     def is_paused(self) -> bool:
         return self._paused_until is not None and self._clock() < self._paused_until
 
     def pause(self, error: EmbedderUnavailable) -> None:
-        """Leave a service alone that failed; answers go by words meanwhile."""
+        """Stop calling a service that failed, for some time; answers go by words meanwhile."""
         self._reason = str(error)
         self._paused_until = self._clock() + SERVICE_PAUSE
 
@@ -202,7 +202,7 @@ class EmbeddingService:
     # --- The end ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End the threads. A process that ends while the model's libraries load is aborted."""
+        """End the threads. Ending a process while the model's libraries load would abort it."""
         with self._lock:
             self._closed = True
             loading, thread = self._loading, self._thread

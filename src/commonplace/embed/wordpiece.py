@@ -1,6 +1,7 @@
-"""BERT's uncased WordPiece in the standard library alone: text in, the ids MiniLM was trained on out.
+"""BERT's uncased WordPiece tokenizer, which turns a text into the ids that MiniLM was trained on.
 
-It never recognises special tokens: a text that says `[SEP]` is a bracket, a word and a bracket.
+It needs only the standard library. It never recognises special tokens: a text with `[SEP]` has a
+bracket, a word and a bracket.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ CACHED_WORDS_MAX = 50_000
 MARKS = 2  # `[CLS]` and `[SEP]`, which every text has.
 WORD_CHARACTERS_MAX = 100  # BERT's own limit: a longer word is unknown as a whole.
 
-# BERT drops these controls, while str.split() would cut a word at them. All other white space is common to both.
+# BERT drops these control characters, while str.split() would split a word at them. Both agree on
+# all other white space.
 _DROPPED_BEFORE_SPLIT = dict.fromkeys([0x0B, 0x0C, *range(0x1C, 0x20), 0x85])
 _ASCII_PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _IDEOGRAPHS = (
@@ -32,7 +34,7 @@ _IDEOGRAPHS = (
 
 
 class WordPiece:
-    """A vocabulary and the words already cut with it."""
+    """A vocabulary, and a cache of words that were cut into its pieces."""
 
     def __init__(self, vocabulary: Iterable[str]) -> None:
         self._ids = {piece: number for number, piece in enumerate(vocabulary)}
@@ -47,14 +49,14 @@ class WordPiece:
         return cls(path.read_bytes().decode().rstrip("\n").split("\n"))
 
     def encode(self, text: str, pieces_max: int) -> list[int]:
-        """The ids of *text* between `[CLS]` and `[SEP]`, at most *pieces_max* with those two."""
+        """Return the ids of *text* between `[CLS]` and `[SEP]`, at most *pieces_max* in all."""
         assert pieces_max >= MARKS, "the start and the end are always there"
         ids = [self._start]
         cache = self._cache
         for word in text.translate(_DROPPED_BEFORE_SPLIT).split():
             pieces = cache.get(word)
             if pieces is None:
-                pieces = self._cut_and_keep(word)
+                pieces = self._cut_and_cache(word)
             ids += pieces
             if len(ids) >= pieces_max:
                 break
@@ -62,16 +64,16 @@ class WordPiece:
         ids.append(self._end)
         return ids
 
-    def _cut_and_keep(self, word: str) -> tuple[int, ...]:
+    def _cut_and_cache(self, word: str) -> tuple[int, ...]:
         if len(self._cache) >= CACHED_WORDS_MAX:
             self._cache.clear()
-        pieces = tuple(piece for part in _parts(_normalised(word)) for piece in self._pieces(part))
+        pieces = tuple(piece for part in _parts(_normalise(word)) for piece in self._pieces(part))
         if len(word) <= WORD_CHARACTERS_MAX:
             self._cache[word] = pieces
         return pieces
 
     def _pieces(self, word: str) -> list[int]:
-        """The longest piece that *word* starts with, then the longest of the rest, to the end."""
+        """Return the longest piece at the start of *word*, then that of the rest, and so on."""
         if len(word) > WORD_CHARACTERS_MAX:
             return [self._unknown]
         pieces: list[int] = []
@@ -89,8 +91,8 @@ class WordPiece:
         return pieces
 
 
-def _normalised(word: str) -> str:
-    """*word* in lower case, without accents and control characters, its ideographs apart."""
+def _normalise(word: str) -> str:
+    """Return *word* in lower case, without accents and controls, with spaces around ideographs."""
     if word.isascii() and word.isprintable():
         return word.lower()
     kept = (character for character in word if not _is_control(character))
@@ -98,7 +100,7 @@ def _normalised(word: str) -> str:
         f" {character} " if _is_ideograph(character) else character for character in kept
     )
     bare = (c for c in unicodedata.normalize("NFD", apart) if unicodedata.category(c) != "Mn")
-    # One character at a time: str.lower() on a whole word knows the final sigma, BERT does not.
+    # One character at a time: on a whole word, str.lower() would use the final sigma, unlike BERT.
     return "".join(character.lower() for character in bare)
 
 

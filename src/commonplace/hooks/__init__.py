@@ -1,9 +1,9 @@
-"""`commonplace-hook`: reads an agent's event on stdin, prints a reply for that agent, exits 0.
+"""`commonplace-hook`: read an agent's event on stdin, print a reply for that agent, exit 0.
 
-With a server running, the event is sent to it unparsed, and its answer is printed; 250 ms are
-allowed for all of that. Until then nothing is imported but `client.py`: a hook may take three
-starts of Python (docs/decisions/0007-hooks.md). So this module knows nothing of agents. Without an
-answer, `offline.py` answers from the files.
+With a server running, the event is sent to it unparsed, and its answer is printed; this may
+take 250 ms. Until then only `client.py` is imported: a hook may take as long as three starts of
+Python (docs/decisions/0007-hooks.md). So this module does not depend on the agent. Without an
+answer of a server, `offline.py` answers from the files.
 """
 
 import os
@@ -12,7 +12,7 @@ import sys
 from commonplace.client import find_server, nearest_home, post, quote
 
 EVENT_BYTES_MAX = 64 << 20
-# A larger event is read and cut to size here: a server need not hold twenty megabytes.
+# A larger event is shortened here, so that a server need not hold twenty megabytes.
 FORWARD_BYTES_MAX = 1 << 20
 REPLY_BYTES_MAX = 64 << 10
 DEADLINE_S = 0.25
@@ -123,7 +123,7 @@ def _touch_mark(home: str, agent: str) -> None:
     path = f"{home}/.state/hooks/{agent}"
     try:
         if os.path.islink(path):
-            return  # We make no links; it could lead anywhere.
+            return  # We create no links; it could point anywhere.
         os.utime(path)
     except OSError:
         try:

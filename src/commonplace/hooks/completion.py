@@ -1,7 +1,7 @@
 """The completion check: whether the worktree is clean and pushed, and the bead is done.
 
 Off by default. The setting `hooks.completion` makes it report to the user, or keep the agent at
-work (`block`). It runs git, so it is a hook of its own and not part of the others.
+work (`block`). It runs git, so it is a separate hook.
 """
 
 from __future__ import annotations

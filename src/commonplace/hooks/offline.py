@@ -1,4 +1,4 @@
-"""A hook without a server: the event goes into the spool, a start is answered from the files."""
+"""A hook without a server: spool the event, and answer a start from the files."""
 
 from __future__ import annotations
 

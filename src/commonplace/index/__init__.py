@@ -1,1 +1,4 @@
-"""The index: derived from the logs, notes and skills; delete it any time. Catching up equals rebuilding."""
+"""The index, derived from the logs, notes and skills. It can be deleted at any time.
+
+Catching up gives the same index as rebuilding.
+"""

@@ -17,27 +17,27 @@ PRUNED_FROM = 10_000
 
 
 class Statistics(NamedTuple):
-    """What BM25 needs to know of all documents together."""
+    """The numbers that BM25 needs of all documents together."""
 
     documents: int
     average_terms: float
     frequencies: Mapping[str, int]
 
     def idf(self, term: str) -> float:
-        """How rare *term* is."""
+        """Return the weight of *term*: the rarer it is, the higher."""
         n = self.frequencies.get(term, 0)
         return math.log(1 + (self.documents - n + 0.5) / (n + 0.5))
 
 
 def by_rarity(terms: Mapping[str, float], statistics: Statistics) -> dict[str, float]:
-    """The question's terms with their weights; terms that no document holds weigh most."""
+    """Return the question's terms with their weights, the highest for terms in no document."""
     return {term: weight * statistics.idf(term) for term, weight in terms.items()}
 
 
 def score(
     counts: Mapping[str, int], length: int, weighted: Mapping[str, float], average: float
 ) -> float:
-    """The BM25 score of one document.
+    """Return the BM25 score of one document.
 
     *counts* says how often it holds each term, *length* how many terms it has, *weighted* is the
     question `by_rarity`, *average* the average length.
@@ -56,10 +56,10 @@ def scores(
     length_of: Callable[[int], int],
     average: float,
 ) -> dict[int, float]:
-    """The same for every document that holds a term: key → score.
+    """Return the score of every document that holds a term: key → score.
 
-    *postings* gives the documents that hold a term, as (key, how often); *length_of* how many terms
-    a document has.
+    *postings* returns the documents that hold a term, as (key, how often); *length_of* returns how
+    many terms a document has.
     """
     norms: dict[int, float] = {}
     found: dict[int, float] = {}
@@ -76,10 +76,10 @@ def _norm(length: int, average: float) -> float:
     return K1 * (1 - B + B * length / average)
 
 
-def telling_terms(terms: Mapping[str, float], statistics: Statistics) -> Mapping[str, float]:
-    """The terms that tell documents apart, at most `QUERY_TERMS_MAX` of them.
+def selective_terms(terms: Mapping[str, float], statistics: Statistics) -> Mapping[str, float]:
+    """Return the terms that distinguish documents, at most `QUERY_TERMS_MAX` of them.
 
-    In a large store, terms that nearly every document holds are left out: they tell nothing, and
+    In a large store, terms that nearly every document holds are left out: they do not help, and
     reading every posting of theirs would take most of the time.
     """
     if statistics.documents >= PRUNED_FROM:

@@ -1,8 +1,8 @@
-"""What the index offers to recall: values and protocols, whatever engine keeps them.
+"""The interface of the index for recall: values and protocols.
 
-No SQL and nothing of a search engine outside the engine that implements these. An engine is an
-`Index`; a question reads from a `Reader`, which shows the home at one moment, now or in the past.
-Many readers may be open at once, each used by one thread.
+SQL and search engines are used only in the package that implements them. An engine is an `Index`; a
+question reads from a `Reader`, which shows the home at one moment, now or in the past. Many readers
+may be open at once, each used by one thread.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def no_progress(_done: int) -> None:
-    """For callers that do not show how far a long piece of work is."""
+    """Ignore progress, for callers that do not show it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Filter:
     reader: str = ""
 
     def admits(self, card: Card) -> bool:
-        """Whether the record behind *card* passes, whatever its standing."""
+        """Whether the record of *card* passes the filter, whatever its standing."""
         return not (
             (card.archived and not self.archived)
             # Skills and notes belong to the home, not to one repository in it.
@@ -64,7 +64,7 @@ class Filter:
 
 
 class Card(NamedTuple):
-    """What ranking needs to know of a record, without reading the record itself."""
+    """The fields of a record that ranking needs, without the record itself."""
 
     key: int
     id: str
@@ -107,36 +107,39 @@ class Status(NamedTuple):
 
 
 class Reader(Facts, Protocol):
-    """What a home holds at one moment. It also answers the rules about records (`Facts`)."""
+    """A home at one moment. It is also the `Facts` of the rules about records."""
 
     def cards(self, keys: Collection[int]) -> dict[int, Card]:
-        """The cards of the lines that are current at this moment among *keys*."""
+        """Return the cards of the lines that are current at this moment among *keys*."""
 
     def keys(self, ids: Collection[str]) -> dict[str, int]:
-        """The key of the current line of each of *ids*, whatever its standing."""
+        """Return the key of the current line of each of *ids*, whatever its standing."""
 
     def records(self, keys: Collection[int]) -> dict[int, Record]: ...
 
     def select(self, filter_: Filter, *, newest: int | None = None) -> list[Card]:
-        """The shown records that pass, in the order of their lines; or the *newest* so many."""
+        """Return the shown records that pass, in the order of their lines; or only the *newest*."""
 
     def counts(self, filter_: Filter) -> list[Count]:
-        """How many shown records pass, by repository, kind and event type. Statements are none."""
+        """Count the shown records that pass, by repository, kind and event type.
+
+        Statements are not counted.
+        """
 
     def edges(self, ids: Collection[str], rel: str | None = None) -> list[Edge]:
-        """The edges at either end of *ids* that current lines state, with their weights."""
+        """Return the edges at either end of *ids* that current lines state, with their weights."""
 
     def feedback(self, ids: Collection[str]) -> dict[str, dict[str, str]]:
-        """The feedback about each of *ids*: feedback id → outcome."""
+        """Return the feedback about each of *ids*: feedback id → outcome."""
 
     def has_statements(self) -> bool:
-        """Whether any record speaks about another; most homes have none, and need not be asked."""
+        """Whether any record is about another one; most homes have no such record."""
 
     def newest_micros(self) -> int | None:
-        """The time of the newest line."""
+        """Return the time of the newest line."""
 
     def log_bytes(self, repos: Collection[str] | None, *, archived: bool) -> int:
-        """How many bytes the logs of *repos* hold, or all logs; with *archived* their archives too."""
+        """Return the size of the logs of *repos*, or of all; with *archived* their archives too."""
 
     # --- Words ------------------------------------------------------------------------------------
 
@@ -149,30 +152,30 @@ class Reader(Facts, Protocol):
         filter_: Filter,
         limit: int,
     ) -> list[tuple[int, float]]:
-        """The best *limit* documents that hold any of the weighted *terms*: (key, BM25 score).
+        """Return the best *limit* documents with any of the weighted *terms*: (key, BM25 score).
 
         Of *filter_*, only repositories and kinds are applied here.
         """
 
     def term_sets(self, keys: Collection[int]) -> dict[int, frozenset[int]]:
-        """The terms each document holds, as `terms.term_hash` numbers."""
+        """Return the terms each document holds, as `terms.term_hash` numbers."""
 
     # --- Meaning ----------------------------------------------------------------------------------
 
     def has_vectors(self) -> bool: ...
 
     def nearest(self, vector: Vector, limit: int) -> dict[int, float]:
-        """The documents with the most similar passages: key → cosine."""
+        """Return the documents with the most similar passages: key → cosine."""
 
     def similarity(self, vector: Vector, keys: Collection[int]) -> dict[int, float]:
-        """The cosine of the best passage of each of *keys* that has a vector."""
+        """Return the cosine of the best passage of each of *keys* that has a vector."""
 
     def first_vectors(self, keys: Collection[int]) -> dict[int, Vector]:
-        """The vector of the first passage of each of *keys* that has one."""
+        """Return the vector of the first passage of each of *keys* that has one."""
 
 
 class Index(Protocol):
-    """One home's index. It is derived: it repairs itself by being built again."""
+    """One home's index. It repairs itself by a rebuild from the files."""
 
     home: Home
     # Whether the owner calls `commit_if_due`, so that no question waits for a commit.
@@ -180,36 +183,36 @@ class Index(Protocol):
 
     @property
     def in_memory(self) -> bool:
-        """Whether it could not be kept in the home, and lives in this process."""
+        """Whether it is in the memory of this process, because the home cannot hold it."""
 
     def catch_up(self, progress: Callable[[int], None] = no_progress) -> None:
         """Bring it up to date with the files."""
 
     def is_commit_due(self) -> bool:
-        """Whether much work was put off, such as merging what is new."""
+        """Whether much postponed work is left, such as merging new documents."""
 
     def commit_if_due(self) -> None:
-        """Do work that was put off, if it is much; for a background thread."""
+        """Do postponed work, if there is much of it; for a background thread."""
 
     def reading(self, as_of_micros: int | None = None) -> AbstractContextManager[Reader]:
-        """A reader of what it holds now, or of what it held at that time."""
+        """Open a reader of the index as it is now, or as it was at that time."""
 
     def rebuild(self, progress: Callable[[int], None] = no_progress) -> None:
-        """Throw it away and make it again from the files."""
+        """Delete it and build it again from the files."""
 
     def repair(self, error: BaseException) -> bool:
-        """Build it again if *error* came from a broken part of it; returns whether it did."""
+        """Build it again if *error* came from a broken part of it; return whether it did."""
 
     def missing_vectors(self) -> int:
-        """How many documents have no vectors yet."""
+        """Return how many documents have no vectors yet."""
 
     def is_empty(self) -> bool: ...
 
     def use_model(self, name: str) -> None:
-        """Keep vectors of the embedder *name*; those of another one are dropped and made again."""
+        """Keep vectors of the embedder *name*; drop those of another one, to make them again."""
 
     def embed(self, embedder: Embedder, documents_max: int) -> int:
-        """Give up to *documents_max* documents their vectors; returns how many got them."""
+        """Give up to *documents_max* documents their vectors; return how many got them."""
 
     def check_vector_length(self, length: int) -> None:
         """Raise `EmbedderUnavailable` if its vectors do not have *length* numbers."""

@@ -1,4 +1,4 @@
-"""Removing an index: it is moved out of the way in one step, so that no process ever opens half of one."""
+"""Remove an index by renaming it first, so that no process ever opens part of one."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def remove(home: Home, wanted: Callable[[], bool] = lambda: True) -> None:
-    """Remove the index of *home*, if that is still *wanted* once no other process is opening or removing it.
+    """Remove the index of *home*, if it is still *wanted* under the lock for opening and removing.
 
     Processes that have it open keep it whole.
     """
     folder = home.index_folder
     if not any(home.path.glob(f"{folder.name}*")):
-        return  # Nor is a lock left where there was nothing to remove.
+        return  # Without an index, no lock file is created either.
     with hold(home.index_lock):
         if wanted():
             try:
@@ -36,7 +36,7 @@ def remove(home: Home, wanted: Callable[[], bool] = lambda: True) -> None:
                 raise unusable(folder, error) from error
         for aside in home.path.glob(
             f"{folder.name}.*{TEMPORARY_SUFFIX}"
-        ):  # Ours, and what a killed process left.
+        ):  # Ours, and those of killed processes.
             if aside.is_dir():
                 shutil.rmtree(aside, ignore_errors=True)
             else:

@@ -15,7 +15,7 @@ STEMS_MAX = 20_000
 
 @lru_cache(maxsize=STEMS_MAX)
 def stem(word: str) -> str:
-    """The stem of *word*, which is in lower case."""
+    """Return the stem of *word*, which is in lower case."""
     stems: list[str] = _analyzer().analyze(word)
     return stems[0] if stems else word
 

@@ -1,6 +1,7 @@
-"""Developer text as search terms: words stemmed, identifiers whole and in parts, codes, flags, paths, versions, CJK.
+"""Split developer text into search terms.
 
-One function serves documents and queries, so what matches is decided here and nowhere else.
+Words are stemmed; identifiers, paths and flags are kept whole and in parts; CJK text is split into
+pairs of characters. The same function is used for documents and queries.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ from zlib import crc32
 from commonplace.index.stemmer import stem
 
 TERM_CHARS_MAX = 80
-# How many runs are remembered with their terms; some 30 MB of them.
+# How many runs are cached with their terms, which takes about 30 MB.
 KNOWN_MAX = 100_000
-# Bump with any change below: an index made with other terms is thrown away and rebuilt.
+# Increase this with any change below: an index made with other terms is rebuilt.
 VERSION = 1
 
-# A run of word characters, with the joints that hold paths, dotted names, flags, versions and addresses together.
+# A run of word characters, with the characters that join paths, dotted names, flags, versions and
+# addresses.
 _RUN = re.compile(r"[^\W_][\w]*(?:[.\-/:@+#\\]+\w+)*|\w+(?:[.\-/:@+#\\]+\w+)*")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
-# Where a part ends: at anything that is not a letter or digit, and where camelCase turns.
+# A part ends at anything that is not a letter or digit, and at the case changes of camelCase.
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _MIXED = re.compile(r"[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|[._\-/:@+#\\]")
 
@@ -145,17 +147,17 @@ STOP_WORDS = frozenset(
 
 
 def terms(text: str) -> list[str]:
-    """The terms of *text*, in their order, with repeats."""
+    """Return the terms of *text*, in their order, with repeats."""
     return list(chain.from_iterable(map(_TERMS_OF_RUN.__getitem__, _RUN.findall(text))))
 
 
 def term_set(text: str) -> frozenset[str]:
-    """The terms of *text*, each once."""
+    """Return the terms of *text*, each once."""
     return frozenset(chain.from_iterable(map(_TERMS_OF_RUN.__getitem__, set(_RUN.findall(text)))))
 
 
 def term_hash(term: str) -> int:
-    """A number of 32 bits for *term*: what the index keeps of a document's set of terms."""
+    """Return a 32-bit hash of *term*, which the index stores for each term of a document."""
     return crc32(term.encode("utf-8", "surrogatepass"))
 
 
@@ -165,7 +167,10 @@ PART_WEIGHT = 0.5
 
 
 def query_terms(text: str) -> dict[str, float]:
-    """The terms of a question with their weights: an identifier counts about once, as a whole and in parts."""
+    """Return the terms of a question with their weights.
+
+    An identifier, which gives several terms, counts about as much as one word.
+    """
     weights: dict[str, float] = {}
     for run in _RUN.findall(text):
         found = _TERMS_OF_RUN[run]
@@ -176,13 +181,13 @@ def query_terms(text: str) -> dict[str, float]:
 
 
 class _TermsOfRun(dict[str, tuple[str, ...]]):
-    """The terms of each run that came up, computed when it is first needed."""
+    """A cache of the terms of runs, computed when first needed."""
 
     def __missing__(self, run: str) -> tuple[str, ...]:
         found = tuple(_make_terms(run))
         if len(self) >= KNOWN_MAX:
             self.clear()
-        if len(run) <= TERM_CHARS_MAX:  # A megabyte of Base64 comes once and would stay.
+        if len(run) <= TERM_CHARS_MAX:  # Long runs such as Base64 rarely come again.
             self[run] = found
         return found
 
@@ -196,7 +201,8 @@ def _make_terms(run: str) -> list[str]:
     lowered = run.lower()
     if not _MIXED.search(run):
         return [] if lowered in STOP_WORDS else [stem(lowered[:TERM_CHARS_MAX])]
-    # `getUserById`, `no-cache`, `config/prod.yaml`, `E0308`, `18.2.0`: the whole, each segment, and the parts.
+    # `getUserById`, `no-cache`, `config/prod.yaml`, `E0308`, `18.2.0`: the whole, each segment, and
+    # the parts.
     whole = lowered.strip("._-/:@+#\\")
     segments = re.split(r"[/:@#\\]+", whole) if re.search(r"[/:@#\\]", whole) else []
     parts = [part.lower() for part in _PART.findall(run)]
@@ -210,7 +216,7 @@ def _make_terms(run: str) -> list[str]:
 
 
 def _cjk_terms(run: str) -> list[str]:
-    """Pairs of neighbouring characters, which is how text without spaces is searched; other runs as ever."""
+    """Return pairs of adjacent characters for CJK text, and the usual terms for the rest."""
     found: list[str] = []
     at = 0
     for match in _CJK.finditer(run):

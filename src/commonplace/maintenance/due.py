@@ -1,4 +1,4 @@
-"""When maintenance is due by itself: at the end of a session, and while a server is idle."""
+"""Whether automatic maintenance is due, at the end of a session or in an idle server."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ PAUSE_S = 60.0
 
 
 def is_due(memory: Memory) -> bool:
-    """Whether the nearest home should be maintained now: it is allowed, and some time has passed."""
+    """Whether to maintain the nearest home now: it is allowed, and some time has passed."""
     return bool(memory.settings["maintenance.background"]) and since_last(memory.home) > PAUSE_S
 
 
 def since_last(home: Home) -> float:
-    """How many seconds ago *home* was maintained last."""
+    """Return how many seconds ago *home* was maintained last."""
     try:
         return abs(time.time() - home.maintenance_mark.stat().st_mtime)
     except OSError:

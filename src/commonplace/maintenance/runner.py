@@ -1,4 +1,4 @@
-"""The runner: takes the steps of maintenance in their order, under one lock for each home."""
+"""Run the steps of maintenance in order, under one lock for each home."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from commonplace.maintenance.steps import Step
     from commonplace.memory import Memory
 
-# How long one step may take; what is left is done next time.
+# How long one step may take; the rest is done next time.
 STEP_S_MAX = 60.0
 
 
 @dataclass
 class Report:
-    """What a run of maintenance did, by step."""
+    """The result of a run of maintenance, by step."""
 
     home: str
     dry_run: bool = False
@@ -31,7 +31,7 @@ class Report:
     steps: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as `commonplace maintain --json` prints it."""
+        """Return the report as `commonplace maintain --json` prints it."""
         return {
             "home": self.home,
             "dry_run": self.dry_run,
@@ -50,7 +50,7 @@ def run(
 ) -> Report:
     """Run the named *steps*, or all, on the nearest home of *memory*.
 
-    A step that fails is reported, and the next one runs all the same. Each takes *step_s_max* at
+    A step that fails is reported, and the next one still runs. Each takes *step_s_max* at
     most; when *is_over* is true, no more is done.
     """
     unknown = [name for name in steps or () if name not in STEPS]
@@ -65,15 +65,15 @@ def run(
             return report
         for name, step in STEPS.items():
             if (steps is None or name in steps) and not is_over():
-                turn = Turn(dry_run, _either(is_over, step_s_max))
+                turn = Turn(dry_run, _over_or_late(is_over, step_s_max))
                 report.steps[name] = _run_step(step, memory, turn)
         if steps is None and not dry_run and not is_over():
             memory.home.maintenance_mark.touch(mode=0o600)
     return report
 
 
-def _either(is_over: Callable[[], bool], seconds: float) -> Callable[[], bool]:
-    """True when *is_over* is, or when the *seconds* are over."""
+def _over_or_late(is_over: Callable[[], bool], seconds: float) -> Callable[[], bool]:
+    """Return a function that is true when *is_over* is, or when *seconds* have passed."""
     deadline = time.monotonic() + seconds
     return lambda: is_over() or time.monotonic() > deadline
 

@@ -23,7 +23,7 @@ USAGE_TRIMMED_MAX = 10_000
 
 
 class Turn(NamedTuple):
-    """One run of a step: whether only to say what it would do, and when its time is over."""
+    """One run of a step: whether to change nothing, and when its time is over."""
 
     dry_run: bool
     is_over: Callable[[], bool]
@@ -37,15 +37,15 @@ class Step(NamedTuple):
     run: Callable[[Memory, Turn], dict[str, Any]]
 
 
-def take_in_spool(memory: Memory, turn: Turn) -> dict[str, Any]:
-    """Take in the events that hooks have left."""
+def ingest_spool(memory: Memory, turn: Turn) -> dict[str, Any]:
+    """Ingest the events in the spool."""
     if turn.dry_run:
         return {"waiting": len(spool.list_names(memory.home.spool_folder))}
     return {"events": ingest.drain(memory, is_over=turn.is_over)}
 
 
 def close_sessions(memory: Memory, turn: Turn) -> dict[str, Any]:
-    """Write down the episodes of sessions that ended without saying so, and drop old drafts."""
+    """Write the episodes of sessions that ended without an end event, and drop old drafts."""
     if turn.dry_run:
         return {"sessions": len(ingest.idle_sessions(memory))}
     return {"sessions": ingest.tidy(memory)}
@@ -71,7 +71,7 @@ def rotate_logs(memory: Memory, turn: Turn) -> dict[str, Any]:
 
 
 def merge_index(memory: Memory, turn: Turn) -> dict[str, Any]:
-    """Bring the index up to date and merge what it keeps apart for quick writes."""
+    """Bring the index up to date and merge its new documents."""
     engine = memory.engine()
     engine.catch_up()
     waiting = sum(status.waiting for status in engine.status())
@@ -81,7 +81,7 @@ def merge_index(memory: Memory, turn: Turn) -> dict[str, Any]:
 
 
 def embed_backlog(memory: Memory, turn: Turn) -> dict[str, Any]:
-    """Give memories their vectors that have none yet."""
+    """Embed the memories that have no vectors yet."""
     engine = memory.engine()
     engine.catch_up()
     missing = engine.missing_vectors()
@@ -110,11 +110,11 @@ def remove_leftovers(memory: Memory, turn: Turn) -> dict[str, Any]:
 STEPS: dict[str, Step] = {
     step.name: step
     for step in (
-        Step("spool", "take in the events that hooks have left", take_in_spool),
-        Step("sessions", "write down sessions that ended without saying so", close_sessions),
+        Step("spool", "ingest the events of hooks", ingest_spool),
+        Step("sessions", "write sessions that ended without an end event", close_sessions),
         Step("rotation", "move the oldest records of long logs to the archive", rotate_logs),
         Step("index", "bring the index up to date", merge_index),
-        Step("embedding", "give memories their vectors", embed_backlog),
+        Step("embedding", "embed memories that have no vectors", embed_backlog),
         Step("usage", "drop usage counts of records that no longer exist", trim_usage),
         Step("leftovers", "remove temporary files of killed processes", remove_leftovers),
     )

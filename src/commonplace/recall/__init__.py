@@ -1,4 +1,5 @@
-"""Recall: candidates, fusion, priors, what is the same, what is relevant enough; every score explained.
+"""Recall: candidates, fusion, priors, duplicates, relevance. Every score is explained.
 
-It never reads the clock: ages count back from the newest memory there is, so the same files give the same answer.
+It never reads the clock: ages are counted back from the newest memory, so the same files give the
+same answer.
 """

@@ -1,4 +1,4 @@
-"""Candidates: what is known of the documents that the engines propose, and how good they are."""
+"""Candidates: the documents that the engines propose, with their cards and priors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Proposal(NamedTuple):
-    """A document that an engine proposes, and what the engines think of it."""
+    """A document that an engine proposes, with the scores of the engines."""
 
     address: Address
     words: float
@@ -42,7 +42,7 @@ class Candidate(NamedTuple):
     score: float
 
 
-class _Weighed(NamedTuple):
+class _WeightedCard(NamedTuple):
     card: Card
     factors: Mapping[str, float]
     prior: float
@@ -51,7 +51,7 @@ class _Weighed(NamedTuple):
 class Candidates:
     """The documents of one question, each read once, whichever engine proposes it.
 
-    Reading costs more than finding, so what the words propose is read while the model is still
+    Reading takes longer than finding, so the proposals by words are read while the model is still
     embedding the question; and records themselves are read only for the few that matter.
     """
 
@@ -67,13 +67,13 @@ class Candidates:
         self._uses = uses
         newest = max((reader.newest_micros() or 0 for reader in readers), default=0)
         self._priors = Priors(query, newest, weights)
-        # Documents that may not be shown are known too, as nothing.
-        self._weighed: dict[Address, _Weighed | None] = {}
+        # `None` for documents that may not be shown.
+        self._weighed: dict[Address, _WeightedCard | None] = {}
         self._terms: dict[Address, frozenset[int]] = {}
         self._documents: dict[Address, tuple[Record, Document]] = {}
 
     def weigh(self, addresses: Iterable[Address]) -> None:
-        """Read the cards of *addresses* that were not read yet, and weigh their priors."""
+        """Read the cards of *addresses* that were not read yet, and compute their priors."""
         fresh = [address for address in addresses if address not in self._weighed]
         self._weighed |= dict.fromkeys(fresh)
         for home, reader in enumerate(self._readers):
@@ -84,13 +84,13 @@ class Candidates:
             for card in shown_cards(self._readers, home, cards, self._query):
                 self._weighed[home, card.key] = self._weigh(home, card)
 
-    def _weigh(self, home: int, card: Card) -> _Weighed:
+    def _weigh(self, home: int, card: Card) -> _WeightedCard:
         text = partial(self.text, (home, card.key))
         factors = self._priors.factors(card, self._uses(card.id), text)
-        return _Weighed(card, factors, math.prod(factors.values()))
+        return _WeightedCard(card, factors, math.prod(factors.values()))
 
-    def leading(self, scores: Mapping[Address, float], count: int) -> list[Address]:
-        """Of what was weighed, the *count* that lead if *scores* are all there is."""
+    def leaders(self, scores: Mapping[Address, float], count: int) -> list[Address]:
+        """Return the best *count* of the weighed documents by *scores* and priors."""
         weighed = [
             (one.prior * score, address)
             for address, score in scores.items()
@@ -99,7 +99,7 @@ class Candidates:
         return [address for _score, address in sorted(weighed, reverse=True)[:count]]
 
     def choose(self, proposals: Sequence[Proposal]) -> list[Candidate]:
-        """Those of *proposals* that may be shown, with their priors."""
+        """Return those of *proposals* that may be shown, with their priors."""
         self.weigh(one.address for one in proposals)
         return [
             _candidate(one, weighed)
@@ -117,7 +117,7 @@ class Candidates:
                 self._terms |= {(home, key): found.get(key, frozenset()) for key in keys}
 
     def terms(self, address: Address) -> frozenset[int]:
-        """The terms the document holds, as `terms.term_hash` numbers; read before."""
+        """Return the terms of the document, as `terms.term_hash` numbers; they were read before."""
         return self._terms[address]
 
     def read(self, addresses: Iterable[Address]) -> None:
@@ -129,17 +129,17 @@ class Candidates:
                 self._documents[home, key] = record, document(record)
 
     def text(self, address: Address) -> str:
-        """What the record at *address* says."""
+        """Return the text of the record at *address*."""
         self.read([address])
         return self._documents[address][1].text
 
     def hits(self, candidates: Sequence[Candidate]) -> list[Hit]:
-        """*candidates* as hits, with their records."""
+        """Return *candidates* as hits, with their records."""
         self.read(one.address for one in candidates)
         return [self.hit(one) for one in candidates]
 
     def hit(self, one: Candidate, relevance: float | None = None) -> Hit:
-        """*one* as a hit; its record was read before."""
+        """Return *one* as a hit; its record was read before."""
         record, said = self._documents[one.address]
         why = Explanation(
             words=round(one.words, 4),
@@ -160,7 +160,7 @@ class Candidates:
         )
 
 
-def _candidate(one: Proposal, weighed: _Weighed) -> Candidate:
+def _candidate(one: Proposal, weighed: _WeightedCard) -> Candidate:
     score = round(one.fused * weighed.prior, 6)
     return Candidate(
         one.address, weighed.card, one.words, one.meaning, one.fused, weighed.factors, score

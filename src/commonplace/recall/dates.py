@@ -17,7 +17,7 @@ _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 
 
 def parse_moment(text: str, now: datetime, *, end_of_day: bool = False) -> str:
-    """The timestamp that *text* stands for: a date, a time, or an age counted back from *now*.
+    """Return the timestamp of *text*: a date, a time, or an age counted back from *now*.
 
     With *end_of_day*, a date stands for the end of that day instead of its start.
     """

@@ -1,4 +1,4 @@
-"""What says the same: near-duplicates fold into the best proven, and the newest of a rule leads."""
+"""Fold near-duplicates into the best proven one, and put the newest version of a rule first."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ if TYPE_CHECKING:
 
 
 class Likeness(NamedTuple):
-    """A share of common terms and a cosine, either of which is enough."""
+    """The minimum share of common terms, or the minimum cosine; either is enough."""
 
     terms: float
     cosine: float
 
 
 TWINS = 0.9
-# A rule is short; two that are somewhat alike are about one subject. Long texts are all a bit alike.
+# A rule is short; two that are somewhat alike are about one subject. Long texts are always
+# somewhat alike.
 RULE_TERMS_MAX = 40
 SAME_RULE = Likeness(0.25, 0.45)
 SAME_NOTE = Likeness(0.5, 0.7)
-# To lead, the newer one may fit the question's words this much worse than the older one.
+# The newer one is put first if it fits the question's words at most this much worse.
 RULE_SHARE_MIN = 0.3
 NOTE_SHARE_MIN = 0.55
-# To say that the older one no longer holds takes more, or a newer one that speaks of a change.
+# To mark the older one as superseded takes more, or a newer one that mentions a change.
 REPLACED = Likeness(0.42, 0.65)
 REPLACED_OPENLY_COSINE = 0.5
-# How much less proven than the older one a newer one may be that was tried.
+# How much lower the success bound of a newer one that was tried may be.
 PROVEN_SLACK = 0.3
 _CHANGE = re.compile(
     r"\b(now|instead|no longer|any ?more|replace[ds]?|moved|switched|migrated|deprecated|removed|"
@@ -55,19 +56,19 @@ class Entry(NamedTuple):
 
 
 def fold_twins(entries: Sequence[Entry]) -> list[Entry]:
-    """Without near-duplicates: of each group the best proven stays, else the best placed."""
+    """Return *entries* without near-duplicates: of each group the best proven, else the first."""
     kept: list[Entry] = []
     for entry in entries:
         twin = next((n for n, other in enumerate(kept) if _are_twins(entry, other)), None)
         if twin is None:
             kept.append(entry)
-        elif _proven(entry) > _proven(kept[twin]):
+        elif _success_bound(entry) > _success_bound(kept[twin]):
             kept[twin] = entry._replace(score=kept[twin].score)
     return kept
 
 
 def newest_first(entries: Sequence[Entry]) -> list[Entry]:
-    """Of several that state the same rule the newest first; the older ones after it, marked."""
+    """Return *entries* with the newest of each rule before its older versions, which are marked."""
     ordered = list(entries)
     index = 0
     while index < len(ordered):
@@ -76,7 +77,7 @@ def newest_first(entries: Sequence[Entry]) -> list[Entry]:
         if later is None:
             index += 1
             continue
-        # Something newer still may go before this one, too: it is looked at next.
+        # A still newer one may go before this one too: it is compared next.
         ordered.remove(later)
         ordered.insert(index, later._replace(score=max(later.score, older.score)))
     return [
@@ -97,21 +98,25 @@ def _goes_before(newer: Entry, older: Entry) -> bool:
         return False
     if not _are_alike(newer, older, SAME_RULE if are_rules else SAME_NOTE):
         return False
-    # One that was tried and mostly failed stays behind a proven one; one nobody tried does not.
+    # One that was tried and mostly failed stays after a proven one; an untried one does not.
     rate = newer.candidate.card.rate
-    return rate is None or not rate.tried or _proven(newer) >= _proven(older) - PROVEN_SLACK
+    return (
+        rate is None
+        or not rate.tried
+        or _success_bound(newer) >= _success_bound(older) - PROVEN_SLACK
+    )
 
 
 def _supersedes(newer: Entry, older: Entry) -> bool:
-    """Whether the reader should be told that the older one may no longer hold."""
+    """Whether to mark the older one as possibly no longer true."""
     if not _is_later(newer, older):
         return False
     if not _are_rules(newer, older):
         return _are_alike(newer, older, SAME_NOTE)
     if _are_alike(newer, older, REPLACED):
         return True
-    speaks = _cosine(newer, older) >= REPLACED_OPENLY_COSINE
-    return speaks and _CHANGE.search(newer.text()) is not None
+    is_close = _cosine(newer, older) >= REPLACED_OPENLY_COSINE
+    return is_close and _CHANGE.search(newer.text()) is not None
 
 
 def _is_later(newer: Entry, older: Entry) -> bool:
@@ -139,7 +144,7 @@ def _cosine(one: Entry, other: Entry) -> float:
 
 
 def _are_twins(one: Entry, other: Entry) -> bool:
-    # The overlap is at most the share of their sizes, which is seen at once.
+    # The overlap is at most the ratio of their sizes, which is quick to compute.
     size, other_size = len(one.terms), len(other.terms)
     if size < TWINS * other_size or other_size < TWINS * size:
         return False
@@ -147,13 +152,13 @@ def _are_twins(one: Entry, other: Entry) -> bool:
 
 
 def _overlap(one: frozenset[int], other: frozenset[int]) -> float:
-    """Jaccard's share of common terms."""
+    """Return the share of common terms (Jaccard)."""
     if not one or not other:
         return 0.0
     common = len(one & other)
     return common / (len(one) + len(other) - common)
 
 
-def _proven(entry: Entry) -> float:
+def _success_bound(entry: Entry) -> float:
     rate = entry.candidate.card.rate
     return wilson(rate) if rate and rate.tried else UNTRIED

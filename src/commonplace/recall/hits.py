@@ -1,4 +1,4 @@
-"""What recall finds: records with their scores and the reasons for them."""
+"""The results of recall: records with their scores and the reasons for them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Explanation:
     meaning: float | None
     fused: float
     factors: Mapping[str, float] = field(default_factory=dict)
-    # How much of the question the hit covers; known for those that were looked at closely.
+    # How much of the question the hit covers; only the best candidates have it.
     relevance: float | None = None
 
     def as_dict(self) -> dict[str, float]:
-        """The numbers by their names, as `--explain` and JSON show them."""
+        """Return the numbers by their names, as `--explain` and JSON show them."""
         found = {"words": self.words}
         if self.meaning is not None:
             found["meaning"] = self.meaning
@@ -49,9 +49,9 @@ class Hit:
     # The lines an agent reads.
     text: str = ""
     rate: Rate | None = None
-    # What the reader should know: that something newer is above, that a file it names is gone.
+    # Warnings for the reader: a newer one is above, or a file that it names is gone.
     marks: tuple[str, ...] = ()
-    # Called wrong or stale more often than it worked.
+    # Rated wrong or stale more often than it worked.
     is_doubted: bool = False
     address: Address = (0, 0)
     uses: int = 0
@@ -59,7 +59,7 @@ class Hit:
 
     @property
     def document(self) -> Document:
-        """What the record says."""
+        """The record as text."""
         return self.said or document(self.record)
 
     @property
@@ -75,7 +75,7 @@ class Hit:
         return self.record.timestamp
 
     def as_dict(self) -> dict[str, Any]:
-        """The hit as JSON shows it."""
+        """Return the hit as JSON shows it."""
         return {
             "id": self.id,
             "kind": self.kind,

@@ -1,4 +1,4 @@
-"""Beside answers: the latest records, counts, and why a record is or is not in an answer."""
+"""The latest records, counts, and why a record is or is not in an answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOOKED_AT_FURTHER = 20
 
 
 def latest(readers: Sequence[Reader], count: int, filter_: Filter) -> list[Hit]:
-    """The newest records that pass *filter_*, newest first. Notes and statements are none."""
+    """Return the newest records that pass *filter_*, newest first, without notes and statements."""
     found: list[tuple[int, Card]] = []
     for home, reader in enumerate(readers):
         found += ((home, card) for card in _latest_of_home(readers, home, reader, count, filter_))
@@ -42,15 +42,15 @@ def latest(readers: Sequence[Reader], count: int, filter_: Filter) -> list[Hit]:
 def _latest_of_home(
     readers: Sequence[Reader], home: int, reader: Reader, count: int, filter_: Filter
 ) -> list[Card]:
-    asked = count + LOOKED_AT_FURTHER
+    wanted = count + LOOKED_AT_FURTHER
     while True:
-        cards = reader.select(filter_, newest=asked)
-        # A note is its agent's own file, and a statement says nothing by itself.
+        cards = reader.select(filter_, newest=wanted)
+        # A note is its agent's own file, and a statement means nothing by itself.
         records = [card for card in cards if card.kind not in ("note", "feedback", "link")]
         shown = shown_cards(readers, home, records, filter_)
-        if len(shown) >= count or len(cards) < asked:
+        if len(shown) >= count or len(cards) < wanted:
             return shown[:count]
-        asked *= 4  # Another home hides many of them.
+        wanted *= 4  # Another home hides many of them.
 
 
 def _with_records(
@@ -66,7 +66,7 @@ def _with_records(
 def select(
     readers: Sequence[Reader], filter_: Filter, ids: Collection[str] | None = None
 ) -> list[Record]:
-    """The records of the nearest home that pass, or those of *ids*, in the order of the lines."""
+    """Return the records of the nearest home that pass, or those of *ids*, in line order."""
     nearest = readers[0]
     if ids is None:
         cards = nearest.select(filter_)
@@ -80,10 +80,10 @@ def select(
 
 
 def counts(readers: Sequence[Reader], filter_: Filter) -> dict[str, Any]:
-    """How many records there are: by repository, by kind, lessons by type.
+    """Return how many records there are: by repository, by kind, lessons by type.
 
-    Records are lines of logs. Skills are files, counted apart; notes are their agents' own, and
-    nobody else should see even how many there are.
+    Records are lines of logs. Skills are files and are counted apart. Notes are private to their
+    agents, so even their number is not shown.
     """
     repos, kinds, types = Counter[str](), Counter[str](), Counter[str]()
     archived = skills = 0
@@ -113,7 +113,7 @@ def _counts_of_home(readers: Sequence[Reader], home: int, filter_: Filter) -> li
     others = [reader for number, reader in enumerate(readers) if number != home]
     if home == 0 and not any(reader.has_statements() for reader in others):
         return readers[0].counts(filter_)
-    # What another home has itself, or hides, is not counted here.
+    # Records that another home has or hides are not counted here.
     cards = (card for card in readers[home].select(filter_) if not is_statement(card.kind))
     counted = Counter(
         (card.repo, card.kind, card.event_type, card.archived)
@@ -138,7 +138,7 @@ class Verdict:
     why: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The verdict as `commonplace why --json` prints it."""
+        """Return the verdict as `commonplace why --json` prints it."""
         found: dict[str, Any] = {
             "id": self.id,
             "query": self.query,
@@ -163,7 +163,7 @@ def judge(
     answer: Sequence[Hit],
     floor: float,
 ) -> Verdict | None:
-    """The verdict about a record that is in the *ranking*; `None` if it is not.
+    """Return the verdict about a record that is in the *ranking*; `None` if it is not.
 
     The hits of the ranking have their relevance; *floor* is what an answer needs.
     """
@@ -181,7 +181,7 @@ def judge(
     elif place > query.limit:
         text = f"it is in place {place}, after the limit of {query.limit} or after others like it"
     else:
-        text = "another one that says the same is shown instead, or there were not enough tokens"
+        text = "a near-duplicate is shown instead, or there were not enough tokens"
     return Verdict(
         id=ident,
         query=query.text,
@@ -197,17 +197,17 @@ def judge(
 
 
 def absence(readers: Sequence[Reader], query: Query, ident: str) -> str:
-    """Why a record is not even in the ranking."""
+    """Return why a record is not even in the ranking."""
     for home, reader in enumerate(readers):
         for card in reader.cards(list(reader.keys([ident]).values())).values():
             anything = query.with_(superseded=True, archived=True)
             shown = shown_cards(readers, home, [card], anything)
             if is_gone(card.standing):
-                return "it was forgotten, or derives from something that was"
+                return "it was forgotten, or derives from a record that was"
             if card.standing is Standing.SUPERSEDED and not query.superseded:
-                return "something newer supersedes it; `--superseded` shows it all the same"
+                return "a newer record supersedes it; `--superseded` shows it"
             if card.archived and not query.archived:
                 return "it is in the archive; `--all` searches there too"
             if not shown or not query.admits(card):
                 return "the filters leave it out (repository, kind, type, tag, agent, date)"
-    return "neither its words nor its meaning bring it near the question"
+    return "neither its words nor its meaning match the question"

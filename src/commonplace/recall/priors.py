@@ -1,4 +1,4 @@
-"""Priors: what speaks for a record besides the question. Each is a named factor with bounds."""
+"""Priors: how likely a record is to help, whatever the question. Each is a bounded factor."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from commonplace.recall.query import Query
     from commonplace.records import Rate
 
-# Seed 001's weights of semantic, episodic and procedural memory; a lesson is semantic.
+# The weights of semantic, episodic and procedural memory; a lesson is semantic.
 EPISODIC_KINDS = frozenset(["episode", "handoff", "ledger", "context", "task"])
 PROCEDURAL_KINDS = frozenset(["skill"])
 _PATH = re.compile(r"(?<![\w/.:$~-])(?:[\w.@-]+/)+[\w.@-]+\.[A-Za-z]\w{0,7}(?![\w/])")
 # One standard error: enough that 9/10 beats 1/1, and that a few successes still count.
 _Z = 1.0
-# The share of successes that speaks neither for nor against a record.
+# The share of successes that is neutral.
 UNTRIED = 0.4
 DOUBTS_COUNTED_MAX = 3
 _MICROS_A_DAY = 86_400_000_000
@@ -46,7 +46,7 @@ class Weights(NamedTuple):
     skills: float = 0.2
 
 
-# Without priors: only doubt still counts.
+# Without priors: only doubt still applies.
 NO_PRIORS = Weights(
     recency=0.0,
     success=0.0,
@@ -72,7 +72,7 @@ class Priors:
         self._weights = weights
 
     def factors(self, card: Card, uses: int, text: Callable[[], str]) -> dict[str, float]:
-        """Every factor that is not 1, by its name; *text* gives what the record says."""
+        """Return every factor that is not 1, by its name; *text* returns the record's text."""
         query, weights = self._query, self._weights
         age_days = max(0.0, (self._newest_micros - card.micros) / _MICROS_A_DAY)
         found = {"recency": recency(age_days, weights)}
@@ -97,12 +97,12 @@ class Priors:
 
 
 def recency(age_days: float, weights: Weights) -> float:
-    """From 1 for the newest down to 1 - weight, half the way every half-life."""
+    """Return 1 for the newest, down to 1 - weight, halfway in each half-life."""
     return 1 - weights.recency * (1 - math.pow(0.5, age_days / weights.half_life_days))
 
 
 def success(rate: Rate | None, weights: Weights) -> float:
-    """Around 1 for what nobody tried, up for what is proven, down for what mostly failed."""
+    """Return about 1 for untried records, more for proven ones, less for those that failed."""
     if rate is None or rate.tried == 0:
         return 1.0
     return 1 + weights.success * 2 * (wilson(rate) - UNTRIED)
@@ -110,7 +110,7 @@ def success(rate: Rate | None, weights: Weights) -> float:
 
 @lru_cache(maxsize=1024)
 def wilson(rate: Rate) -> float:
-    """The lower bound of the success rate (Wilson 1927), so that 9/10 beats 1/1."""
+    """Return the lower bound of the success rate (Wilson 1927), so that 9/10 beats 1/1."""
     n, p = rate.tried, rate.worked / rate.tried
     middle = p + _Z * _Z / (2 * n)
     spread = _Z * math.sqrt(p * (1 - p) / n + _Z * _Z / (4 * n * n))
@@ -119,7 +119,7 @@ def wilson(rate: Rate) -> float:
 
 @lru_cache(maxsize=64)
 def kind(name: str, weights: Weights) -> float:
-    """The share of its kind of memory, relative to the semantic one."""
+    """Return the weight of its kind of memory, relative to the semantic one."""
     if name in EPISODIC_KINDS:
         share = weights.episodic
     elif name in PROCEDURAL_KINDS:
@@ -142,8 +142,8 @@ def names_any(text: str, files: tuple[str, ...]) -> bool:
 
 
 def missing_files(text: str, root: Path) -> list[str]:
-    """The files *text* names by a relative path that are not in the repository at *root*."""
+    """Return the files that *text* names by a relative path and that are not below *root*."""
     named = set(_PATH.findall(text))
-    # Only what begins with a folder of this repository is one of its files, and not an address.
+    # Only a path that begins with a folder of this repository is one of its files.
     ours = (found for found in named if (root / found.partition("/")[0]).is_dir())
     return sorted(found for found in ours if not (root / found).exists())

@@ -1,4 +1,4 @@
-"""A question: what is asked, what narrows it, and what the answer may cost."""
+"""A question: its text, its filters, and the limits of the answer."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from typing import Self
 
 LIMIT_MAX = 1000
-# What the index holds beside records: files, which are kinds of their own.
+# The kinds of files in the index, besides the kinds of records.
 TEXT_KINDS = ("note", "skill")
 
 
 class Narrowing(TypedDict, total=False):
-    """The options of a question, as callers of the library and of the server give them."""
+    """The options of a question in the library and the server."""
 
     repo: str | Iterable[str] | None
     kinds: str | Iterable[str] | None
@@ -44,7 +44,7 @@ class Narrowing(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query(Filter):
-    """What an agent asks. `build` makes one from what a caller gives."""
+    """A checked question. `build` makes one from the options of a caller."""
 
     text: str = ""
     limit: int = 5
@@ -54,9 +54,9 @@ class Query(Filter):
     as_of_micros: int | None = None
     # Files the agent works on: records that name them are preferred.
     files: tuple[str, ...] = ()
-    # Raises the relevance that the settings ask for.
+    # A minimum relevance above that of the settings.
     relevance_min: float = 0.0
-    # Asked by a hook, not by an agent: it is not counted among the savings.
+    # Asked by a hook, not by an agent: automatic recalls are not counted as savings.
     automatic: bool = False
     # The repository the question comes from, which is preferred, and its folder.
     here: str = ""
@@ -81,15 +81,15 @@ class Query(Filter):
         as_of: str | None = None,
         **options: Any,  # noqa: ANN401 (the fields of this class)
     ) -> Self:
-        """The question *text*, narrowed. Raises `UsageError` for what cannot be meant.
+        """Return the question *text* with its filters; raise `UsageError` for wrong options.
 
         Names may be given alone or as several; dates as dates or ages.
         """
         return cls(
             text=text,
             repos=_set_of(repo),
-            kinds=_known(_set_of(kinds), (*KINDS, *TEXT_KINDS), "kind"),
-            types=_known(_set_of(types), EVENT_TYPES, "type"),
+            kinds=_check_known(_set_of(kinds), (*KINDS, *TEXT_KINDS), "kind"),
+            types=_check_known(_set_of(types), EVENT_TYPES, "type"),
             tags=frozenset(tag.lower() for tag in _set_of(tags) or ()),
             agent=agent,
             files=tuple(sorted(_set_of(files) or ())),
@@ -103,10 +103,10 @@ class Query(Filter):
         )
 
     def check(self) -> None:
-        """Raise `UsageError` if this asks for nothing, or for more than there can be."""
+        """Raise `UsageError` if the text is empty or a limit is out of range."""
         if not self.text.strip():
             raise UsageError(
-                "there is nothing to look for", "give a few words about the task or the error"
+                "the question is empty", "give a few words about the task or the error"
             )
         if not 1 <= self.limit <= LIMIT_MAX:
             raise UsageError(f"the limit is {self.limit}, not between 1 and {LIMIT_MAX}")
@@ -114,18 +114,18 @@ class Query(Filter):
             raise UsageError(f"the token bound is {self.tokens_max}, under 0")
 
     def with_(self, **changes: Any) -> Self:  # noqa: ANN401 (the fields of this class)
-        """The same question with *changes*."""
+        """Return the same question with *changes*."""
         return replace(self, **changes)
 
 
 def _set_of(values: str | Iterable[str] | None) -> frozenset[str] | None:
-    """One name or several, as a set; a text is one name, not its letters."""
+    """Return one name or several as a set."""
     if values is None:
         return None
     return frozenset([values] if isinstance(values, str) else values)
 
 
-def _known(
+def _check_known(
     names: frozenset[str] | None, known: Collection[str], what: str
 ) -> frozenset[str] | None:
     unknown = sorted((names or frozenset()) - set(known))

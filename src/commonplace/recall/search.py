@@ -1,4 +1,4 @@
-"""Recall itself: from a question to ranked hits."""
+"""Search: from a question to ranked hits."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 # How many candidates each engine proposes, and how many where filters leave too few.
 CANDIDATES = 60
 CANDIDATES_MAX = 6400
-# How many of the best are looked at closely: compared with one another and with the question.
+# How many of the best are compared with one another and with the question.
 CLOSE = 12
 # Cards are read this many at a time, best first; priors rarely lift anything from further down.
 PAGE = 40
-# Where filters let few through, that many are scored one by one.
+# If few records pass the filters, up to this many are scored one by one.
 FILTERED_MAX = 2000
 QUERY_CHARS_MAX = 4000
-# The best relevance is looked for among this many of the ranking.
+# The best relevance is sought among this many of the ranking.
 EXPLAINED = 20
 # Relevance by words, where there is a vector too.
 WORDS_SHARE = 0.3
@@ -47,7 +47,7 @@ class Fusion(NamedTuple):
     dense: float = 0.4
     relevance_min: float = 0.22
     relevance_share_min: float = 0.3
-    # Whether what says the same is folded; off only to measure what that gives.
+    # Whether near-duplicates are folded; off only for measurements.
     dedupe: bool = True
 
 
@@ -60,10 +60,10 @@ class Found(NamedTuple):
 
 
 class Search:
-    """One question, asked of the *readers* of some homes, the nearest first.
+    """One search in the *readers* of some homes, the nearest first.
 
-    *vector* returns the question's vector, waiting for the model if need be; `None` where vectors
-    cannot help.
+    *vector* returns the question's vector, after waiting for the model if needed; `None` if
+    vectors cannot be used.
     """
 
     def __init__(
@@ -90,14 +90,14 @@ class Search:
         if not query.cutoff:
             hits = self._candidates.hits(ranked[: query.limit])
             return Found(hits, considered, self.statistics)
-        entries = self._relevant(ranked[: max(CLOSE, query.limit)])
+        entries = self._select_relevant(ranked[: max(CLOSE, query.limit)])
         if self._fusion.dedupe:
             folded = dedupe.fold_twins(entries)[: 2 * query.limit]
             entries = dedupe.newest_first(self._with_vectors(folded))
         return Found(self._hits(entries[: query.limit]), considered, self.statistics)
 
     def explain(self) -> tuple[list[Hit], float]:
-        """The whole ranking with the relevance of each hit, and the relevance an answer needs."""
+        """Return the ranking with the relevance of each hit, and the relevance an answer needs."""
         _considered, ranked = self._rank()
         values = self.relevances(ranked)
         self._candidates.read(one.address for one in ranked)
@@ -105,7 +105,7 @@ class Search:
         return hits, self.relevance_floor(max(values[:EXPLAINED], default=0.0))
 
     def _rank(self) -> tuple[int, list[Candidate]]:
-        """How many proposals there were, and the best that may be shown, in their order."""
+        """Return how many proposals there were, and the best that may be shown, in order."""
         query = self._query
         enough = max(CLOSE, query.limit) + PAGE // 2
         limit = max(CANDIDATES, 2 * query.limit)
@@ -116,20 +116,20 @@ class Search:
                 found += self._candidates.choose(proposals[start : start + PAGE])
                 if len(found) >= enough:
                     break
-            # Filters may have taken nearly all of them; look further while there is more.
+            # If the filters removed nearly all of them, propose more while there are more.
             plenty = len(found) >= min(enough, 2 * query.limit)
             last = limit >= CANDIDATES_MAX
             if not plenty and more and last:
-                found = self._candidates.choose(self._filtered())
+                found = self._candidates.choose(self._score_filtered())
             if plenty or not more or last:
                 found.sort(key=lambda one: (-one.score, one.address))
-                return len(proposals), _one_an_id(found)
+                return len(proposals), _first_of_each_id(found)
             limit *= 4
 
     # --- Proposals --------------------------------------------------------------------------------
 
     def _propose(self, limit: int) -> tuple[list[Proposal], bool]:
-        """What both engines propose, best first, and whether they could propose more."""
+        """Return the proposals of both engines, best first, and whether there may be more."""
         words: dict[Address, float] = {}
         more = False
         for home, reader in enumerate(self._readers):
@@ -138,9 +138,9 @@ class Search:
             more = more or len(matches) >= limit
         meaning: dict[Address, float] = {}
         if self._vector is not None:
-            # What leads by its words is read while the model works; most of it leads in the end.
+            # The best by words are read while the model works; most of them stay among the best.
             self._candidates.weigh(sorted(words, key=words.__getitem__, reverse=True)[:PAGE])
-            self._candidates.read_terms(self._candidates.leading(words, CLOSE))
+            self._candidates.read_terms(self._candidates.leaders(words, CLOSE))
             vector = self._vector()
             for home, reader in enumerate(self._readers):
                 near = reader.nearest(vector, limit)
@@ -153,12 +153,12 @@ class Search:
     def _fuse(
         self, words: Mapping[Address, float], meaning: Mapping[Address, float]
     ) -> list[Proposal]:
-        """Each engine's score as a share, weighed: of the best cosine, of a whole match by words.
+        """Add the engines' weighted scores, as shares of the best cosine and a full word match.
 
         A document that has no vector yet is judged by its words alone.
         """
         best_words = max(words.values(), default=0.0) or 1.0
-        # A question of which no document holds more than a common word has no good match by words.
+        # If documents hold only a common word of the question, none is a good match by words.
         whole = max(best_words, *(self._whole_match(one) for one in self.statistics))
         best_meaning = max(meaning.values(), default=0.0) or 1.0
         weight = self._fusion.dense if self._vector is not None else 0.0
@@ -170,16 +170,16 @@ class Search:
             dense_share = score / best_words if cosine is None else max(0.0, cosine) / best_meaning
             fused = (1 - weight) * score / whole + weight * dense_share
             found.append((-fused, address, score, cosine))
-        found.sort()  # Addresses differ, so the order never depends on what comes after them.
+        found.sort()  # Addresses are unique, so later fields are never compared.
         return [Proposal(address, score, cosine, -rank) for rank, address, score, cosine in found]
 
     def _whole_match(self, statistics: Statistics) -> float:
-        """The score of a document of average length that holds each term of the question once."""
+        """Return the score of an average document that holds each term of the question once."""
         weighted = sorted(bm25.by_rarity(self.wanted, statistics).values(), reverse=True)
         return sum(weighted[: min(bm25.QUERY_TERMS_MAX, round(statistics.average_terms))])
 
-    def _filtered(self) -> list[Proposal]:
-        """For filters that let few through: those few, scored by their words one by one."""
+    def _score_filtered(self) -> list[Proposal]:
+        """Score all records that pass the filters by their words, if these are few."""
         found: list[Proposal] = []
         for home, reader in enumerate(self._readers):
             statistics = self.statistics[home]
@@ -197,7 +197,7 @@ class Search:
     # --- Relevance --------------------------------------------------------------------------------
 
     def relevances(self, candidates: Sequence[Candidate]) -> list[float]:
-        """How much of the question each of *candidates* covers, from 0 to about 1."""
+        """Return how much of the question each candidate covers, from 0 to about 1."""
         self._candidates.read_terms(one.address for one in candidates)
         weighted = []
         for statistics in self.statistics:
@@ -210,11 +210,11 @@ class Search:
         ]
 
     def relevance_floor(self, best: float) -> float:
-        """The relevance a hit needs where the best one has *best*."""
+        """Return the relevance that a hit needs if the best one has *best*."""
         return max(self._fusion.relevance_min, self._fusion.relevance_share_min * best)
 
-    def _relevant(self, candidates: Sequence[Candidate]) -> list[Entry]:
-        """Those that answer: relevant enough by themselves, and not far behind the best."""
+    def _select_relevant(self, candidates: Sequence[Candidate]) -> list[Entry]:
+        """Return the candidates that are relevant enough, also relative to the best one."""
         values = self.relevances(candidates)
         floor = self.relevance_floor(max(values, default=0.0))
         return [
@@ -228,7 +228,7 @@ class Search:
         return Entry(one, one.score, self._candidates.terms(one.address), text, value)
 
     def _with_vectors(self, entries: Sequence[Entry]) -> list[Entry]:
-        # Only records of one kind and repository are ever compared by meaning.
+        # Only records of one kind and repository are compared by meaning.
         alike = Counter(
             (entry.candidate.card.repo, entry.candidate.card.kind)
             for entry in entries
@@ -245,7 +245,7 @@ class Search:
         return [one._replace(vector=vectors.get(one.candidate.address)) for one in entries]
 
     def _hits(self, entries: Sequence[Entry]) -> list[Hit]:
-        """*entries* as hits, with what comparing gave them."""
+        """Return *entries* as hits, with their marks."""
         self._candidates.read(entry.candidate.address for entry in entries)
         hits = []
         for entry in entries:
@@ -254,7 +254,7 @@ class Search:
         return hits
 
     def _marks(self, hit: Hit, entry: Entry) -> tuple[str, ...]:
-        """What the reader should know; a hit that names files which are gone says so."""
+        """Return the marks of a hit, such as that files which it names are gone."""
         query = self._query
         if query.root is not None and hit.repo == query.here:
             missing = priors.missing_files(hit.document.text, query.root)
@@ -265,19 +265,19 @@ class Search:
 
 def relevance(
     meaning: float | None,
-    said: frozenset[int],
+    document_terms: frozenset[int],
     weighted: Sequence[tuple[int, float]],
     whole: float,
 ) -> float:
-    """How much of the question's weight a document covers, in words and, if known, in meaning."""
-    held = sum(weight for hash_, weight in weighted if hash_ in said)
+    """Return how much of the question a document covers, in words and, if known, in meaning."""
+    held = sum(weight for hash_, weight in weighted if hash_ in document_terms)
     covered = held / whole if whole else 0.0
     if meaning is None:
         return covered
     return WORDS_SHARE * covered + (1 - WORDS_SHARE) * max(0.0, meaning)
 
 
-def _one_an_id(candidates: list[Candidate]) -> list[Candidate]:
+def _first_of_each_id(candidates: list[Candidate]) -> list[Candidate]:
     seen: set[str] = set()
     kept = []
     for one in candidates:

@@ -1,4 +1,4 @@
-"""What may be shown when several homes are asked: their records hide one another, too."""
+"""Which records may be shown from several homes, whose records can hide one another."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 def shown_cards(
     readers: Sequence[Reader], home: int, cards: Iterable[Card], filter_: Filter
 ) -> list[Card]:
-    """Those of *cards*, from the home with that number, that pass the filter and are not hidden."""
+    """Return those of *cards*, from that home, that pass the filter and are not hidden."""
     admitted = [card for card in cards if filter_.admits(card)]
     if len(readers) > 1 and admitted:
-        admitted = _beside_other_homes(readers, home, admitted)
+        admitted = _combine_homes(readers, home, admitted)
     return [card for card in admitted if filter_.shows(card.standing)]
 
 
-def _beside_other_homes(readers: Sequence[Reader], home: int, cards: Sequence[Card]) -> list[Card]:
-    """*cards* as they stand with all homes counted, less those a nearer home has itself."""
+def _combine_homes(readers: Sequence[Reader], home: int, cards: Sequence[Card]) -> list[Card]:
+    """Return *cards* with the standings of all homes, without those that a nearer home has."""
     ids = {card.id for card in cards}
     for nearer in readers[:home]:
         ids -= nearer.keys(ids).keys()
@@ -33,7 +33,7 @@ def _beside_other_homes(readers: Sequence[Reader], home: int, cards: Sequence[Ca
         return kept
     standing = standings(ids, SeveralHomes(readers))
     feedback: dict[str, dict[str, str]] = {}
-    for reader in reversed(readers):  # Of one feedback id in two homes, the nearest counts.
+    for reader in reversed(readers):  # The nearest home's feedback replaces others.
         for ident, outcomes in reader.feedback(ids).items():
             feedback.setdefault(ident, {}).update(outcomes)
     return [
@@ -43,7 +43,7 @@ def _beside_other_homes(readers: Sequence[Reader], home: int, cards: Sequence[Ca
 
 
 def _with_feedback(card: Card, outcomes: dict[str, str]) -> Card:
-    """*card* with the feedback of all homes instead of its own home's."""
+    """Return *card* with the feedback of all homes instead of its own home's."""
     now = tally(outcomes.values())
     if now == card.feedback:
         return card

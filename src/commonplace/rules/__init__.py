@@ -13,7 +13,7 @@ all ask here, so that they cannot disagree:
 """
 
 from commonplace.rules.feedback import NO_FEEDBACK, Tally, is_doubted, rate, tally
-from commonplace.rules.fold import Fold, Kept
+from commonplace.rules.fold import Fold, FoldedLine
 from commonplace.rules.order import Stamp, is_after, newest
 from commonplace.rules.several import SeveralHomes
 from commonplace.rules.standing import (
@@ -32,7 +32,7 @@ __all__ = [
     "Edge",
     "Facts",
     "Fold",
-    "Kept",
+    "FoldedLine",
     "SeveralHomes",
     "Stamp",
     "Standing",

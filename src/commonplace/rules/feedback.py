@@ -24,7 +24,7 @@ NO_FEEDBACK = Tally()
 
 
 def tally(outcomes: Iterable[str]) -> Tally:
-    """Count *outcomes*, one for each feedback id; words of a newer version are not counted."""
+    """Count *outcomes*, one for each feedback id; unknown outcomes are not counted."""
     counts = dict.fromkeys(Tally._fields, 0)
     for outcome in outcomes:
         if outcome in counts:
@@ -33,12 +33,12 @@ def tally(outcomes: Iterable[str]) -> Tally:
 
 
 def rate(stated: str, feedback: Tally) -> Rate | None:
-    """The rate a record states, `"X/Y"` or nothing, with its feedback; `None` if nobody tried it."""
+    """Return the rate a record states, "X/Y", plus its feedback; `None` if it was never tried."""
     base = parse_rate(stated) if stated else Rate(0, 0)
     tried = base.tried + feedback.worked + feedback.failed
     return Rate(base.worked + feedback.worked, tried) if stated or tried else None
 
 
 def is_doubted(feedback: Tally) -> bool:
-    """Whether a record was called wrong or stale more often than it worked."""
+    """Whether a record was rated wrong or stale more often than it worked."""
     return feedback.wrong + feedback.stale > feedback.worked

@@ -1,4 +1,4 @@
-"""The fold: lines of some logs, one after the other, into what they say at their end."""
+"""The fold: reads the lines of some logs in order and keeps their current state."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Kept(NamedTuple, Generic[T]):
-    """What the fold keeps of a line: what the rules need, and a value of the caller's choosing."""
+class FoldedLine(NamedTuple, Generic[T]):
+    """What the fold keeps of a line: the fields for the rules, and a value of the caller."""
 
     stamp: Stamp
     kind: str
@@ -31,29 +31,29 @@ class Kept(NamedTuple, Generic[T]):
     edges: tuple[Edge, ...]
 
     def rate(self, feedback: Tally) -> Rate | None:
-        """The success rate with *feedback* counted in; `None` if nobody ever tried it."""
+        """Return the success rate with *feedback*; `None` if the record was never tried."""
         return rate(self.stated_rate, feedback)
 
 
 class Fold(Generic[T]):
-    """What some logs say. Add the lines of each log in their order; logs in any order.
+    """The current state of some logs. Add the lines of each log in order; logs in any order.
 
     *T* is what is kept of each line: its bytes, or only a digest where a large home must fit.
     """
 
     def __init__(self) -> None:
         # Of each id the last line in every log that has one, ids in the order they first appeared.
-        self._last: dict[str, list[Kept[T]]] = {}
+        self._last: dict[str, list[FoldedLine[T]]] = {}
         self._forgets: dict[str, list[Stamp]] = {}
         self._graph: _Graph | None = None
 
     def add(self, stamp: Stamp, record: Record, value: T) -> None:
-        """Take the next line of a log; it replaces an earlier one of that log with its id."""
+        """Add the next line of a log; it replaces an earlier line of that log with its id."""
         kind = record.kind
         stated = record.fields.get("success_rate") if kind == "lesson" else ""
         outcome = record.fields.get("outcome") if kind == "feedback" else ""
         about = subjects(record)
-        kept = Kept(
+        kept = FoldedLine(
             stamp,
             kind,
             value,
@@ -75,11 +75,11 @@ class Fold(Generic[T]):
         return ident in self._last
 
     def ids(self) -> Iterable[str]:
-        """Every id there is, hidden ones included, in the order of their first appearance."""
+        """Return every id, hidden ones included, in the order of their first appearance."""
         return self._last.keys()
 
-    def current(self, ident: str) -> Kept[T]:
-        """The current line of *ident*, which must be there."""
+    def current(self, ident: str) -> FoldedLine[T]:
+        """Return the current line of *ident*, which must be there."""
         lines = self._last[ident]
         if len(lines) == 1:
             return lines[0]
@@ -89,10 +89,10 @@ class Fold(Generic[T]):
     def standings(self, ids: Collection[str] | None = None) -> dict[str, Standing]:
         return standings(self._last.keys() if ids is None else ids, self)
 
-    def shown(self, *, superseded: bool = False, statements: bool = False) -> Iterator[str]:
-        """The ids that are not hidden; feedback and links among them only with *statements*.
+    def visible_ids(self, *, superseded: bool = False, statements: bool = False) -> Iterator[str]:
+        """Yield the ids that are not hidden; feedback and links only with *statements*.
 
-        A line that forgets something is never among them: what it says is carried out.
+        Lines that forget a record are never among them.
         """
         for ident, standing in self.standings().items():
             kind = self.current(ident).kind
@@ -103,18 +103,18 @@ class Fold(Generic[T]):
             yield ident
 
     def feedback(self, ident: str) -> dict[str, str]:
-        """The feedback about a record that was not forgotten: feedback id → outcome."""
+        """Return the feedback about a record that was not forgotten: feedback id → outcome."""
         ids = self._graph_now().feedback.get(ident, ())
         known = self.standings(ids) if ids and self._forgets else {}
-        said = (one for one in ids if known.get(one) is not Standing.FORGOTTEN)
-        return {one: self.current(one).outcome for one in said}
+        valid = (one for one in ids if known.get(one) is not Standing.FORGOTTEN)
+        return {one: self.current(one).outcome for one in valid}
 
     def tally(self, ident: str) -> Tally:
-        """How often a use of the record ended in each outcome."""
+        """Return how often a use of the record ended in each outcome."""
         return tally(self.feedback(ident).values())
 
     def rate(self, ident: str) -> Rate | None:
-        """The success rate with the feedback counted in; `None` if nobody ever tried it."""
+        """Return the success rate with the feedback; `None` if the record was never tried."""
         return self.current(ident).rate(self.tally(ident))
 
     def dependents(self, ids: Collection[str]) -> set[str]:
@@ -153,7 +153,7 @@ class Fold(Generic[T]):
             yield from graph.superseders.get(ident, ())
 
     def edges(self) -> list[Edge]:
-        """Every edge that a current line states."""
+        """Return every edge that a current line states."""
         return [edge for ident in self._last for edge in self.current(ident).edges]
 
     def _graph_now(self) -> _Graph:
@@ -163,7 +163,7 @@ class Fold(Generic[T]):
 
 
 class _Graph:
-    """What the current lines say about one another, by the id that is asked for."""
+    """The statements of the current lines, by the id that they are about."""
 
     def __init__(self, fold: Fold[T]) -> None:
         self.supports: dict[str, list[Support]] = {}

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Stamp(NamedTuple):
-    """Where a line stands: the time it carries, its log, and its position there.
+    """The place of a line: its time, its log, and its position there.
 
     The archive of a log comes before the log itself, and positions count through both. The fields
     are in the order in which the last lines of several logs are compared.
@@ -33,7 +33,7 @@ def is_after(one: Stamp, other: Stamp) -> bool:
 
 
 def newest(last_lines: Iterable[Stamp]) -> Stamp:
-    """Of the last line that each of several logs has of one id, the current one.
+    """Return the current one of the last lines that several logs have of one id.
 
     Where the times are equal, the name of the log decides, so that every reader chooses the same.
     """

@@ -36,13 +36,13 @@ class SeveralHomes:
         return found
 
     def supports(self, ids: Collection[str]) -> Iterator[Support]:
-        yield from self._stated(lambda home: home.supports(ids))
+        yield from self._current_statements(lambda home: home.supports(ids))
 
     def superseders(self, ids: Collection[str]) -> Iterator[Support]:
-        yield from self._stated(lambda home: home.superseders(ids))
+        yield from self._current_statements(lambda home: home.superseders(ids))
 
-    def _stated(self, ask: Callable[[Facts], Iterable[Support]]) -> Iterator[Support]:
-        """What the current lines state: a line of a further home only if no nearer one has its id."""
+    def _current_statements(self, ask: Callable[[Facts], Iterable[Support]]) -> Iterator[Support]:
+        """Yield the statements of current lines, if no nearer home has the line's id."""
         for number, home in enumerate(self._homes):
             stated = list(ask(home))
             nearer = {one.by for one in stated}
@@ -53,5 +53,5 @@ class SeveralHomes:
 
 
 def _of_home(number: int, stamp: Stamp) -> Stamp:
-    """*stamp* in a log that is not taken for another home's log of the same name."""
+    """Return *stamp* with a log name that differs from those of other homes."""
     return stamp._replace(log=f"{number}/{stamp.log}")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Standing(IntEnum):
-    """How a line stands today. The values are stored in the index."""
+    """The standing of a line. The values are stored in the index."""
 
     REPLACED = 0
     CURRENT = 1
@@ -23,12 +23,12 @@ class Standing(IntEnum):
 
 
 def is_gone(standing: Standing) -> bool:
-    """Whether the record must not be shown at all. A superseded one may be, to whoever asks."""
+    """Whether the record must not be shown at all. A superseded one may be, on request."""
     return standing in (Standing.FORGOTTEN, Standing.DERIVED)
 
 
 def is_private(kind: str, owner: str, reader: str) -> bool:
-    """Whether a record is a note that *reader* may not see: a note is its agent's alone."""
+    """Whether a record is a note of another agent than *reader*."""
     return kind == "note" and owner != reader
 
 
@@ -41,28 +41,28 @@ class Support(NamedTuple):
 
 
 class Facts(Protocol):
-    """What has to be known to decide about some records. The log's fold and the index know it."""
+    """The facts that decide about records. The log's fold and the index implement this."""
 
     def stamps(self, ids: Collection[str]) -> Mapping[str, Stamp]:
-        """The stamp of the current line of each of *ids* that has one."""
+        """Return the stamp of the current line of each of *ids* that has one."""
 
     def forgets(self, ids: Collection[str]) -> Mapping[str, Sequence[Stamp]]:
-        """The stamps of all lines that forget each of *ids*."""
+        """Return the stamps of all lines that forget each of *ids*."""
 
     def supports(self, ids: Collection[str]) -> Iterable[Support]:
-        """What each of *ids* rests on: what it derives from; of a statement, what it is about."""
+        """Return what each of *ids* rests on: its sources, or the subject of a statement."""
 
     def superseders(self, ids: Collection[str]) -> Iterable[Support]:
-        """The records that supersede each of *ids*: `Support(superseded, superseder, by)`."""
+        """Return what supersedes each of *ids*: `Support(superseded, superseder, by)`."""
 
 
 def standings(ids: Collection[str], facts: Facts) -> dict[str, Standing]:
-    """The standing of each of *ids*. Linear in what they rest on, cycles included."""
+    """Return the standing of each of *ids*. Linear in what they rest on, cycles included."""
     superseding = list(facts.superseders(ids))
     supports = _reach({*ids, *(one.on for one in superseding)}, facts)
     named = {*ids, *(name for one in (*supports, *superseding) for name in one)}
-    forgotten = _forgotten(named, facts)
-    gone = _resting_on(forgotten, supports)
+    forgotten = _find_forgotten(named, facts)
+    gone = _with_dependents(forgotten, supports)
     superseded = {
         one.of
         for one in superseding
@@ -92,7 +92,7 @@ def _reach(ids: set[str], facts: Facts) -> list[Support]:
     return found
 
 
-def _forgotten(ids: Collection[str], facts: Facts) -> set[str]:
+def _find_forgotten(ids: Collection[str], facts: Facts) -> set[str]:
     forgets = facts.forgets(ids)
     if not forgets:
         return set()
@@ -103,13 +103,13 @@ def _forgotten(ids: Collection[str], facts: Facts) -> set[str]:
 def is_forgotten(current: Stamp | None, forgets: Iterable[Stamp]) -> bool:
     """Whether one of the lines that forget a record came after its current line.
 
-    What was never written here, or no longer is, stays forgotten.
+    A record without a current line stays forgotten.
     """
     return current is None or any(is_after(stamp, current) for stamp in forgets)
 
 
-def _resting_on(forgotten: set[str], supports: Iterable[Support]) -> set[str]:
-    """*forgotten* and everything that rests on it, directly or through others."""
+def _with_dependents(forgotten: set[str], supports: Iterable[Support]) -> set[str]:
+    """Return *forgotten* and everything that rests on it, directly or through others."""
     dependents: dict[str, list[str]] = {}
     for one in supports:
         if one.by == one.of or one.by not in forgotten:  # A forgotten link no longer holds.

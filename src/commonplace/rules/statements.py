@@ -1,4 +1,4 @@
-"""Statements: what a line says about other records, as opposed to what it says itself."""
+"""Statements: what a line says about other records, such as feedback and links."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Edge(NamedTuple):
 
 
 def is_statement(kind: str) -> bool:
-    """Whether records of this kind only speak about other records. Those are not counted."""
+    """Whether records of this kind are only about other records. Those are not counted."""
     return kind in STATEMENT_KINDS
 
 
 def edges(record: Record) -> list[Edge]:
-    """Every edge that *record* states, each under its one name, once."""
+    """Return every edge that *record* states, each under its one name, once."""
     ident = record.id
     found = [_edge(ident, link.rel, link.to, link.w, ident) for link in record.edges]
     found += [Edge(ident, "derived_from", source, 1.0, ident) for source in record.sources]
@@ -59,7 +59,7 @@ def _edge(of: str, rel: str, to: str, w: float, by: str) -> Edge:
 
 
 def subjects(record: Record) -> tuple[str, ...]:
-    """The ids of the records that a statement is about; of other records, none."""
+    """Return the ids of the records that a statement is about; of other records, none."""
     if record.kind not in STATEMENT_KINDS:
         return ()
     named = (record.fields.get("of"), record.fields.get("to") if record.kind == "link" else None)

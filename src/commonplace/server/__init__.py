@@ -1,1 +1,1 @@
-"""The server: the memory as tools of the Model Context Protocol, for any agent that speaks it."""
+"""The server: the memory as tools of the Model Context Protocol, for any agent that supports it."""

@@ -1,4 +1,4 @@
-"""Bearer tokens: who may speak to the server, as which agent, and how far. Only their hashes are kept."""
+"""Bearer tokens of the server, each with an agent and scopes. Only their hashes are kept."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PREFIX = "cpb_"
 
 
 class Token(NamedTuple):
-    """What is kept of a token. 256 random bits need no slow hash: there is nothing to guess."""
+    """The stored part of a token. A fast hash is enough, since the token has 256 random bits."""
 
     id: str
     agent: str
@@ -35,7 +35,7 @@ class Token(NamedTuple):
 
 
 class Tokens:
-    """The tokens of one home, in `.state/tokens.json`. A server sees a change with its next request."""
+    """The tokens of one home, in `.state/tokens.json`. Servers read changes at the next request."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -44,7 +44,7 @@ class Tokens:
         self._tokens: list[Token] = []
 
     def add(self, agent: str, scopes: Iterable[str], created: str) -> tuple[Token, str]:
-        """A new token and its text, which is shown this once."""
+        """Create a token; return it and its text, which is not kept."""
         wanted = set(scopes)
         unknown = sorted(wanted - set(SCOPES))
         if unknown or not wanted:
@@ -55,7 +55,7 @@ class Tokens:
             check_repo_name(agent)
         except ValueError as error:
             raise UsageError(f"`{agent}` is not a valid name for an agent: it {error}") from None
-        # Who may write may read, and who administers may do both.
+        # The scope `write` includes `read`, and `admin` includes both.
         reach = max(SCOPES.index(scope) for scope in wanted)
         text = PREFIX + secrets.token_urlsafe(32)
         token = Token(
@@ -72,28 +72,28 @@ class Tokens:
         return token, text
 
     def all(self) -> list[Token]:
-        """Every token there is, oldest first."""
+        """Return all tokens, oldest first."""
         try:
-            there = os.stat(self._path)
+            found = os.stat(self._path)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise unusable(self._path, error) from error
-        seen = (there.st_ino, there.st_mtime_ns, there.st_size)
+        seen = (found.st_ino, found.st_mtime_ns, found.st_size)
         if seen != self._seen:
             self._tokens = self._read()
             self._seen = seen
         return self._tokens
 
     def find(self, text: str) -> Token | None:
-        """The token with this text."""
+        """Return the token with this text."""
         digest = _digest(text)
         return next(
             (token for token in self.all() if hmac.compare_digest(token.sha256, digest)), None
         )
 
     def revoke(self, ident: str) -> Token:
-        """Take the token back; the server refuses it from its next request on."""
+        """Remove a token and return it; the server rejects it from its next request on."""
         with hold(self._home.access_tokens_lock):
             tokens = self.all()
             found = [token for token in tokens if ident and token.id.startswith(ident)]
@@ -111,10 +111,10 @@ class Tokens:
         except OSError as error:
             raise unusable(self._path, error) from error
         except (ValueError, TypeError, KeyError):
-            # To go on as if there were no tokens would open the door.
+            # Going on without tokens would admit everyone.
             raise UsageError(
                 f"`{self._path}` is damaged",
-                "remove it and add the tokens again; until then nobody is let in",
+                "remove it and add the tokens again; until then every request is rejected",
             ) from None
 
     def _put(self, tokens: list[Token]) -> None:

@@ -1,6 +1,7 @@
-"""The JSON API: every tool is `POST /api/v1/<tool>`, with the tool's own schemas; some reads have an address too.
+"""The JSON API: every tool is `POST /api/v1/<tool>`, with the tool's own schemas.
 
-One registry serves both the protocol and the API, so that neither can do what the other cannot.
+Some reads also have a GET route. MCP and the API share one registry of tools, so that both offer
+the same ones.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
-    from commonplace.server.tools import Opened
+    from commonplace.server.tools import OpenMemory
     from commonplace.where.home import Home
 
 BASE = "/api/v1"
-HOOK_WAITS_S = 0.25  # As long as `hooks/__init__.py` does.
+HOOK_WAIT_S = 0.25  # The same as in `hooks/__init__.py`.
 STATUS: dict[type[CommonplaceError], int] = {
     ScopeMissing: 403,
     RecordNotFound: 404,
@@ -54,34 +55,37 @@ STATUS: dict[type[CommonplaceError], int] = {
     DiskFull: 507,
 }
 
-REFUSED = {"$ref": "#/components/responses/error"}
+ERROR_RESPONSE = {"$ref": "#/components/responses/error"}
 
 
 def routes(
-    server: MCPServer[Any], memory: Opened, homes: Sequence[Home], stop: Callable[[], None]
+    server: MCPServer[Any], open_memory: OpenMemory, homes: Sequence[Home], stop: Callable[[], None]
 ) -> list[Route]:
-    """The routes of the API over *server*'s tools on *homes*; *stop* ends the process."""
+    """Return the routes of the API over *server*'s tools on *homes*; *stop* ends the process."""
     settings_read_at = settings_times(homes)
 
     async def call(request: Request) -> Response:
-        result = await server.call_tool(request.path_params["tool"], await _body(request))
+        name, arguments = request.path_params["tool"], await _body(request)
+        _check_tool(server, name)
+        result = await server.call_tool(name, arguments)
         return JSONResponse(result.model_dump(mode="json", by_alias=False)["structured_content"])
 
     async def record(request: Request) -> Response:
         return JSONResponse(
-            await to_thread.run_sync(lambda: memory().describe(request.path_params["id"]))
+            await to_thread.run_sync(lambda: open_memory().describe(request.path_params["id"]))
         )
 
     async def stats(_request: Request) -> Response:
-        return JSONResponse(await to_thread.run_sync(lambda: memory().stats()))
+        return JSONResponse(await to_thread.run_sync(lambda: open_memory().stats()))
 
     async def context(_request: Request) -> Response:
-        return JSONResponse({"text": await to_thread.run_sync(lambda: memory().read_at_start())})
+        return JSONResponse(
+            {"text": await to_thread.run_sync(lambda: open_memory().read_at_start())}
+        )
 
     async def hook(request: Request) -> Response:
-        here = memory(
-            "admin"
-        )  # For our own hooks, which know the key: the event says which folder is looked at.
+        # Only our own hooks, which know the key, may name the folder that is read.
+        here = open_memory("admin")
         raw, query = await request.body(), request.query_params
         begin = time.monotonic()
         reply = await to_thread.run_sync(
@@ -91,7 +95,7 @@ def routes(
                 raw,
                 cwd=query.get("cwd", ""),
                 environment=query.get("environment", "").split(","),
-                is_awaited=lambda: time.monotonic() - begin < HOOK_WAITS_S,
+                is_awaited=lambda: time.monotonic() - begin < HOOK_WAIT_S,
             )
         )
         if not reply:
@@ -99,38 +103,39 @@ def routes(
         return Response(reply, media_type="application/json")
 
     async def ask(request: Request) -> Response:
-        here = memory("own")  # It names the agent that asks: only our own command may.
+        here = open_memory("own")  # Only our own command may name the agent.
         given = await _body(request)
         found = await to_thread.run_sync(lambda: answer_for_command(here, given, settings_read_at))
         return JSONResponse(found) if found is not None else Response(status_code=409)
 
-    async def described(_request: Request) -> Response:
+    async def describe_api(_request: Request) -> Response:
         return JSONResponse(await openapi(server))
 
-    async def stopped(_request: Request) -> Response:
-        memory("admin")
+    async def stop_server(_request: Request) -> Response:
+        open_memory("admin")
         stop()
         return JSONResponse({"stopping": True})
 
     return [
-        Route(f"{BASE}/openapi.json", _told(described), methods=["GET"]),
-        Route(f"{BASE}/records/{{id:path}}", _told(record), methods=["GET"]),
-        Route(f"{BASE}/stats", _told(stats), methods=["GET"]),
-        Route(f"{BASE}/context", _told(context), methods=["GET"]),
-        Route(f"{BASE}/stop", _told(stopped), methods=["POST"]),
-        Route(f"{BASE}/hook", _told(hook), methods=["POST"]),
-        Route(ADDRESS, _told(ask), methods=["POST"]),
-        Route(f"{BASE}/{{tool}}", _told(call), methods=["POST"]),
+        Route(f"{BASE}/openapi.json", _errors_as_responses(describe_api), methods=["GET"]),
+        Route(f"{BASE}/records/{{id:path}}", _errors_as_responses(record), methods=["GET"]),
+        Route(f"{BASE}/stats", _errors_as_responses(stats), methods=["GET"]),
+        Route(f"{BASE}/context", _errors_as_responses(context), methods=["GET"]),
+        Route(f"{BASE}/stop", _errors_as_responses(stop_server), methods=["POST"]),
+        Route(f"{BASE}/hook", _errors_as_responses(hook), methods=["POST"]),
+        Route(ADDRESS, _errors_as_responses(ask), methods=["POST"]),
+        Route(f"{BASE}/{{tool}}", _errors_as_responses(call), methods=["POST"]),
     ]
 
 
 async def openapi(server: MCPServer[Any]) -> dict[str, Any]:
-    """The API, described: made from the tools, so it cannot say anything else than they do."""
+    """Return the OpenAPI description, made from the schemas of the tools."""
     paths: dict[str, Any] = {}
     shared: dict[str, Any] = {}
     for tool in await server.list_tools():
         given, answer = (
-            _with_shared(schema or {}, shared) for schema in (tool.input_schema, tool.output_schema)
+            _move_definitions(schema or {}, shared)
+            for schema in (tool.input_schema, tool.output_schema)
         )
         paths[f"{BASE}/{tool.name}"] = {
             "post": {
@@ -143,7 +148,7 @@ async def openapi(server: MCPServer[Any]) -> dict[str, Any]:
                 },
                 "responses": {
                     "200": _answer("The result.", answer),
-                    "default": REFUSED,
+                    "default": ERROR_RESPONSE,
                 },
             }
         }
@@ -162,14 +167,17 @@ async def openapi(server: MCPServer[Any]) -> dict[str, Any]:
                 "operationId": f"get_{path.partition('/')[0]}",
                 "summary": about,
                 "parameters": named,
-                "responses": {"200": _answer(about, {"type": "object"}), "default": REFUSED},
+                "responses": {"200": _answer(about, {"type": "object"}), "default": ERROR_RESPONSE},
             }
         }
     paths[f"{BASE}/stop"] = {
         "post": {
             "operationId": "stop",
             "summary": "End the server; needs the scope admin.",
-            "responses": {"200": _answer("It ends.", {"type": "object"}), "default": REFUSED},
+            "responses": {
+                "200": _answer("It ends.", {"type": "object"}),
+                "default": ERROR_RESPONSE,
+            },
         }
     }
     error = {
@@ -182,7 +190,8 @@ async def openapi(server: MCPServer[Any]) -> dict[str, Any]:
         "info": {
             "title": "Commonplace",
             "version": commonplace.__version__,
-            "description": "Memory for coding agents. Every operation is a tool of the MCP server at /mcp as well.",
+            "description": "Memory for coding agents. "
+            "Every operation is a tool of the MCP server at /mcp as well.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
@@ -195,8 +204,8 @@ async def openapi(server: MCPServer[Any]) -> dict[str, Any]:
     }
 
 
-def _with_shared(schema: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
-    """*schema*, its definitions moved to *shared*: a reference in it counts from the top of the whole description."""
+def _move_definitions(schema: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+    """Return *schema* with its definitions moved to *shared*, where OpenAPI references look."""
     whole = json.loads(json.dumps(schema).replace('"#/$defs/', '"#/components/schemas/'))
     shared |= whole.pop("$defs", {})
     return dict(whole)
@@ -206,71 +215,77 @@ def _answer(about: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"description": about, "content": {"application/json": {"schema": schema}}}
 
 
+def _check_tool(server: MCPServer[Any], name: str) -> None:
+    if server._tool_manager.get_tool(name) is None:  # noqa: SLF001 (no public way)
+        raise RequestError(404, "there is no such operation", f"see {BASE}/openapi.json")
+
+
 async def _body(request: Request) -> dict[str, Any]:
-    # A page elsewhere may send text without asking; to send JSON its browser would have to ask us first.
+    # A web page of another origin may send plain text without a preflight request, but not JSON.
     if (
         request.headers.get("content-type", "").partition(";")[0].strip().lower()
         != "application/json"
     ):
-        raise Unread(415, "the content-type must be application/json")
+        raise RequestError(415, "the content-type must be application/json")
     try:
-        # As the SDK reads: half a character (a lone surrogate) is no text, and could not be told back in an answer.
+        # Parsed as by the SDK, which rejects lone surrogates: they cannot be encoded in an answer.
         given = from_json(await request.body() or b"{}", allow_inf_nan=False)
     except ValueError as error:
-        raise Unread(400, f"the body is not JSON: {error}") from None
+        raise RequestError(400, f"the body is not JSON: {error}") from None
     if not isinstance(given, dict):
-        raise Unread(400, "the body must be a JSON object with the arguments")
+        raise RequestError(400, "the body must be a JSON object with the arguments")
     return given
 
 
-class Unread(Exception):
-    """A body that is not what the API takes."""
+class RequestError(Exception):
+    """A request that the API rejects, with the status of the answer."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.status = status
+        self.hint = hint
 
 
-async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:
-    """The answer where there is no route."""
+async def not_found(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer requests for which there is no route."""
     answer = JSONResponse(
         {"error": "there is nothing at this address", "hint": f"see {BASE}/openapi.json"}, 404
     )
     await answer(scope, receive, send)
 
 
-def _told(
+def _errors_as_responses(
     handle: Callable[[Request], Awaitable[Response]],
 ) -> Callable[[Request], Awaitable[Response]]:
-    """*handle*, with what a caller can put right as an answer that says so."""
+    """Return *handle*, with errors that the caller can correct turned into responses."""
 
-    async def told(request: Request) -> Response:
+    async def handle_errors(request: Request) -> Response:
         try:
             return await handle(request)
-        except (Unread, CommonplaceError, ToolError) as error:
-            return failed(error)
+        except (RequestError, CommonplaceError, ToolError) as error:
+            return error_response(error)
 
-    return told
+    return handle_errors
 
 
-def failed(error: Exception) -> Response:
-    """What went wrong, as an answer: the mistake behind a tool's error decides, where there is one."""
+def error_response(error: Exception) -> Response:
+    """Return *error* as a response; the cause of a tool's error decides the status."""
     cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, Unread | CommonplaceError | ValidationError):
+    while cause is not None and not isinstance(
+        cause, RequestError | CommonplaceError | ValidationError
+    ):
         cause = cause.__cause__
     hint = getattr(cause, "hint", "")
-    if isinstance(cause, Unread):
-        status, told = cause.status, str(cause)
+    if isinstance(cause, RequestError):
+        status, message = cause.status, str(cause)
     elif isinstance(cause, CommonplaceError):
-        status, told = (
+        status, message = (
             next((code for kind, code in STATUS.items() if isinstance(cause, kind)), 400),
             str(cause),
         )
     elif isinstance(cause, ValidationError):
         wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in cause.errors()]
-        status, told = 422, "; ".join(wrong)
-    elif str(error).startswith("Unknown tool"):
-        status, told, hint = 404, "there is no such operation", f"see {BASE}/openapi.json"
+        status, message = 422, "; ".join(wrong)
     else:
-        status, told = (500 if isinstance(error, UnexpectedToolError) else 400), str(error)
-    return JSONResponse({"error": told, **({"hint": hint} if hint else {})}, status)
+        status, message = (500 if isinstance(error, UnexpectedToolError) else 400), str(error)
+    return JSONResponse({"error": message, **({"hint": hint} if hint else {})}, status)

@@ -1,4 +1,4 @@
-"""`commonplace recall` through the server: the answer that the command would give by itself.
+"""Answer `commonplace recall` in the server, as the command itself would.
 
 The command sends what the user typed. Where the server cannot be sure to give the same answer, it
 refuses, and the command opens the memory itself.
@@ -26,7 +26,7 @@ ADDRESS = "/api/v1/ask"
 
 
 def answer(memory: Memory, request: Mapping[str, Any]) -> Any:  # noqa: ANN401 (what JSON can hold)
-    """What `commonplace recall` prints as JSON: an answer, the latest memories, or counts."""
+    """Return what `commonplace recall` prints as JSON: an answer, the latest memories or counts."""
     logs = logs_to_search(memory.repository, request["repo"], all_repos=request["all_repos"])
     if request["want"] == "counts":
         return memory.stats(logs)
@@ -39,7 +39,7 @@ def answer(memory: Memory, request: Mapping[str, Any]) -> Any:  # noqa: ANN401 (
 def answer_for_command(
     memory: Memory, request: Mapping[str, Any], settings_read_at: Sequence[int]
 ) -> Any:  # noqa: ANN401 (see `answer`)
-    """The same for a command in another process; `None` if its own answer could differ."""
+    """Return the answer to a command in another process; `None` if its own could differ."""
     folder = Path(request["cwd"])
     here = repository.find(folder)
     found = homes.find(request["home"], folder, here, request["environment"])
@@ -47,7 +47,7 @@ def answer_for_command(
         request["version"] == commonplace.__version__
         and [home.path for home in found] == [home.path for home in memory.homes]
         and settings_times(memory.homes) == settings_read_at
-        # The model is being loaded: the command would answer by meaning, we could not yet.
+        # While the model loads, the command could search by meaning and the server could not.
         and not memory.engine().embedding.is_loading()
     )
     if not is_same:
@@ -58,7 +58,7 @@ def answer_for_command(
 
 
 def settings_times(served: Sequence[Home]) -> list[int]:
-    """When the settings of each home were last changed; 0 where there are none."""
+    """Return when the settings of each home were last changed; 0 where there are none."""
     times = []
     for home in served:
         try:
@@ -69,12 +69,12 @@ def settings_times(served: Sequence[Home]) -> list[int]:
 
 
 def logs_of(here: Repository) -> list[str]:
-    """The logs of this repository: under its own name, and under the plain one that scripts use."""
+    """Return the logs of this repository: by its full name, and by the short one of scripts."""
     return list(dict.fromkeys((here.name, here.short)))
 
 
 def logs_to_search(here: Repository, repo: str | None, *, all_repos: bool) -> list[str] | None:
-    """The log that was named, else those of this repository; `None` stands for all logs."""
+    """Return the log *repo*, else those of this repository; `None` stands for all logs."""
     if all_repos:
         if repo is not None:
             raise UsageError("`--repo` and `--all-repos` exclude each other", "give one of them")

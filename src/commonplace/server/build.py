@@ -1,4 +1,4 @@
-"""The MCP server itself, whatever carries it: its tools, resources and prompts over a memory."""
+"""Build the MCP server, for any transport: its tools, resources and prompts over a memory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from commonplace.server.tools import TOOLSETS
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
-    from commonplace.server.tools import Opened
+    from commonplace.server.tools import OpenMemory
 
 
-def made(memory: Opened, toolsets: list[str]) -> MCPServer[Any]:
-    """The server with these toolsets; *memory* gives what a call works on, if the caller's scope allows it."""
+def build_server(open_memory: OpenMemory, toolsets: list[str]) -> MCPServer[Any]:
+    """Return a server with *toolsets*, whose calls work on the memory from *open_memory*."""
     server: MCPServer[Any] = MCPServer(
         "commonplace",
         title="Commonplace",
@@ -26,15 +26,18 @@ def made(memory: Opened, toolsets: list[str]) -> MCPServer[Any]:
         log_level="WARNING",
     )
     for name in toolsets:
-        TOOLSETS[name].add(server, memory)
-    resources.register(server, memory)
+        TOOLSETS[name].add(server, open_memory)
+    resources.register(server, open_memory)
     return server
 
 
-def chosen(toolsets: str | None, memory: Memory) -> list[str]:
-    """The toolsets asked for, else those of the settings, else all; the notes only where the settings have them."""
-    asked = [name.strip() for name in toolsets.split(",") if name.strip()] if toolsets else []
-    names = asked or memory.settings["tools.sets"] or list(TOOLSETS)
+def choose_toolsets(toolsets: str | None, memory: Memory) -> list[str]:
+    """Return the names in *toolsets*, else those of the settings, else all.
+
+    Notes are left out where the settings disable them.
+    """
+    wanted = [name.strip() for name in toolsets.split(",") if name.strip()] if toolsets else []
+    names = wanted or memory.settings["tools.sets"] or list(TOOLSETS)
     unknown = [name for name in names if name not in TOOLSETS]
     if unknown:
         raise UsageError(

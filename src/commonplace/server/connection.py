@@ -1,4 +1,7 @@
-"""Connections: how many, and how long one may neither ask nor read. uvicorn would wait for both forever."""
+"""Limit the number of connections and how long one may neither send nor read.
+
+uvicorn has no limit for either.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,22 @@ from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from commonplace.server.guard import PATIENCE_S
+from commonplace.server.guard import CLIENT_TIMEOUT_S
 
 if TYPE_CHECKING:
     import asyncio
 
 CONNECTIONS_MAX = 1000
-# Beside its connections the server opens the files of its home.
+# Besides its connections the server opens the files of its home.
 DESCRIPTORS_MAX = 4096
-KEEP_ALIVE_S = (
-    30  # Longer than clients keep a connection, so that it is not closed under their next request.
-)
+# Longer than clients keep a connection, so that it is not closed during their next request.
+KEEP_ALIVE_S = 30
 
 
 class Connection(H11Protocol):
-    """A connection that is closed when the head of a request does not come in time, or nobody takes the answer."""
+    """A connection that is closed if sending a request or reading a response takes too long."""
 
-    patience_s = PATIENCE_S
+    client_timeout_s = CLIENT_TIMEOUT_S
     connections_max = CONNECTIONS_MAX
     _waiting: asyncio.TimerHandle | None = None
 
@@ -37,7 +39,7 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
-            self._end_waiting()  # From here on the guard sees to it.
+            self._end_waiting()  # From here on the guard limits the time.
         elif self._waiting is None:
             self._wait()
 
@@ -55,7 +57,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def _wait(self) -> None:
-        self._waiting = self.loop.call_later(self.patience_s, self.transport.abort)
+        self._waiting = self.loop.call_later(self.client_timeout_s, self.transport.abort)
 
     def _end_waiting(self) -> None:
         if self._waiting is not None:
@@ -63,10 +65,10 @@ class Connection(H11Protocol):
             self._waiting = None
 
 
-def make_room() -> int:
-    """Let this process open as many files as it may need; how many connections it can then take."""
+def raise_file_limit() -> int:
+    """Raise the limit of open files; return how many connections the server can accept."""
     if sys.platform == "win32":
-        return CONNECTIONS_MAX  # There, sockets are not counted with the files.
+        return CONNECTIONS_MAX  # Windows does not count sockets as files.
     import resource  # noqa: PLC0415 (POSIX only)
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,4 +1,4 @@
-"""`serve --ensure`, `--status`, `--stop`: a server started when needed, once a home, and gone when not."""
+"""Start, find and stop the server of a home, for `serve --ensure`, `--status` and `--stop`."""
 
 from __future__ import annotations
 
@@ -29,81 +29,87 @@ POLL_S = 0.02
 LOG_LINES_SHOWN_MAX = 5
 
 
-def running(home: Home) -> Presence | None:
-    """The server of *home*, if it answers."""
-    there = presence.read(home)
-    if there is None or not presence.alive(home):
+def running_server(home: Home) -> Presence | None:
+    """Return the server of *home*, if it answers."""
+    server = presence.read(home)
+    if server is None or not presence.is_alive(home):
         return None
-    return there if asked(there, "GET", "/health").get("pid") == there.pid else None
+    return server if request(server, "GET", "/health").get("pid") == server.pid else None
 
 
 def ensure(home: Home, arguments: Sequence[str]) -> tuple[Presence, bool]:
-    """The server of *home*, started with *arguments* if there is none; whether it was. However many ask: one."""
-    there = running(home)
-    if there is not None:
-        return there, False
+    """Return the server of *home*, and whether it was started, with *arguments*, by this call.
+
+    However many processes call this, one server is started.
+    """
+    server = running_server(home)
+    if server is not None:
+        return server, False
     with hold(home.server_start_lock):
-        # Whoever held it before us may have started it; and one that is about to end is let go first.
-        there = _settled(home, running)
-        if there is not None:
-            return there, False
-        return _started(home, arguments), True
+        # The previous holder of the lock may have started one; one that is ending must end first.
+        server = _wait_until_settled(home, running_server)
+        if server is not None:
+            return server, False
+        return _start(home, arguments), True
 
 
 def stop(home: Home) -> Presence | None:
-    """End the server of *home* and wait until it is gone; which one it was."""
-    there = _settled(home, presence.read)  # One that starts is not missed.
-    if there is None or not presence.alive(home):
-        if there is not None:
-            presence.remove(home, there.key)  # Left by one that was killed.
+    """Stop the server of *home*, wait until it has ended, and return it."""
+    server = _wait_until_settled(home, presence.read)  # One may be starting.
+    if server is None or not presence.is_alive(home):
+        if server is not None:
+            presence.remove(home, server.key)  # Left by a server that was killed.
         return None
-    asked(there, "POST", "/api/v1/stop")
-    if not _gone(home, STOP_S_MAX):
-        _signal(there.pid, signal.SIGTERM)
-        if not _gone(home, STOP_S_MAX):
+    request(server, "POST", "/api/v1/stop")
+    if not _wait_until_gone(home, STOP_S_MAX):
+        _signal(server.pid, signal.SIGTERM)
+        if not _wait_until_gone(home, STOP_S_MAX):
             raise ServerTrouble(
-                f"the server (process {there.pid}) does not stop", "end that process by hand"
+                f"the server (process {server.pid}) does not stop", "end that process by hand"
             )
-    presence.remove(home, there.key)
-    return there
+    presence.remove(home, server.key)
+    return server
 
 
-def _settled(home: Home, look: Callable[[Home], Presence | None]) -> Presence | None:
-    """What *look* finds, once it finds something or no process serves *home*: one may be starting or ending."""
+def _wait_until_settled(home: Home, look: Callable[[Home], Presence | None]) -> Presence | None:
+    """Return what *look* finds, once it finds something or no process serves *home*.
+
+    Until then a server may be starting or ending.
+    """
     deadline = time.monotonic() + SETTLE_S_MAX
-    while (there := look(home)) is None and presence.alive(home):
+    while (server := look(home)) is None and presence.is_alive(home):
         if time.monotonic() > deadline:
             raise ServerTrouble(
                 "a server holds this home and does not answer",
-                f"whoever holds `{home.server_lock}` is it",
+                f"end the process that holds `{home.server_lock}`",
             )
         time.sleep(POLL_S)
-    return there
+    return server
 
 
-def asked(there: Presence, method: str, path: str) -> dict[str, Any]:
-    """What the server answers to its own key; nothing if it does not."""
-    connection = HTTPConnection(there.host, there.port, timeout=ANSWER_S_MAX)
+def request(server: Presence, method: str, path: str) -> dict[str, Any]:
+    """Send a request with the server's own key; return the answer, or {} if there is none."""
+    connection = HTTPConnection(server.host, server.port, timeout=ANSWER_S_MAX)
     try:
-        headers = {"Authorization": f"Bearer {there.key}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {server.key}", "Content-Type": "application/json"}
         connection.request(method, path, headers=headers)
-        told = json.loads(connection.getresponse().read())
+        answer = json.loads(connection.getresponse().read())
     except (OSError, HTTPException, ValueError):
         return {}
     finally:
         connection.close()
-    return told if isinstance(told, dict) else {}
+    return answer if isinstance(answer, dict) else {}
 
 
-def _started(home: Home, arguments: Sequence[str]) -> Presence:
+def _start(home: Home, arguments: Sequence[str]) -> Presence:
     log = home.server_log
     try:
-        # Appending, so that the server can begin it anew.
+        # Appending, so that the server can truncate it.
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
     except OSError as error:
         raise unusable(log, error) from error
     try:
-        # A heap for each thread would double the memory that the server holds.
+        # One heap for each thread would double the memory of the server.
         arenas = os.environ.get("MALLOC_ARENA_MAX", "2")
         process = processes.start(
             "commonplace",
@@ -116,10 +122,10 @@ def _started(home: Home, arguments: Sequence[str]) -> Presence:
     last = list[str]()
     deadline = time.monotonic() + START_S_MAX
     while time.monotonic() < deadline:
-        there = running(home)
-        if there is not None:
-            process.returncode = 0  # It is on its own now: no warning that it still runs.
-            return there
+        server = running_server(home)
+        if server is not None:
+            process.returncode = 0  # Prevents the warning that the process still runs.
+            return server
         if process.poll() is not None:
             break
         time.sleep(POLL_S)
@@ -127,14 +133,15 @@ def _started(home: Home, arguments: Sequence[str]) -> Presence:
         process.kill()
     with suppress(OSError):
         last = log.read_text("utf-8", "replace").strip().splitlines()[-LOG_LINES_SHOWN_MAX:]
-    # A full disk takes no log; then the exit code is all there is to know.
+    # On a full disk there is no log, only the exit code.
     why = " ".join(last) or f"exit code {process.returncode}, see docs/CLI.md"
     raise ServerTrouble(f"the server did not start: {why}", f"its log is `{log}`")
 
 
-def _gone(home: Home, seconds: float) -> bool:
+def _wait_until_gone(home: Home, seconds: float) -> bool:
+    """Whether no process serves *home* within *seconds*."""
     deadline = time.monotonic() + seconds
-    while presence.alive(home):
+    while presence.is_alive(home):
         if time.monotonic() > deadline:
             return False
         time.sleep(POLL_S)
@@ -145,4 +152,4 @@ def _signal(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)
     except OSError:
-        return  # It is gone.
+        return  # The process has ended.

@@ -1,7 +1,8 @@
-"""The guard before every route: who asks, from where, how much and how often. The SDK guards its own route alone.
+"""The guard checks every request before its route does: caller, Host, Origin, size and rate.
 
-A web page in a browser on this machine can send requests to a loopback port; it cannot hide its Host and Origin. So
-both are checked first, on everything, whatever the token.
+The SDK checks only its own route. A web page in a browser on this machine can send requests to a
+loopback port, but cannot hide its Host and Origin. So both are checked first, on every request,
+whatever the token.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ if TYPE_CHECKING:
     from commonplace.server.access_tokens import Token
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-# Watching is not using: what asks how the server is does not keep it alive. Nor does who is refused.
-WATCHED = ("/health", "/metrics")
-# Answered at once whatever else is going on: whoever asks them wants to know whether it lives, or to end it.
-UNCOUNTED = ("/health", "/api/v1/stop")
+# Requests for these paths do not keep the server alive, nor do rejected requests.
+MONITORING_PATHS = ("/health", "/metrics")
+# Answered even when too many requests are in flight: they check that the server runs, or end it.
+UNLIMITED_PATHS = ("/health", "/api/v1/stop")
 CALLERS_MAX = 10_000
 STREAMS_MAX = 500
-# How long a client may take to say what it wants, and stop reading what it is told.
-PATIENCE_S = 15.0
+# How long a client may take to send a request, or may stop reading the response.
+CLIENT_TIMEOUT_S = 15.0
 
 LOG = logging.getLogger(__name__)
 
 
 class Caller(NamedTuple):
-    """Who asks: the agent its notes and records go by, what it may do, and a name to count it under."""
+    """The caller of a request: its agent, its scopes, and the name that its rate is counted by."""
 
     agent: str
     scopes: tuple[str, ...]
@@ -53,18 +54,18 @@ CALLER: ContextVar[Caller] = ContextVar("caller")
 
 
 class Limits(NamedTuple):
-    """What one server takes on."""
+    """The limits of one server."""
 
     body_bytes_max: int
     hook_bytes_max: int
     rate_max: int
     concurrency_max: int
     streams_max: int = STREAMS_MAX
-    patience_s: float = PATIENCE_S
+    client_timeout_s: float = CLIENT_TIMEOUT_S
 
 
 class Refused(Exception):
-    """A request that gets no further: status, sentence, and headers of the answer."""
+    """A rejected request: the status, message and headers of the response."""
 
     def __init__(self, status: int, message: str, *headers: tuple[bytes, bytes]) -> None:
         super().__init__(message)
@@ -75,7 +76,7 @@ class Refused(Exception):
 class Guard:
     """The outermost layer of the server."""
 
-    def __init__(  # noqa: PLR0913 (what it decides by)
+    def __init__(  # noqa: PLR0913 (one for each check)
         self,
         app: ASGIApp,
         *,
@@ -109,22 +110,22 @@ class Guard:
         if scope["type"] != "http":  # There are no WebSockets here.
             await send({"type": "websocket.close", "code": 1008})
             return
-        started, answered = self._clock(), Answered(send)
+        started, sender = self._clock(), ResponseSender(send)
         try:
-            await self._guarded(scope, receive, answered)
+            await self._handle(scope, receive, sender)
         except Refused as refused:
-            await answered.refuse(refused)
+            await sender.refuse(refused)
         except ClientDisconnect:
-            pass  # It hung up before it had said all; there is nobody to answer.
-        except Exception:  # The outer edge: a mistake of ours costs one answer, and the log has what is known of it.
+            pass  # It hung up before it had sent the whole request.
+        except Exception:  # The outer edge: a fault of ours fails one request and is logged.
             LOG.exception(
                 "%s %s failed", scope["method"], scope["raw_path"][:200].decode("latin-1")
             )
-            await answered.refuse(Refused(500, "a fault of ours; the server's log says more"))
+            await sender.refuse(Refused(500, "a fault of ours; the server's log says more"))
         finally:
-            self._observe(scope["method"], scope["path"], answered.status, self._clock() - started)
+            self._observe(scope["method"], scope["path"], sender.status, self._clock() - started)
 
-    async def _guarded(self, scope: Scope, receive: Receive, send: Answered) -> None:
+    async def _handle(self, scope: Scope, receive: Receive, send: ResponseSender) -> None:
         headers = _headers(scope)
         self._check_host(headers)
         self._check_origin(headers)
@@ -135,25 +136,25 @@ class Guard:
         if _length(headers) > limit:
             raise Refused(413, f"the body is over {limit:,} bytes")
         is_stream = _is_stream(scope, headers)
-        counted, most = (
+        count, count_max = (
             (self.streams, self._limits.streams_max)
             if is_stream
             else (self.in_flight, self._limits.concurrency_max)
         )
-        if counted >= most and scope["path"] not in UNCOUNTED:
+        if count >= count_max and scope["path"] not in UNLIMITED_PATHS:
             raise Refused(503, "too many requests at once; try again", (b"retry-after", b"1"))
-        counting = CALLER.set(caller)
+        previous = CALLER.set(caller)
         self._count(1, is_stream=is_stream)
         try:
-            await self._app(scope, _bounded(receive, limit, self._limits.patience_s), send)
+            await self._app(scope, _limit_body(receive, limit, self._limits.client_timeout_s), send)
         finally:
-            if scope["path"] not in WATCHED:
+            if scope["path"] not in MONITORING_PATHS:
                 self.last_used = self._clock()
             self._count(-1, is_stream=is_stream)
-            CALLER.reset(counting)
+            CALLER.reset(previous)
 
     def idle_s(self) -> float:
-        """For how many seconds nobody has asked anything."""
+        """Return for how many seconds there has been no request."""
         return 0.0 if self.in_flight else self._clock() - self.last_used
 
     def _count(self, step: int, *, is_stream: bool) -> None:
@@ -171,10 +172,10 @@ class Guard:
         if origin is None:
             return
         scheme, _, authority = origin.decode("latin-1").partition("://")
-        # A page of our own comes from where the request goes to.
+        # For a page of our own, the Origin is the host that the request goes to.
         same = authority.lower() == headers.get(b"host", b"").decode("latin-1").lower()
         if scheme not in {"http", "https"} or not same:
-            raise Refused(403, "requests from this Origin are not taken")
+            raise Refused(403, "requests from this Origin are not accepted")
 
     def _is_ours(self, name: str) -> bool:
         if name in self._names:
@@ -182,9 +183,8 @@ class Guard:
         if not self._any_address:
             return False
         try:
-            ip_address(
-                name
-            )  # A rebound name is a name; whoever writes an address means this machine.
+            # DNS rebinding needs a name; a request to an address means this machine.
+            ip_address(name)
         except ValueError:
             return False
         return True
@@ -192,32 +192,32 @@ class Guard:
     def _caller(self, headers: dict[bytes, bytes], scope: Scope) -> Caller:
         kind, _, text = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         if text:
-            token = self._known(text.strip()) if kind.lower() == "bearer" else None
+            token = self._find_token(text.strip()) if kind.lower() == "bearer" else None
             if token is None:
                 raise _unauthorised("this token is not known, or was revoked")
             access = AccessToken(
                 token="", client_id=token.id, scopes=list(token.scopes), subject=token.agent
             )
-            scope["user"] = AuthenticatedUser(access)  # The SDK ties its sessions to it.
+            scope["user"] = AuthenticatedUser(access)  # The SDK ties its sessions to the user.
             return Caller(token.agent, token.scopes, token.id)
-        if scope["path"] == "/health" or self._open():
+        if scope["path"] == "/health" or self._is_tokenless():
             return Caller(self._agent, SCOPES, (scope.get("client") or ("",))[0])
         raise _unauthorised("a token is needed")
 
-    def _known(self, text: str) -> Token | None:
+    def _find_token(self, text: str) -> Token | None:
         try:
             return self._find(text)
         except CommonplaceError as error:
             raise Refused(503, str(error)) from error
 
-    def _open(self) -> bool:
+    def _is_tokenless(self) -> bool:
         try:
             return self._is_open()
         except CommonplaceError as error:
             raise Refused(503, str(error)) from error
 
     def _check_rate(self, caller: Caller) -> None:
-        """A bucket of a second's worth for each caller, refilled as time goes by."""
+        """Reject a caller over the rate: a bucket holds one second's requests and is refilled."""
         rate, now = float(self._limits.rate_max), self._clock()
         left, then = self._buckets.get(caller.name, (rate, now))
         left = min(rate, left + (now - then) * rate)
@@ -232,8 +232,8 @@ class Guard:
         self._buckets[caller.name] = (left - 1, now)
 
 
-class Answered:
-    """`send`, and whether and with what status the answer began."""
+class ResponseSender:
+    """`send`, with the status of the response; 0 until it began."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -246,7 +246,7 @@ class Answered:
 
     async def refuse(self, refused: Refused) -> None:
         if self.status:
-            return  # Too late to say anything else.
+            return  # The response has begun already.
         body = json.dumps({"error": str(refused)}).encode()
         headers = [
             (b"content-type", b"application/json"),
@@ -262,20 +262,20 @@ class Answered:
         await self({"type": "http.response.body", "body": body})
 
 
-def _bounded(receive: Receive, limit: int, patience_s: float) -> Receive:
-    """*receive*, for bodies that do not say their length, or lie, or never end."""
+def _limit_body(receive: Receive, limit: int, client_timeout_s: float) -> Receive:
+    """Return *receive* with a limit on the size and time of the body, whatever its headers say."""
     taken, whole = 0, False
-    deadline = asyncio.get_running_loop().time() + patience_s
+    deadline = asyncio.get_running_loop().time() + client_timeout_s
 
-    async def bounded() -> Message:
+    async def receive_limited() -> Message:
         nonlocal taken, whole
         try:
-            # Behind the body comes only the news that the client is gone, which may take as long as the answer.
+            # The only message after the body is the disconnect, which may come after the response.
             async with asyncio.timeout_at(None if whole else deadline):
                 message = await receive()
         except TimeoutError:
             raise Refused(
-                408, f"the body took over {patience_s:.0f} s", (b"connection", b"close")
+                408, f"the body took over {client_timeout_s:.0f} s", (b"connection", b"close")
             ) from None
         whole = not message.get("more_body", False)
         taken += len(message.get("body", b""))
@@ -283,28 +283,28 @@ def _bounded(receive: Receive, limit: int, patience_s: float) -> Receive:
             raise Refused(413, f"the body is over {limit:,} bytes")
         return message
 
-    return bounded
+    return receive_limited
 
 
 def _headers(scope: Scope) -> dict[bytes, bytes]:
     headers: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
-        # Two Hosts or two tokens: whoever sends them hopes that two readers take different ones.
+        # Duplicates are an attack: two parsers may read different ones.
         if name in headers and name in {b"host", b"origin", b"authorization", b"content-length"}:
-            raise Refused(400, f"the header {name.decode('latin-1')} is there twice")
+            raise Refused(400, f"the header {name.decode('latin-1')} occurs twice")
         headers[name] = value
     return headers
 
 
 def _host_name(host: str) -> str:
-    """The name or address without the port: `127.0.0.1:80` → `127.0.0.1`, `[::1]:80` → `::1`."""
+    """Return *host* without the port: `127.0.0.1:80` → `127.0.0.1`, `[::1]:80` → `::1`."""
     if host.startswith("["):
         return host[1:].partition("]")[0].lower()
     return host.rpartition(":")[0].lower() if host.count(":") == 1 else host.lower()
 
 
 def _is_stream(scope: Scope, headers: dict[bytes, bytes]) -> bool:
-    """Whether the answer stays open to carry news: such clients wait, and hold no slot of those who work."""
+    """Whether the response is a stream of events, which is counted apart from other requests."""
     listens = headers.get(b"mcp-method") == b"subscriptions/listen"
     return scope["path"] == "/mcp" and (scope["method"] == "GET" or listens)
 
@@ -320,6 +320,6 @@ def _unauthorised(message: str) -> Refused:
     return Refused(401, message, (b"www-authenticate", b'Bearer realm="commonplace"'))
 
 
-def current() -> Caller:
-    """Who asks, within a request."""
+def current_caller() -> Caller:
+    """Return the caller of the request that is being handled."""
     return CALLER.get()

@@ -1,6 +1,7 @@
-"""`commonplace serve`: one server for every agent of a home, over HTTP: `/mcp`, `/api/v1/…`, `/health`, `/metrics`.
+"""`commonplace serve`: one HTTP server for all agents of a home.
 
-It ends by itself when nobody has used it for a while.
+It serves `/mcp`, `/api/v1/…`, `/health` and `/metrics`, and ends by itself after a time without
+requests.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ import commonplace
 from commonplace.errors import CommonplaceError, ScopeMissing, ServerTrouble
 from commonplace.server import api, metrics, presence
 from commonplace.server.access_tokens import SCOPES, Token, Tokens
-from commonplace.server.build import chosen, made
-from commonplace.server.connection import KEEP_ALIVE_S, Connection, make_room
-from commonplace.server.guard import LOOPBACK_NAMES, Guard, Limits, current
+from commonplace.server.build import build_server, choose_toolsets
+from commonplace.server.connection import KEEP_ALIVE_S, Connection, raise_file_limit
+from commonplace.server.guard import LOOPBACK_NAMES, Guard, Limits, current_caller
 from commonplace.server.idle import IdleMaintenance
 from commonplace.sessions import drain_waiting
 from commonplace.where.repository import Repository, find
@@ -45,26 +46,28 @@ if TYPE_CHECKING:
     from commonplace.memory import Memory
 
 BACKLOG = 256
-# Questions are answered one at a time, and each that waits has a thread with memory of its own; what else is asked
-# should not have to wait for them.
+# Queries run one at a time, and each waiting one occupies a thread with its own memory. The limit
+# leaves threads for other requests.
 THREADS_MAX = 20
 SESSIONS_MAX = 1000
-# Over this many, those used longest ago are let go: most clients never say goodbye.
+# Above this number, the sessions used longest ago are ended: most clients never close theirs.
 SESSIONS_KEPT = 800
 SESSION_IDLE_S = 900
 WATCH_S_MAX = 5.0
 WARM_UP_S_MAX = 5.0
-# A home that was removed may come back; a server nobody can find again is not waited for that long.
+# A server whose home was removed ends after this time, in case the home comes back.
 ORPHAN_S = 60.0
 GRACE_S = 2
 HOOK_BYTES_MAX = 24 << 20
-# An answer makes thousands of small values, nearly all of which are freed without the collector. With
-# Python's own thresholds it ran several times in every answer and took an eighth of the server's time.
+# An answer creates thousands of small objects, nearly all of which are freed without the collector.
+# With Python's own thresholds it ran several times per answer and took an eighth of the time.
 GARBAGE_THRESHOLDS = (20_000, 20, 20)
-# How to reach from here what listens everywhere. Not every system lets both families in at `::`.
-FROM_HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
-# Besides Ctrl-C: what ends a service, and what a terminal sends when it is closed. What was written is then flushed.
-ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+# The address at which this machine reaches a server that listens on all interfaces. Not every
+# system accepts both families at `::`.
+LOCAL_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+# The signals besides SIGINT that end the server in an orderly way: a service manager or a closed
+# terminal sends them.
+END_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def serve(
@@ -72,10 +75,11 @@ def serve(
     host: str | None,
     port: int | None,
     toolsets: str | None,
-    said: Callable[[str], None],
+    print_address: Callable[[str], None],
 ) -> None:
-    """Serve *memory* until told to stop or idle; *said* gets the address. One server a home."""
-    # Whoever started it, it serves everybody: only a repository's own home tells which repository is meant.
+    """Serve *memory* until stopped or idle. A home has at most one server."""
+    # The server is shared: the folder where it was started does not choose the repository, only a
+    # repository's own home does.
     memory.repository = (
         Repository("general", "general") if memory.home.of_user else find(memory.home.path.parent)
     )
@@ -83,16 +87,16 @@ def serve(
     tokens = Tokens(memory.home)
     if not is_loopback(host) and not tokens.all():
         raise ServerTrouble(
-            f"to listen on `{host}`, which others can reach, a token is needed",
-            "make one with `commonplace token add AGENT`, or serve on 127.0.0.1",
+            f"listening on `{host}`, which others can reach, needs an access token",
+            "add one with `commonplace token add AGENT`, or serve on 127.0.0.1",
         )
     presence.claim(memory.home)
-    listening = bound(host, port, memory.settings["server.port"])
-    Serving(memory, tokens, listening, host, toolsets).run(said)
+    listening = listen(host, port, memory.settings["server.port"])
+    HttpServer(memory, tokens, listening, host, toolsets).run(print_address)
 
 
-class Serving:
-    """One run of the server."""
+class HttpServer:
+    """The server of one home, from its start to its end."""
 
     def __init__(
         self,
@@ -106,19 +110,19 @@ class Serving:
         self._home = memory.home
         self._listening = listening
         self._idle_s = memory.settings["server.idle_minutes"] * 60.0
-        # Known to whoever may read the home's files, so that our own commands need no token.
-        self._own = Token("local", memory.agent_id, (*SCOPES, "own"), "", "")
+        # The key of our own commands, which read it from the home's files and need no other token.
+        self._own_token = Token("local", memory.agent_id, (*SCOPES, "own"), "", "")
         self._key = secrets.token_hex(32)
         self._presence = presence.Presence(
-            host=FROM_HERE.get(host, host),
+            host=LOCAL_ADDRESSES.get(host, host),
             port=listening.getsockname()[1],
             pid=os.getpid(),
             key=self._key,
             version=commonplace.__version__,
         )
         self._trouble: CommonplaceError | None = None
-        self._server = made(self._opened, chosen(toolsets, memory))
-        self._guard = self._guarded(tokens, host)
+        self._server = build_server(self._open_memory, choose_toolsets(toolsets, memory))
+        self._guard = self._build_guard(tokens, host)
         self._uvicorn = uvicorn.Server(
             uvicorn.Config(
                 self._guard,
@@ -134,21 +138,21 @@ class Serving:
             )
         )
 
-    def run(self, said: Callable[[str], None]) -> None:
-        # Anew, over what the SDK has set up: its coloured boxes make two hundred lines of a traceback.
+    def run(self, print_address: Callable[[str], None]) -> None:
+        # Replaces the handlers of the SDK, which print a traceback in some two hundred lines.
         logging.basicConfig(
             level=logging.WARNING,
             format="%(asctime)s %(levelname)s %(name)s: %(message)s",
             force=True,
         )
         gc.set_threshold(*GARBAGE_THRESHOLDS)
-        Connection.connections_max = make_room()
-        for number in ENDING:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # As under `nohup`.
+        Connection.connections_max = raise_file_limit()
+        for number in END_SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` ignores SIGHUP.
                 signal.signal(number, lambda *_what: self._stop())
         try:
-            said(self._presence.address)
-            os.chdir(self._home.path.anchor)  # It may outlive the folder it was started in.
+            print_address(self._presence.address)
+            os.chdir(self._home.path.anchor)  # Its start folder may be removed.
             self._uvicorn.run(sockets=[self._listening])
         finally:
             presence.remove(self._home, self._key)
@@ -156,10 +160,10 @@ class Serving:
         if self._trouble is not None:
             raise self._trouble
 
-    # --- The application --------------------------------------------------------------------------------------------
+    # --- The application --------------------------------------------------------------------------
 
-    def _guarded(self, tokens: Tokens, host: str) -> Guard:
-        # The guard has checked Host and Origin already, with what is known here and not to the SDK.
+    def _build_guard(self, tokens: Tokens, host: str) -> Guard:
+        # Our guard checks Host and Origin, since it knows the names of this server.
         unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         settings = self._memory.settings
         limits = Limits(
@@ -175,17 +179,17 @@ class Serving:
             max_sessions=SESSIONS_MAX,
         )
         extra = [Route("/health", self._health), Route("/metrics", self._metrics_page)]
-        routes = api.routes(self._server, self._opened, self._memory.homes, self._stop)
-        self._metrics = metrics.made(self._operations, lambda: self._guard.in_flight)
+        routes = api.routes(self._server, self._open_memory, self._memory.homes, self._stop)
+        self._metrics = metrics.create(self._operations, lambda: self._guard.in_flight)
         loopback = is_loopback(host)
         tokenless = loopback and not settings["server.token_required"]
         return Guard(
             Router(
-                [*protocol.routes, *extra, *routes], default=api.nowhere, lifespan=self._lifespan
+                [*protocol.routes, *extra, *routes], default=api.not_found, lifespan=self._lifespan
             ),
             names=LOOPBACK_NAMES | {host.lower(), *settings["server.hosts"]},
             any_address=not loopback,
-            find=lambda text: self._own if self._is_own(text) else tokens.find(text),
+            find=lambda text: self._own_token if self._is_own(text) else tokens.find(text),
             is_open=lambda: tokenless and not tokens.all(),
             agent=self._memory.agent_id,
             limits=limits,
@@ -200,15 +204,13 @@ class Serving:
             try:
                 presence.write(self._home, self._presence)
             except CommonplaceError as error:
-                self._trouble = (
-                    error  # Told when the loop has ended: in here it would be a traceback.
-                )
+                # Raised when the loop has ended: raised here it would be logged as a traceback.
+                self._trouble = error
                 self._stop()
             watching = asyncio.create_task(self._watch())
             maintenance = IdleMaintenance(self._memory, self._guard.idle_s)
-            await to_thread.run_sync(
-                drain_waiting, self._memory
-            )  # What hooks saw while nobody was there.
+            # Ingest the events that hooks spooled while no server ran.
+            await to_thread.run_sync(drain_waiting, self._memory)
             try:
                 yield
             finally:
@@ -216,36 +218,38 @@ class Serving:
                 await to_thread.run_sync(maintenance.close)
 
     async def _warm_up(self) -> None:
-        """Open the index and take in what is new, so that the first question is answered as quickly as the next.
+        """Open the index and bring it up to date, so that the first query is as fast as the next.
 
-        A long way to catch up goes on behind the door, and the model loads there: answers do without until then.
+        Catching up for longer goes on in the background, where the model is loaded too; until then
+        answers go without them.
         """
         engine = self._memory.engine()
 
-        def caught_up() -> None:
-            with suppress(CommonplaceError):  # Whoever asks is told.
+        def catch_up() -> None:
+            with suppress(CommonplaceError):  # The next query reports it.
                 engine.catch_up()
             engine.run_in_background()
 
         with move_on_after(WARM_UP_S_MAX):
-            await to_thread.run_sync(caught_up, abandon_on_cancel=True)
+            await to_thread.run_sync(catch_up, abandon_on_cancel=True)
 
     async def _watch(self) -> None:
-        """End when idle: no request for a while, none under way, no client holding a stream."""
+        """End when idle: no request for some time, none in progress, no open stream."""
         trimmed = self._guard.last_used
         settled = False
         while not self._uvicorn.should_exit:
-            # Seldom: whoever has it running all day should not find it among what runs.
+            # At long intervals, so that an idle server uses almost no CPU time.
             await asyncio.sleep(min(WATCH_S_MAX, max(self._idle_s / 4, 0.1)))
             presence.trim_log(self._home)
-            self._let_sessions_go()
+            self._end_idle_sessions()
             if not settled:
                 settled = True
+                # What is loaded by now stays: scanning it for garbage would delay answers.
                 gc.collect()
-                gc.freeze()  # What was loaded by now stays: looking through it for garbage would hold up answers.
+                gc.freeze()
             if trimmed != self._guard.last_used:
                 trimmed = self._guard.last_used
-                await asyncio.to_thread(give_back_memory)  # Not among the threads that answer.
+                await asyncio.to_thread(give_back_memory)  # Not in a thread that answers.
             known = presence.read(self._home)
             limit = (
                 self._idle_s if known and known.key == self._key else min(ORPHAN_S, self._idle_s)
@@ -254,9 +258,10 @@ class Serving:
             if not busy and time.monotonic() - self._guard.last_used > limit:
                 self._stop()
 
-    def _let_sessions_go(self) -> None:
-        sessions = self._server.session_manager._server_instances.values()  # noqa: SLF001 (no public way)
-        # The SDK ends a session through this scope when it has been idle for long; while it is in use there is no end.
+    def _end_idle_sessions(self) -> None:
+        manager = self._server.session_manager
+        sessions = manager._server_instances.values()  # noqa: SLF001 (no public way)
+        # The SDK ends an idle session by the deadline of this scope, which is infinite during use.
         scopes = [session.idle_scope for session in sessions if session.idle_scope is not None]
         idle = sorted(
             (scope for scope in scopes if scope.deadline < math.inf),
@@ -271,44 +276,43 @@ class Serving:
     def _stop(self) -> None:
         self._uvicorn.should_exit = True
 
-    def _opened(self, scope: str = "read") -> Memory:
-        caller = current()
+    def _open_memory(self, scope: str = "read") -> Memory:
+        caller = current_caller()
         if scope not in caller.scopes:
             raise ScopeMissing(scope)
         self._memory.check_homes()
         return self._memory.beside(agent_id=caller.agent)
 
     def _operations(self) -> frozenset[str]:
-        tools = {tool.name for tool in self._server._tool_manager.list_tools()}  # noqa: SLF001 (no public way that waits for nothing)
+        manager = self._server._tool_manager  # noqa: SLF001 (the public method is async)
+        tools = {tool.name for tool in manager.list_tools()}
         return frozenset(
             {*tools, "records", "stats", "context", "openapi.json", "hook", "ask", "stop"}
         )
 
     async def _health(self, _request: Request) -> Response:
-        told: dict[str, Any] = {"status": "ok", "version": commonplace.__version__}
-        if current().name == self._own.id:
-            told |= {
+        health: dict[str, Any] = {"status": "ok", "version": commonplace.__version__}
+        if current_caller().name == self._own_token.id:
+            health |= {
                 "pid": os.getpid(),
                 "home": str(self._home.path),
                 "in_flight": self._guard.in_flight,
             }
-        return JSONResponse(told)
+        return JSONResponse(health)
 
     async def _metrics_page(self, _request: Request) -> Response:
         if self._metrics is None:
             return JSONResponse({"error": metrics.MISSING}, 404)
         try:
-            self._opened("read")
+            self._open_memory("read")
         except CommonplaceError as error:
-            return api.failed(error)
+            return api.error_response(error)
         return Response(self._metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def give_back_memory() -> None:
-    """Have glibc give back what was freed: each commit of the index leaves holes, and by itself it keeps them."""
-    with suppress(
-        OSError, AttributeError
-    ):  # Other systems' libraries have no such call, and no such habit.
+    """Make glibc return freed memory to the system, which it otherwise keeps after each commit."""
+    with suppress(OSError, AttributeError):  # Other C libraries lack this call and do not need it.
         if sys.platform == "linux":
             ctypes.CDLL(None).malloc_trim(0)
 
@@ -322,8 +326,8 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def bound(host: str, port: int | None, usual: int) -> socket.socket:
-    """A socket that listens on *host*: at *port* if one is asked for, else at the usual one or any that is free."""
+def listen(host: str, port: int | None, usual: int) -> socket.socket:
+    """Return a socket that listens on *host*, at *port* if given, else *usual* or a free one."""
     wanted = [port] if port is not None else [usual, 0]
     for number in wanted:
         try:
@@ -333,7 +337,7 @@ def bound(host: str, port: int | None, usual: int) -> socket.socket:
             listening = socket.socket(family, kind, protocol)
         except OSError as error:
             raise ServerTrouble(
-                f"`{host}` is no address of this machine ({error.strerror})"
+                f"`{host}` is not an address of this machine ({error.strerror})"
             ) from error
         try:
             if os.name == "posix":  # On Windows this would let two servers share a port.

@@ -1,4 +1,4 @@
-"""What a server does while nobody asks it anything: the maintenance of its home."""
+"""Maintain the home of a server while the server is idle."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
     from commonplace.memory import Memory
 
-# A server that was asked nothing for this long is idle.
+# A server without a request for this long is idle.
 IDLE_S = 2.0
 LOOK_EVERY_S = 2.0
-# What other processes wrote is looked after now and then, even if nobody asks this server.
+# What other processes wrote is maintained at this interval, even without requests.
 RARELY_S = 600.0
 
 
 class IdleMaintenance:
     """A thread that maintains the nearest home of *memory* when the server is idle.
 
-    *idle_s* says for how many seconds nobody has asked anything.
+    *idle_s* returns for how many seconds there has been no request.
     """
 
     def __init__(self, memory: Memory, idle_s: Callable[[], float]) -> None:
@@ -36,18 +36,18 @@ class IdleMaintenance:
         self._thread.start()
 
     def close(self) -> None:
-        """End, after what is being done now."""
+        """Stop after the current step and wait until the thread has ended."""
         self._ended.set()
         self._thread.join()
 
     def _run(self) -> None:
         while not self._ended.wait(LOOK_EVERY_S):
             if self._is_time() and is_due(self._memory):
-                with suppress(CommonplaceError):  # The next question reports it.
+                with suppress(CommonplaceError):  # The next query reports it.
                     runner.run(self._memory, is_over=self._must_stop)
 
     def _is_time(self) -> bool:
-        """Whether it is idle, and was used since the last time or has not looked for long."""
+        """Whether the server is idle, and was used since the last run or did not run for long."""
         idle, since = self._idle_s(), since_last(self._memory.home)
         return idle >= IDLE_S and (idle < since or since > RARELY_S)
 

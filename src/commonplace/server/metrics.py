@@ -7,19 +7,25 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Warm answers take milliseconds; the defaults begin at five.
+# Warm answers take a few milliseconds; the default buckets begin at five.
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 ROUTES = ("/mcp", "/health", "/metrics")
 MISSING = "metrics need the `metrics` extra: install `commonplace[metrics]`"
 
 
 class Metrics:
-    """Counts and times of requests by route, and a page that shows them."""
+    """Counts and durations of requests by route, and the page that shows them."""
 
     def __init__(
         self, operations: Callable[[], frozenset[str]], in_flight: Callable[[], int]
     ) -> None:
-        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector  # noqa: PLC0415
+        from prometheus_client import (  # noqa: PLC0415
+            CollectorRegistry,
+            Counter,
+            Gauge,
+            Histogram,
+            ProcessCollector,
+        )
 
         self._operations = operations
         self._registry = CollectorRegistry()
@@ -34,7 +40,7 @@ class Metrics:
         Gauge("commonplace_requests_in_flight", "Requests now.", **more).set_function(in_flight)
 
     def observe(self, method: str, path: str, status: int, seconds: float) -> None:
-        """Count one request. What is asked for and not there is one route: addresses are anybody's to invent."""
+        """Count one request. All unknown paths are one route, since clients can send any path."""
         route = path if path in ROUTES else "other"
         if path.startswith("/api/v1/"):
             operation = path.split("/")[3]
@@ -49,8 +55,10 @@ class Metrics:
         return bytes(generate_latest(self._registry))
 
 
-def made(operations: Callable[[], frozenset[str]], in_flight: Callable[[], int]) -> Metrics | None:
-    """The metrics, or nothing where the extra is not installed."""
+def create(
+    operations: Callable[[], frozenset[str]], in_flight: Callable[[], int]
+) -> Metrics | None:
+    """Return the metrics, or `None` if the extra is not installed."""
     try:
         return Metrics(operations, in_flight)
     except ImportError:

@@ -1,4 +1,4 @@
-"""What the tools answer, as models: the SDK makes the output schemas from them."""
+"""The results of the tools as models, from which the SDK makes the output schemas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RecallModel(BaseModel):
 
 
 class StoredModel(BaseModel):
-    """A record that was written, and what was redacted on the way (`kind in field`)."""
+    """A record that was written, and what was redacted in it (`kind in field`)."""
 
     id: str
     repo: str
@@ -67,7 +67,7 @@ class NoteTextModel(BaseModel):
 
 
 class NoteModel(BaseModel):
-    """A note as it is after a write; `sha256` can be given to the next one against lost updates."""
+    """A note after a write; the next write can give its `sha256` to prevent lost updates."""
 
     path: str
     bytes: int

@@ -1,7 +1,7 @@
-"""Where a home's server is: `.state/server.json`, written when it answers and removed when it ends.
+"""The address of a home's server: `.state/server.json`, written at its start, removed at its end.
 
-The server holds `.state/server.lock` for as long as it lives; the system lets go of it however the process ends. So
-a file without a held lock is what a killed server left, and is never believed.
+The server holds `.state/server.lock` for as long as it runs; the system releases it however the
+process ends. So a file without a held lock was left by a killed server, and is ignored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LOG_BYTES_MAX = 1 << 20
 
 
 class Presence(NamedTuple):
-    """A server that answers. `key` lets those in who may read the home's files."""
+    """The address of a running server. `key` admits processes that can read the home's files."""
 
     host: str
     port: int
@@ -39,7 +39,7 @@ class Presence(NamedTuple):
 
 
 def trim_log(home: Home) -> None:
-    """Begin the log of a detached server anew when it is long: clients can make it say things."""
+    """Empty the log of a detached server when it is long: clients can cause messages in it."""
     with suppress(OSError):
         if home.server_log.stat().st_size > LOG_BYTES_MAX:
             os.truncate(home.server_log, 0)
@@ -50,7 +50,7 @@ def write(home: Home, presence: Presence) -> None:
 
 
 def read(home: Home) -> Presence | None:
-    """What the file says, if it says anything."""
+    """Return the content of the file, if it is there and valid."""
     try:
         return Presence(**json.loads(home.server_file.read_bytes()))
     except (OSError, ValueError, TypeError):
@@ -58,9 +58,9 @@ def read(home: Home) -> Presence | None:
 
 
 def remove(home: Home, key: str) -> None:
-    """Remove the file, unless it is another server's by now."""
-    there = read(home)
-    if there is not None and there.key == key:
+    """Remove the file, unless another server has replaced it."""
+    server = read(home)
+    if server is not None and server.key == key:
         _remove(home)
 
 
@@ -70,26 +70,24 @@ def _remove(home: Home) -> None:
 
 
 def claim(home: Home) -> None:
-    """Be the server of *home*, the only one, until this process is gone: the lock is never let go of before."""
+    """Hold the lock that makes this process the only server of *home*, until the process ends."""
     for _attempt in range(CLAIMS_MAX):
         descriptor = open_for_append(home.server_lock)
         if lock.try_acquire(descriptor):
-            _remove(
-                home
-            )  # What a killed one left; its process number may be somebody else's by now.
+            # A killed server may have left it, and another process may have its number by now.
+            _remove(home)
             return
         os.close(descriptor)
-        time.sleep(
-            CLAIM_WAIT_S
-        )  # Somebody may be looking whether it is held, which holds it for a moment.
-    there = read(home)
+        # A process that checks whether the lock is held holds it for a moment.
+        time.sleep(CLAIM_WAIT_S)
+    server = read(home)
     raise ServerTrouble(
-        f"a server for this home is already running{f' at {there.address}' if there else ''}",
+        f"a server for this home is already running{f' at {server.address}' if server else ''}",
         "`commonplace serve --ensure` prints its address; `commonplace serve --stop` ends it",
     )
 
 
-def alive(home: Home) -> bool:
+def is_alive(home: Home) -> bool:
     """Whether some process serves *home*, or is about to."""
     if not home.server_lock.exists():
         return False

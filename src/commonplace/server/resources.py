@@ -1,4 +1,4 @@
-"""Resources and prompts: a record by its id, the agent's context, counts; and two ways to start."""
+"""The MCP resources (a record, the agent's CONTEXT.md, counts) and two prompts."""
 
 from __future__ import annotations
 
@@ -7,48 +7,50 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
-from commonplace.server.tools import told
+from commonplace.server.tools import errors_as_tool_results
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
-    from commonplace.server.tools import Opened
+    from commonplace.server.tools import OpenMemory
 
 
-def register(server: MCPServer[Any], memory: Opened) -> None:
-    """Add them to *server*."""
+def register(server: MCPServer[Any], open_memory: OpenMemory) -> None:
+    """Add the resources and prompts to *server*."""
 
     @server.resource("memory://records/{id}", mime_type="application/json", title="A memory")
-    def record(id: str) -> str:  # noqa: A002 (the name in the address)
+    def record(id: str) -> str:  # noqa: A002 (its name in the URI)
         """One memory whole, as JSON."""
-        with told(ResourceNotFoundError):
-            return json.dumps(memory().describe(id), ensure_ascii=False)
+        with errors_as_tool_results(ResourceNotFoundError):
+            return json.dumps(open_memory().describe(id), ensure_ascii=False)
 
     @server.resource("memory://context", mime_type="text/markdown", title="Your CONTEXT.md")
     def context() -> str:
-        """The CONTEXT.md of the agent that asks; empty if it has none."""
-        with told(ResourceError):
-            return memory().read_at_start()
+        """Your own CONTEXT.md; empty if you have none."""
+        with errors_as_tool_results(ResourceError):
+            return open_memory().read_at_start()
 
     @server.resource("memory://stats", mime_type="application/json", title="Counts")
     def stats() -> str:
         """How many memories there are, by repository, kind and type."""
-        with told(ResourceError):
-            return json.dumps(memory().stats(), ensure_ascii=False)
+        with errors_as_tool_results(ResourceError):
+            return json.dumps(open_memory().stats(), ensure_ascii=False)
 
     @server.prompt("recall-before-task", title="Recall before a task")
     def recall_before_task(task: str) -> str:
         """Start a task with what is already known about it."""
         return (
-            f"Task: {task}\n\nBefore anything else call the tool `recall` with this task in your own words and read "
-            "what other agents learned. Say in one line what of it applies. Then do the task."
+            f"Task: {task}\n\nBefore anything else call the tool `recall` with this task in your "
+            "own words and read what other agents learned. Say in one line what of it applies. "
+            "Then do the task."
         )
 
     @server.prompt("write-lesson", title="Write down a lesson")
     def write_lesson(what_happened: str) -> str:
         """Turn what just happened into a lesson others can use."""
         return (
-            f"What happened: {what_happened}\n\nIf this took more than one attempt or shows a convention, call the "
-            "tool `remember` once: `lesson` says what to do, in one or two sentences that help somebody who was not "
-            "there; `context` the symptom; `command` the command that worked; `type` what kind of lesson it is."
+            f"What happened: {what_happened}\n\nIf this took more than one attempt or shows a "
+            "convention, call the tool `remember` once: `lesson` says what to do, in one or two "
+            "sentences that help somebody who was not there; `context` the symptom; `command` the "
+            "command that worked; `type` what kind of lesson it is."
         )

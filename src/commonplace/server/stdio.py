@@ -1,7 +1,9 @@
-"""`commonplace mcp`: the server over stdio, one process an agent. Several on one home are normal.
+"""`commonplace mcp`: the server over stdio, one process for each agent.
 
-stdout is the protocol; nothing else may be written there. The index and the model are opened by the first call that
-needs them, so that a client that only says hello does not wait.
+Several processes on one home are normal.
+
+stdout carries the protocol; nothing else may be written there. The first call that needs the index
+and the model opens them, so that a client that only initializes does not wait.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import sys
 import time
 
 from commonplace.memory import Memory
-from commonplace.server.build import chosen, made
+from commonplace.server.build import build_server, choose_toolsets
 from commonplace.server.idle import IdleMaintenance
 from commonplace.sessions import drain_waiting
 
@@ -21,20 +23,22 @@ def serve(home: str | None, agent: str | None, toolsets: str | None) -> None:
     last_used = time.monotonic()
     with Memory.open(home, agent_id=agent) as memory:
 
-        def opened(_scope: str = "read") -> Memory:
-            # The client is the user's own agent: it may do what the user may, and sees what its hooks just saw.
+        def open_memory(_scope: str = "read") -> Memory:
+            # The client is the user's own agent: it may do everything, and its hooks' events are
+            # ingested first.
             nonlocal last_used
             last_used = time.monotonic()
             memory.check_homes()
             drain_waiting(memory)
             return memory
 
-        server = made(opened, chosen(toolsets, memory))
+        server = build_server(open_memory, choose_toolsets(toolsets, memory))
         maintenance = IdleMaintenance(memory, lambda: time.monotonic() - last_used)
         try:
             server.run("stdio")
         except* BrokenPipeError:
-            # It hung up in the middle of a call. Python would complain once more when it closes the stream.
+            # The client hung up during a call. Without this, Python would report the error again
+            # when it closes stdout.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         finally:
             maintenance.close()

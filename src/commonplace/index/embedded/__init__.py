@@ -1,1 +1,1 @@
-"""The engine that lives in the home's own folder: SQLite for the facts, Tantivy for the words, NumPy for the vectors."""
+"""The index in the home's own folder: SQLite for facts, Tantivy for words, NumPy for vectors."""

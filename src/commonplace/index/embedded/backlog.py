@@ -1,4 +1,4 @@
-"""The backlog of the embedder: documents that have no vectors yet. It needs no NumPy."""
+"""The documents in the tables that have no vectors yet. This module needs no NumPy."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from commonplace.index.embedded.tables import Tables
 
 
-def missing(connection: sqlite3.Connection) -> int:
-    """How many documents have no vectors yet."""
+def count_missing(connection: sqlite3.Connection) -> int:
+    """Return how many documents have no vectors yet."""
     (count,) = connection.execute("SELECT count(*) FROM unembedded").fetchone()
     return int(count)
 
 
-def stored(connection: sqlite3.Connection) -> int:
-    """How many current documents have vectors."""
+def count_embedded(connection: sqlite3.Connection) -> int:
+    """Return how many current documents have vectors."""
     (count,) = connection.execute("SELECT count(DISTINCT key) FROM vector").fetchone()
     return int(count)
 
 
 def use_model(tables: Tables, model: str) -> None:
-    """Keep vectors of *model*. Those of another are never mixed in: all are made again."""
+    """Keep vectors of *model*. If they are of another one, drop them all, to make them again."""
     with tables.writing():
         if tables.state("model", "") == model:
             return

@@ -1,4 +1,4 @@
-"""Catching up: what the files hold beyond what was read before goes into the tables.
+"""Catching up: index what was added to the files since they were last read.
 
 The tables say how far each file was read, and reading goes on from there. A file that was replaced
 or edited is compared line by line, so that only what changed is indexed again.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from commonplace.index.embedded.tables import Tables
     from commonplace.where.home import Home
 
-# How many lines are taken in before other processes get their turn.
+# How many lines are indexed in one transaction; then other processes can write.
 BATCH_LINES = 5_000
 NOTE_BYTES_MAX = 1 << 20
 
@@ -54,27 +54,29 @@ class CatchUp:
         self._seen_at: tuple[int, int] | None = None
 
     def run(self, progress: Callable[[int], None] = no_progress) -> Changes:
-        """Read what the files hold beyond what was read before."""
+        """Index what was added to the files since they were last read."""
         added = removed = 0
         while True:
             texts = self._sources.texts()
             stats = self._sources.logs() | {text.path: stat for text, stat in texts.items()}
-            changed = sources.differing(stats, self.seen())
+            changed = sources.changed_files(stats, self.read_progress())
             if not changed:
                 return Changes(added, removed)
             left = BATCH_LINES
             try:
                 with self._tables.writing():
                     self._settling.begin()
-                    seen = self.seen()  # Another process may have been quicker while we waited.
+                    seen = (
+                        self.read_progress()
+                    )  # Another process may have caught up while we waited.
                     for log, archive, path in sources.pairs(self._home, stats):
                         if left > 0 and (str(archive) in changed or str(path) in changed):
-                            taken, some = self._take_log(seen, log, archive, path, left, progress)
+                            taken, some = self._index_log(seen, log, archive, path, left, progress)
                             left -= taken
                             added, removed = added + some.added, removed + some.removed
                     for text in texts:
                         if left > 0 and text.path in changed:
-                            added += self._take_text(seen, text)
+                            added += self._index_text(seen, text)
                             left -= 1
                     removed += self._drop_gone_files(seen, stats)
                     self._settling.finish()
@@ -88,8 +90,8 @@ class CatchUp:
             if left > 0:
                 return Changes(added, removed)
 
-    def seen(self) -> dict[str, Progress]:
-        """How far each file was read, by its path."""
+    def read_progress(self) -> dict[str, Progress]:
+        """Return how far each file was read, by its path."""
         now = self._tables.changes()
         if now != self._seen_at:
             rows = self._connection.execute(
@@ -103,22 +105,22 @@ class CatchUp:
         return self._seen
 
     def take_changed_keys(self) -> set[int]:
-        """The keys of the lines that changed since this was last called; new lines are not among them."""
+        """Return the keys of lines that changed since the last call, without those of new lines."""
         changed, self._settling.changed = self._settling.changed, set()
         return changed
 
     def log_sizes(self) -> dict[tuple[str, bool], int]:
-        """How many bytes of each log, and of each archive, were read."""
+        """Return how many bytes of each log, and of each archive, were read."""
         found: dict[tuple[str, bool], int] = {}
         archive = str(self._home.archive_folder)
-        for path, progress in self.seen().items():
+        for path, progress in self.read_progress().items():
             if path.endswith(LOG_SUFFIX):
                 found[sources.log_of(path), path.startswith(archive)] = progress.size
         return found
 
     # --- Logs -------------------------------------------------------------------------------------
 
-    def _take_log(
+    def _index_log(
         self,
         seen: dict[str, Progress],
         log: str,
@@ -127,7 +129,7 @@ class CatchUp:
         lines_max: int,
         progress: Callable[[int], None],
     ) -> tuple[int, Changes]:
-        """Take in what is new of a log and its archive; of a long one no more than *lines_max*."""
+        """Index the new lines of a log and its archive, at most *lines_max*."""
         archive_changed = not sources.is_unchanged(seen, archive)
         if not archive_changed and sources.is_unchanged(seen, path):
             return 0, Changes(0, 0)
@@ -139,14 +141,14 @@ class CatchUp:
                 if (stream := sources.open_log(found)) is not None
             ]
         except OSError:
-            return 0, Changes(0, 0)  # It may not be read; the other logs answer.
+            return 0, Changes(0, 0)  # It cannot be read; the other logs can.
         try:
-            there = {str(found): stream for found, stream in streams}
-            is_whole = all(str(found) in there for found in (archive, path) if str(found) in seen)
-            # What comes to the archive after something of the log was read is out of order.
+            by_name = {str(found): stream for found, stream in streams}
+            is_whole = all(str(found) in by_name for found in (archive, path) if str(found) in seen)
+            # Lines that are added to the archive after the log was read are out of order.
             in_order = is_whole and not (archive_changed and str(path) in seen)
             if in_order and all(
-                sources.only_grew(stream, seen.get(name)) for name, stream in there.items()
+                sources.has_only_grown(stream, seen.get(name)) for name, stream in by_name.items()
             ):
                 return self._append(seen, log, archive, streams[::-1], lines_max, progress)
             return self._compare(log, archive, path, streams[::-1], progress)
@@ -173,14 +175,14 @@ class CatchUp:
             for line in read.lines_of(stream, end):
                 if taken == lines_max:
                     stream.seek(line.offset)
-                    self._note_progress(found, sources.progress_of(stream, line.offset))
+                    self._save_progress(found, sources.progress_of(stream, line.offset))
                     return taken, Changes(added, 0)
                 taken, position = taken + 1, position + 1
-                new = self._take_line(log, line.raw, position, archived=found is archive)
+                new = self._index_line(log, line.raw, position, archived=found is archive)
                 added += new == 1
                 end = line.offset if line.torn and new is None else stream.tell()
                 progress(1)
-            self._note_progress(found, sources.progress_of(stream, end))
+            self._save_progress(found, sources.progress_of(stream, end))
         return taken, Changes(added, 0)
 
     def _compare(
@@ -191,12 +193,12 @@ class CatchUp:
         streams: list[tuple[Path, BinaryIO]],
         progress: Callable[[int], None],
     ) -> tuple[int, Changes]:
-        """Index a log and its archive again where they differ from what is known."""
+        """Index a log and its archive again where they differ from the tables."""
         rows = self._connection.execute(
             "SELECT digest, key, position, archived FROM line WHERE log = ?", (log,)
         ).fetchall()
         gone = {digest: key for digest, key, _position, _archived in rows}
-        stands = {digest: (position, bool(archived)) for digest, _, position, archived in rows}
+        places = {digest: (position, bool(archived)) for digest, _, position, archived in rows}
         added = position = 0
         for found, stream in streams:
             end = stream.seek(0)
@@ -206,20 +208,20 @@ class CatchUp:
                 digest = digest_of(line.raw)
                 gone.pop(digest, None)
                 new: int | None = 0
-                if stands.get(digest) != (position, archived):
-                    new = self._take_line(log, line.raw, position, archived=archived)
+                if places.get(digest) != (position, archived):
+                    new = self._index_line(log, line.raw, position, archived=archived)
                     added += new == 1
-                    stands[digest] = (position, archived)
+                    places[digest] = (position, archived)
                 end = line.offset if line.torn and new is None else stream.tell()
                 progress(1)
-            self._note_progress(found, sources.progress_of(stream, end))
+            self._save_progress(found, sources.progress_of(stream, end))
         self._settling.remove(gone.values())
         for missing in {archive, path} - {found for found, _stream in streams}:
-            self._forget_progress(str(missing))
+            self._drop_progress(str(missing))
         return position, Changes(added, len(gone))
 
-    def _take_line(self, log: str, raw: bytes, position: int, *, archived: bool) -> int | None:
-        """How many lines became known, none for a known one; `None` if *raw* holds no record."""
+    def _index_line(self, log: str, raw: bytes, position: int, *, archived: bool) -> int | None:
+        """Return how many lines were added, 0 if it is known; `None` if *raw* holds no record."""
         try:
             record = from_line(raw)
         except ValueError:
@@ -247,7 +249,7 @@ class CatchUp:
             ),
         )  # fmt: skip
         if not cursor.rowcount:
-            # The same line again (a merge, a line that got its newline): its last position counts.
+            # The same line again (a merge, a line that got its newline): its last position applies.
             (key,) = self._connection.execute(
                 "SELECT key FROM line WHERE log = ? AND digest = ?", (log, digest)
             ).fetchone()
@@ -271,22 +273,22 @@ class CatchUp:
         self._settling.touch(record.id, (of, to), found)
         return 1
 
-    def _note_progress(self, path: str | Path, progress: Progress) -> None:
+    def _save_progress(self, path: str | Path, progress: Progress) -> None:
         row = (self._name(path), *progress)
         self._connection.execute("INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?)", row)
         self._seen[str(path)] = progress
 
-    def _forget_progress(self, path: str) -> None:
+    def _drop_progress(self, path: str) -> None:
         self._seen.pop(path, None)
         self._connection.execute("DELETE FROM file WHERE path = ?", (self._name(path),))
 
     def _name(self, path: str | Path) -> str:
-        """How the tables call a file: by its path from the home, which may be moved or copied."""
+        """Return the path from the home, by which the tables know a file wherever the home is."""
         return os.path.relpath(path, self._home.path)
 
     # --- Notes and skills -------------------------------------------------------------------------
 
-    def _take_text(self, seen: dict[str, Progress], text: Text) -> int:
+    def _index_text(self, seen: dict[str, Progress], text: Text) -> int:
         """Index a note or a skill: one document for each file, replaced when the file changes."""
         if sources.is_unchanged(seen, text.path):
             return 0
@@ -301,19 +303,19 @@ class CatchUp:
         record = _text_record(text, content, name, found.st_mtime)
         self._insert(name, "", encode(record.fields).encode(), record, 1, archived=False)
         progress = sources.Progress(*sources.stat_of(found), found.st_size, b"")
-        self._note_progress(text.path, progress)
+        self._save_progress(text.path, progress)
         return 1
 
     def _drop_gone_files(self, seen: dict[str, Progress], stats: Iterable[str]) -> int:
-        there = set(stats)
-        logs = {sources.log_of(name) for name in there}
+        names = set(stats)
+        logs = {sources.log_of(name) for name in names}
         removed = 0
-        for name in [name for name in seen if name not in there]:
-            # A log that went to its archive as a whole was compared; a new file is not gone.
+        for name in [name for name in seen if name not in names]:
+            # A log that was archived as a whole was compared already; a new file is not gone.
             if sources.log_of(name) not in logs and not os.path.exists(name):
                 keys = self._keys_of(sources.log_of(self._name(name)))
                 self._settling.remove(keys)
-                self._forget_progress(name)
+                self._drop_progress(name)
                 removed += len(keys)
         return removed
 
@@ -327,7 +329,7 @@ def digest_of(raw: bytes) -> bytes:
 
 
 def _statement(record: Record) -> tuple[str | None, str | None, str | None]:
-    """What the record says about others: of which one, to which one, with what outcome."""
+    """Return what the record states about others: `of`, `to` and `outcome`."""
     if not is_statement(record.kind):
         return None, None, None
     of, to, outcome = (record.fields.get(name) for name in ("of", "to", "outcome"))

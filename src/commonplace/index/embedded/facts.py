@@ -1,4 +1,4 @@
-"""The facts the rules need, from the tables: as they are now, or as they were at some time."""
+"""The facts that the rules need, from the tables: those of now, or of some time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CURRENT = Moment("line.standing > 0")
 
 
 def at(micros: int) -> Moment:
-    """The moment when nothing later than *micros* had been written."""
+    """Return the moment after the last line that is not later than *micros*."""
     return Moment("line.micros <= ? AND line.until > ?", (micros, micros), micros)
 
 
@@ -36,7 +36,7 @@ class TableFacts:
         self.moment = moment
 
     def current(self, ids: Collection[str]) -> dict[str, tuple[Stamp, int]]:
-        """The stamp and the key of the current line of each of *ids* that has one."""
+        """Return the stamp and the key of the current line of each of *ids* that has one."""
         rows = select_in(
             self.connection,
             "SELECT id, micros, log, position, key FROM line"
@@ -56,11 +56,12 @@ class TableFacts:
         return {ident: stamp for ident, (stamp, _key) in self.current(ids).items()}
 
     def forgets(self, ids: Collection[str]) -> dict[str, list[Stamp]]:
-        # Every line that forgets counts, whether a later one has its id or not: it said so then.
+        # Every line that forgets applies, even if a later line has its id.
         until = "" if self.moment.micros is None else " AND micros <= ?"
         rows = select_in(
             self.connection,
-            f"SELECT of, micros, log, position FROM line WHERE of IN ({{}}) AND kind = 'forget'{until}",
+            "SELECT of, micros, log, position FROM line"
+            f" WHERE of IN ({{}}) AND kind = 'forget'{until}",
             ids,
             () if self.moment.micros is None else (self.moment.micros,),
         )
@@ -94,7 +95,7 @@ class TableFacts:
         return [(of, to, by) for _id, _key, of, to, by in rows]
 
     def _lines(self, query: str, values: Collection[str]) -> list[tuple[Any, ...]]:
-        """The rows of *query* that belong to current lines; it selects their id and key first.
+        """Return the rows of *query*, which selects id and key first, that belong to current lines.
 
         Now, a line that is not current has no standing. At a past moment the condition finds the
         last line of each log; of one id in two logs, only the newest is current.
@@ -130,13 +131,13 @@ class TableFacts:
         return found
 
     def superseded_by(self, ids: Collection[str]) -> set[str]:
-        """The records that *ids* supersede."""
+        """Return the records that *ids* supersede."""
         return {to for _of, to, _by in self._edges("of", "supersedes", ids)}
 
     # --- Feedback ---------------------------------------------------------------------------------
 
     def feedback(self, ids: Collection[str]) -> dict[str, dict[str, str]]:
-        """The feedback about each of *ids* that was not forgotten: feedback id → outcome."""
+        """Return the feedback about each of *ids* that was not forgotten: feedback id → outcome."""
         rows = self._lines(
             "SELECT line.id, line.key, of, outcome FROM line"
             " WHERE of IN ({}) AND kind = 'feedback'",
@@ -144,8 +145,7 @@ class TableFacts:
         )
         if not rows:
             return {}
-        said = {row[0] for row in rows}
-        forgotten = self.forgets(said)
+        forgotten = self.forgets({row[0] for row in rows})
         known = standings(forgotten.keys(), self) if forgotten else {}
         found: dict[str, dict[str, str]] = {}
         for ident, _key, of, outcome in rows:

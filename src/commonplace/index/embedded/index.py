@@ -1,4 +1,4 @@
-"""One home's index: its tables, its text, its vectors. It repairs itself by being built again."""
+"""One home's index: its tables, text and vectors. It repairs itself by a rebuild."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from commonplace.where.home import Home
 
 TABLES = "tables.sqlite"
-# How often an index is made again before one in memory has to do, and for how long that one does.
+# How often an index is rebuilt before one in memory is used, and for how long that one is used.
 STARTS_MAX = 2
 TURNS_MAX = 100
 MEMORY_S = 60.0
@@ -56,7 +56,7 @@ class _Open:
     def __init__(self, home: Home, folder: Path | None, lock: threading.RLock) -> None:
         self.tables = Tables(folder / TABLES if folder else None)
         try:
-            # The text belongs to these tables and no others: its folder carries their name.
+            # The text belongs to these tables only: its folder has their name.
             text_folder = folder / f"text-{self._generation()}" if folder else None
             self.text = Text(text_folder, self.tables)
         except BaseException:
@@ -69,7 +69,7 @@ class _Open:
         self._vectors: VectorStore | None = None
 
     def refresh(self) -> None:
-        """Let new readers see what the tables hold now."""
+        """Make the current content of the tables visible to new readers."""
         # Another process may write meanwhile: then the version is too old, and the next catch-up
         # refreshes again.
         writes, version = int(self.tables.state("writes")), self.tables.changes()
@@ -105,7 +105,7 @@ class _Open:
             # Loads NumPy, which a home without an embedder does not need.
             from commonplace.index.embedded.vectors import VectorStore  # noqa: PLC0415
 
-            # Not the index's lock: a reader in memory holds the tables, which its holder may await.
+            # Not the index's lock: its holder may wait for tables that a reader in memory holds.
             with self._loading:
                 self._vectors = self._vectors or VectorStore(self.tables, self._lock)
         return self._vectors
@@ -117,7 +117,7 @@ class _Open:
 class EmbeddedIndex:
     """The index of *home*, kept in its index folder, or in memory where nothing may be written.
 
-    Any number of threads may read at once. One lock guards what changes it; a question holds it
+    Any number of threads may read at once. One lock guards changes; a question holds it
     only to catch up with the files, and questions that come at the same time catch up together.
     """
 
@@ -139,12 +139,12 @@ class EmbeddedIndex:
         came = self._catch_ups_begun
         with self._lock:
             if self._last_complete > came and self._open is not None:
-                return  # One that began after this call has read what this one would read.
+                return  # A catch-up that began after this call did the work.
             self._catch_ups_begun += 1
             if self.folder is None and self._may_return_to_disk():
                 self._close()
                 self.folder = self.home.index_folder
-            self._mend(lambda: self._catch_up(progress))
+            self._run_with_repair(lambda: self._catch_up(progress))
             self._last_complete = self._catch_ups_begun
 
     def is_commit_due(self) -> bool:
@@ -152,22 +152,22 @@ class EmbeddedIndex:
         return parts is not None and parts.snapshot is not None and parts.snapshot.text.is_large()
 
     def commit_if_due(self) -> None:
-        """Move what waits in memory into the text index, if that is much; for a background thread."""
+        """Move the overlay into the text index, if it is large; for a background thread."""
         with self._lock:
             parts = self._open
             due = parts is not None and parts.text.is_commit_due()
         if parts is not None and due:
-            with suppress(TablesClosed):  # Another process replaced them; they are of no use.
+            with suppress(TablesClosed):  # Another process replaced them.
                 parts.text.commit(self._lock)
 
     def commit(self) -> None:
-        """Move everything that waits in memory into the text index."""
+        """Move the whole overlay into the text index."""
         with self._lock:
-            self._mend(self._commit)
+            self._run_with_repair(self._commit)
 
     def rebuild(self, progress: Callable[[int], None] = no_progress) -> None:
         with self._lock:
-            self._start_over()
+            self._remove_index()
             self.catch_up(progress)
             self.commit()
 
@@ -175,12 +175,12 @@ class EmbeddedIndex:
         if not _is_broken(error):
             return False
         with self._lock:
-            self._start_over()
+            self._remove_index()
             self.catch_up()
         return True
 
     def _catch_up(self, progress: Callable[[int], None]) -> None:
-        parts = self._usable()
+        parts = self._ensure_open()
         changes = parts.catch_up.run(progress)
         if parts.is_fresh():
             return
@@ -191,28 +191,28 @@ class EmbeddedIndex:
 
     def _commit(self) -> None:
         self._catch_up(no_progress)
-        parts = self._usable()
+        parts = self._ensure_open()
         if parts.text.is_commit_due(at_once=True):
             parts.text.commit(self._lock)
         parts.refresh()
 
-    def _usable(self) -> _Open:
-        """The open parts, opened again if another process has replaced or broken the files."""
+    def _ensure_open(self) -> _Open:
+        """Return the open parts, opened again if another process replaced or broke the files."""
         if self._open is None or not self._open.is_usable():
             self._close()
             if self.folder is not None and not self._may_write():
-                self.folder = None  # For now; the next catching up looks again.
+                self.folder = None  # For now; the next catch-up checks again.
             if self.folder is None:
                 self._open = _Open(self.home, None, self._lock)
             else:
-                # SQLite opens several files by name: none of them may be another index's.
+                # SQLite opens several files by name: all of them must belong to this index.
                 with hold(self.home.index_lock):
                     self.folder.mkdir(mode=0o700, exist_ok=True)
                     self._open = _Open(self.home, self.folder, self._lock)
         return self._open
 
-    def _mend(self, work: Callable[[], None]) -> None:
-        """Do *work*; make an index that cannot be used again, or in memory if it cannot be kept."""
+    def _run_with_repair(self, work: Callable[[], None]) -> None:
+        """Do *work*; if the index is broken, rebuild it, or in memory if it cannot be written."""
         starts = 0
         for _turn in range(TURNS_MAX):
             try:
@@ -222,25 +222,25 @@ class EmbeddedIndex:
                     raise HomeUnusable(
                         self.home.path, "its index has been busy for half a minute", "try again"
                     ) from error
-                if not _is_mendable(error):
+                if not _is_repairable(error):
                     raise
                 if self._open is not None and not self._open.tables.is_current():
-                    continue  # Another process started over meanwhile.
+                    continue  # Another process removed it meanwhile.
                 if starts > STARTS_MAX or (self.folder is None and starts):
                     raise
                 starts += 1
                 if self.folder and (
-                    _is_refused(error) or starts > STARTS_MAX or not self._may_write()
+                    _is_write_denied(error) or starts > STARTS_MAX or not self._may_write()
                 ):
-                    # A home that may only be read still answers, from an index of this process.
+                    # A read-only home still answers, from an index in memory.
                     self._close()
                     self.folder, starts = None, 0
                     self._in_memory_until = time.monotonic() + MEMORY_S
                 else:
-                    self._start_over()
+                    self._remove_index()
             else:
                 return
-        raise HomeUnusable(self.home.path, "its index is being removed all the time", "try again")
+        raise HomeUnusable(self.home.path, "other processes keep removing its index", "try again")
 
     def _may_return_to_disk(self) -> bool:
         return time.monotonic() >= self._in_memory_until and self._may_write()
@@ -253,8 +253,8 @@ class EmbeddedIndex:
             os.access(folder if folder.is_dir() else home, os.W_OK | os.X_OK) for folder in folders
         )
 
-    def _start_over(self) -> None:
-        """Remove the index. Of several processes that find it broken, the first one does."""
+    def _remove_index(self) -> None:
+        """Remove the index. If several processes find it broken, only the first one removes it."""
         if self.folder is None:
             self._close()
             return
@@ -298,7 +298,7 @@ class EmbeddedIndex:
                 with suppress(TablesClosed):
                     return parts, stack.enter_context(parts.tables.reading())
             self.catch_up()  # Another process replaced the files.
-        raise HomeUnusable(self.home.path, "its index is being removed all the time", "try again")
+        raise HomeUnusable(self.home.path, "other processes keep removing its index", "try again")
 
     def _totals(self) -> Totals:
         parts = self._open
@@ -338,8 +338,8 @@ class EmbeddedIndex:
                 schema=SCHEMA_VERSION,
                 records=records,
                 waiting=waiting,
-                vectors=backlog.stored(connection),
-                vectors_missing=backlog.missing(connection),
+                vectors=backlog.count_embedded(connection),
+                vectors_missing=backlog.count_missing(connection),
                 model=str(tables.state("model", "")),
                 bytes=_size(self.folder),
                 in_memory=self.in_memory,
@@ -376,14 +376,14 @@ class EmbeddedIndex:
             self._parts().vectors.check_length(length)
 
 
-def _is_mendable(error: BaseException) -> bool:
+def _is_repairable(error: BaseException) -> bool:
     is_replaced = isinstance(error, TablesClosed)
     usual = isinstance(error, (OSError, ValueError))
-    return is_replaced or usual or _is_broken(error) or _is_refused(error)
+    return is_replaced or usual or _is_broken(error) or _is_write_denied(error)
 
 
 def _is_broken(error: BaseException) -> bool:
-    """Whether an engine could not read what it wrote.
+    """Whether the index is damaged: SQLite or Tantivy cannot read it.
 
     Tantivy's panics have a type that cannot be imported.
     """
@@ -392,8 +392,8 @@ def _is_broken(error: BaseException) -> bool:
     return isinstance(error, TextBroken) or type(error).__module__ == "pyo3_runtime"
 
 
-def _is_refused(error: BaseException) -> bool:
-    """Whether the home may not be written, or is full."""
+def _is_write_denied(error: BaseException) -> bool:
+    """Whether the home cannot be written: read-only, or its disk is full."""
     if isinstance(error, sqlite3.Error):
         return getattr(error, "sqlite_errorcode", 0) & 0xFF in _REFUSED
     if isinstance(error, OSError):
@@ -409,10 +409,10 @@ def _inode(path: Path) -> int:
 
 
 def _size(folder: Path | None) -> int:
-    """How many bytes the files in *folder* have."""
+    """Return how many bytes the files in *folder* have."""
     size = 0
     for place, _folders, names in os.walk(folder) if folder else ():
         for name in names:
-            with suppress(FileNotFoundError):  # Another process merges, or starts over.
+            with suppress(FileNotFoundError):  # Another process merges or removes.
                 size += os.stat(f"{place}/{name}").st_size
     return size

@@ -1,7 +1,7 @@
-"""The overlay: documents that came since the last commit of the text index, searched in memory.
+"""The overlay: documents added since the last commit of the text index, searched in memory.
 
 A commit of the text index costs tens of milliseconds, so a few documents wait here until there are
-enough of them. Readers of an older moment share it: it only ever grows, and they pass over the keys
+enough of them. Readers of an older moment share it: it only grows, and they skip the keys
 that are newer than theirs.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Waiting(NamedTuple):
-    """What is known of a document in the overlay."""
+    """A document in the overlay."""
 
     repo: str
     kind: str
@@ -34,10 +34,10 @@ class Overlay:
         # For each term, (key, how often the document holds it), in the order of the keys.
         self.postings: dict[str, list[tuple[int, int]]] = {}
 
-    def add(self, key: int, repo: str, kind: str, micros: int, said: Sequence[str]) -> None:
+    def add(self, key: int, repo: str, kind: str, micros: int, terms: Sequence[str]) -> None:
         """Add a document by its terms."""
-        counts = Counter(said)
+        counts = Counter(terms)
         for term, count in counts.items():
             self.postings.setdefault(term, []).append((key, count))
         hashes = frozenset(map(term_hash, counts))
-        self.documents[key] = Waiting(repo, kind, micros, len(said), hashes)
+        self.documents[key] = Waiting(repo, kind, micros, len(terms), hashes)

@@ -1,8 +1,8 @@
-"""Reading the index as it was at some time: the lines that carry no later time, and nothing else.
+"""Read the index as it was at some time: only the lines that are not later.
 
-Replaced lines are in the tables with the time at which a later line of their log replaced them, so
-nothing is built for a question. What the current lines have precomputed (standings, feedback,
-statistics) is computed here for the few lines that matter.
+The tables keep replaced lines with the time at which a later line of their log replaced them, so
+no second index is needed. Standings, feedback and statistics, which are stored for current lines,
+are computed here for the few lines that matter.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RESCORED = 2
 
 
 class PastReader(Reader):
-    """`ports.Reader` of what the home held when nothing later than *micros* was written."""
+    """`ports.Reader` of the home as it was at *micros*."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class PastReader(Reader):
             keys,
             self.moment.arguments,
         )
-        return {card.key: card for card in self._cards_then(rows)}
+        return {card.key: card for card in self._cards_at_moment(rows)}
 
     def select(self, filter_: Filter, *, newest: int | None = None) -> list[Card]:
         where, arguments = condition(filter_)
@@ -68,7 +68,7 @@ class PastReader(Reader):
             f" AND {self.moment.condition} ORDER BY {order}",
             (*arguments, *self.moment.arguments),
         )
-        shown = [card for card in self._cards_then(rows) if filter_.shows(card.standing)]
+        shown = [card for card in self._cards_at_moment(rows) if filter_.shows(card.standing)]
         return shown[:newest] if newest is not None else shown
 
     def counts(self, filter_: Filter) -> list[Count]:
@@ -76,8 +76,8 @@ class PastReader(Reader):
         counted = Counter((c.repo, c.kind, c.event_type, c.archived) for c in shown)
         return [Count(*what, records) for what, records in counted.items()]
 
-    def _cards_then(self, rows: Iterable[tuple[Any, ...]]) -> list[Card]:
-        """The cards of *rows* as they stood then, in their order."""
+    def _cards_at_moment(self, rows: Iterable[tuple[Any, ...]]) -> list[Card]:
+        """Return the cards of *rows* with the standings of that time, in their order."""
         given = list(rows)
         ids = {row[1] for row in given}
         keys = self.keys(ids)
@@ -106,7 +106,7 @@ class PastReader(Reader):
             if self._text.overlay.documents[key].micros <= self.micros
         ]
         frequencies = {
-            term: self._text.count_until(term, self.micros) - self._dropped_with(term)
+            term: self._text.count_until(term, self.micros) - self._count_dropped(term)
             for term in terms
         }
         for term in terms:
@@ -116,7 +116,7 @@ class PastReader(Reader):
         return Statistics(max(documents, 1), max(length / max(documents, 1), 1.0), frequencies)
 
     def _documents(self) -> tuple[int, int]:
-        """How many documents there were, and how many terms in all."""
+        """Return how many documents there were, and how many terms in all."""
         marks = ",".join("?" * len(STATEMENT_KINDS))
         count, length = self.connection.execute(
             "SELECT count(*), coalesce(sum(said.terms), 0) FROM line LEFT JOIN said USING (key)"
@@ -127,8 +127,8 @@ class PastReader(Reader):
         fresh = (waiting[key] for key in self._text.fresh())
         return count, length + sum(one.length for one in fresh if one.micros <= self.micros)
 
-    def _dropped_with(self, term: str) -> int:
-        """How many replaced documents that Tantivy has not deleted yet hold *term*."""
+    def _count_dropped(self, term: str) -> int:
+        """Return how many replaced documents that Tantivy has not deleted yet hold *term*."""
         if not self._text.dropped:
             return 0
         rows = select_in(
@@ -151,14 +151,14 @@ class PastReader(Reader):
     def match(
         self, terms: Mapping[str, float], statistics: Statistics, filter_: Filter, limit: int
     ) -> list[tuple[int, float]]:
-        telling = bm25.telling_terms(terms, statistics)
+        selective = bm25.selective_terms(terms, statistics)
         keys = {
             key
             for key, _score in self._text.committed_matches(
-                telling, filter_, RESCORED * limit + len(self._text.dropped), self.micros
+                selective, filter_, RESCORED * limit + len(self._text.dropped), self.micros
             )
         }
-        for term in telling:
+        for term in selective:
             keys.update(key for key, _count in self._text.overlay.postings.get(term, ()))
             keys.update(self._old_postings(term))
         cards = self.cards(keys)
@@ -168,7 +168,7 @@ class PastReader(Reader):
             if (filter_.repos is None or not card.repo or card.repo in filter_.repos)
             and (filter_.kinds is None or card.kind in filter_.kinds)
         ]
-        weighted = bm25.by_rarity(telling, statistics)
+        weighted = bm25.by_rarity(selective, statistics)
         found = []
         for key, counts in self._term_counts(wanted).items():
             score = bm25.score(counts, counts.total(), weighted, statistics.average_terms)

@@ -1,4 +1,4 @@
-"""Reading the index as it is now."""
+"""Read the index as it is now."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 _STANDINGS = tuple(Standing)
 CARD_COLUMNS = (
-    "line.key, line.id, line.log, repo, line.kind, timestamp, line.micros, agent, type, tags, archived,"
+    "line.key, line.id, line.log, repo, line.kind, timestamp, line.micros, agent, type, tags,"
+    " archived,"
     " standing, stated_worked, stated_tried, worked, failed, wrong, stale"
 )
 
@@ -73,7 +74,7 @@ class Reader(TableFacts):
         return {key: record_of(raw) for key, raw in rows}
 
     def select(self, filter_: Filter, *, newest: int | None = None) -> list[Card]:
-        where, arguments = self._shown(filter_)
+        where, arguments = self._shown_condition(filter_)
         order, limit = "log, position", ""
         if newest is not None:
             order, limit = "micros DESC, position DESC", " LIMIT ?"
@@ -85,7 +86,7 @@ class Reader(TableFacts):
         return [card_of(row) for row in rows]
 
     def counts(self, filter_: Filter) -> list[Count]:
-        where, arguments = self._shown(filter_)
+        where, arguments = self._shown_condition(filter_)
         marks = ",".join("?" * len(STATEMENT_KINDS))
         rows = self.connection.execute(
             "SELECT repo, kind, type, archived, count(*) FROM line"
@@ -94,8 +95,8 @@ class Reader(TableFacts):
         )
         return [Count(repo, kind, type_, bool(old), n) for repo, kind, type_, old, n in rows]
 
-    def _shown(self, filter_: Filter) -> tuple[str, tuple[object, ...]]:
-        """The condition for what *filter_* lets through and shows."""
+    def _shown_condition(self, filter_: Filter) -> tuple[str, tuple[object, ...]]:
+        """Return the SQL condition for the shown records that pass *filter_*."""
         where, arguments = condition(filter_)
         standings = [s for s in _STANDINGS if filter_.shows(s)]
         shown = ",".join(str(int(standing)) for standing in standings)
@@ -169,18 +170,18 @@ class Reader(TableFacts):
 def card_of(
     row: Sequence[Any], standing: Standing | None = None, feedback: Tally | None = None
 ) -> Card:
-    """The card in a row of `CARD_COLUMNS`; with the *standing* and *feedback* of another time."""
+    """Return the card in a row of `CARD_COLUMNS`, or with another *standing* and *feedback*."""
     (
-        key, ident, log, repo, kind, timestamp, micros, agent, event_type, tags, archived, stands,
+        key, ident, log, repo, kind, timestamp, micros, agent, event_type, tags, archived, stored,
         stated_worked, stated_tried, *counts,
     ) = row  # fmt: skip
-    said = feedback
-    if said is None:
-        said = Tally(*counts) if any(counts) else NO_FEEDBACK
-    tried = (stated_tried or 0) + said.worked + said.failed
+    tally = feedback
+    if tally is None:
+        tally = Tally(*counts) if any(counts) else NO_FEEDBACK
+    tried = (stated_tried or 0) + tally.worked + tally.failed
     rate = None
     if tried or stated_tried is not None:
-        rate = Rate((stated_worked or 0) + said.worked, tried)
+        rate = Rate((stated_worked or 0) + tally.worked, tried)
     return Card(
         key,
         ident,
@@ -193,20 +194,20 @@ def card_of(
         event_type,
         tuple(tags.split("\n")) if tags else (),
         bool(archived),
-        _STANDINGS[stands] if standing is None else standing,
+        _STANDINGS[stored] if standing is None else standing,
         rate,
-        said,
+        tally,
     )
 
 
 def record_of(raw: bytes) -> Record:
-    """The record in a line that was checked when it was taken in."""
+    """Return the record in a line that was checked when it was indexed."""
     fields = decode(raw)
     return KINDS.get(fields["kind"], Record)(fields)
 
 
 def condition(filter_: Filter) -> tuple[str, tuple[object, ...]]:
-    """What *filter_* lets through, as SQL over `line`: the same as `Filter.admits`."""
+    """Return `Filter.admits` as an SQL condition over `line`, and its arguments."""
     parts: list[str] = [] if filter_.archived else ["archived = 0"]
     arguments: list[object] = []
 
@@ -227,7 +228,7 @@ def condition(filter_: Filter) -> tuple[str, tuple[object, ...]]:
         parts.append("micros >= ?")
         arguments.append(filter_.since_micros)
     if filter_.tags:
-        # A tag holds no line break, so one between two stands for itself.
+        # A tag holds no line break, so line breaks separate tags.
         ways = " OR ".join(["instr(char(10) || tags || char(10), ?)"] * len(filter_.tags))
         parts.append(f"({ways})")
         arguments.extend(f"\n{tag}\n" for tag in sorted(filter_.tags))

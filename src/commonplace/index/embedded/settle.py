@@ -1,7 +1,7 @@
-"""Settling: after lines came or went, which line of each id is current, and how it stands.
+"""Settling: decide which line of each id is current, and its standing, after lines changed.
 
-The decisions are those of `rules`; this module only keeps their results in the tables, for the ids
-that may have changed and for what rests on them.
+`rules` makes the decisions; this module only stores their results in the tables, for the ids that
+may have changed and for the records that depend on them.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
     from commonplace.rules import Edge
 
-# What belongs to a line, under its key.
+# The tables with rows of a line, by its key.
 _TABLES = ("line", "body", "edge", "said", "unembedded", "old_term", "old_vector")
 
 
 class Settling:
-    """What has to be decided again at the end of one transaction."""
+    """The records to decide again at the end of one transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -44,12 +44,12 @@ class Settling:
         self.begin()
 
     def begin(self) -> None:
-        """Start a transaction's worth of changes."""
-        # Ids whose current line may have become another.
+        """Start collecting the changes of a transaction."""
+        # Ids whose current line may have changed.
         self._touched: set[str] = set()
-        # Ids that touched or removed lines speak about.
+        # Ids that added or removed lines are about.
         self._spoken_of: set[str] = set()
-        # How the line stood that was current before, of those that had one.
+        # The standing of the line that was current before, if there was one.
         self._stood: dict[str, Standing] = {}
         (self._newest_before,) = self._connection.execute(
             "SELECT coalesce(max(key), 0) FROM line"
@@ -58,14 +58,14 @@ class Settling:
     def touch(
         self, ident: str, subjects: Iterable[str | None] = (), edges: Iterable[Edge] = ()
     ) -> None:
-        """Note that a line of *ident* came or moved, and what it speaks about."""
+        """Record that a line of *ident* was added or moved, and the records that it is about."""
         self._touched.add(ident)
         self._spoken_of.update(subject for subject in subjects if subject is not None)
         for edge in edges:
             self._spoken_of.update((edge.of, edge.to))
 
     def remove(self, keys: Iterable[int]) -> None:
-        """Take lines out of the tables: they are gone from their file."""
+        """Remove lines from the tables: they are no longer in their file."""
         execute = self._connection.execute
         for key in keys:
             ident, kind, of, to = execute(
@@ -85,14 +85,14 @@ class Settling:
             self._choose_current(ident)
         if self._has_statements():
             self._count_feedback()
-            self._stand()
+            self._decide_standings()
         self._touched, self._spoken_of = set(), set()
 
     def _has_statements(self) -> bool:
         row = self._connection.execute(
             "SELECT EXISTS (SELECT 1 FROM line WHERE of IS NOT NULL) OR EXISTS (SELECT 1 FROM edge)"
         ).fetchone()
-        # What was removed may have been the last one.
+        # The removed lines may have held the last one.
         return bool(row[0]) or bool(self._spoken_of)
 
     # --- Which line is current --------------------------------------------------------------------
@@ -112,7 +112,7 @@ class Settling:
         stamps = {Stamp(row[1], row[2], row[3]): row[0] for row in last}
         current = stamps[newest(stamps)] if stamps else None
         for row in rows:
-            # A line that was replaced in the same moment was never current, and is kept as well.
+            # A line that was replaced in the same moment was never current; it is kept too.
             if row[0] > self._newest_before and row[0] not in (before, current):
                 self._keep_old(row[0])
         if before == current:
@@ -123,7 +123,7 @@ class Settling:
             self._promote(current)
 
     def _set_until(self, rows: list[tuple[int, int, str, int, int, int]]) -> None:
-        """Note until when each line was the last of its log, in the time that lines carry."""
+        """Store until when each line was the last of its log, by the times in the lines."""
         until, log = FOREVER, ""
         for key, micros, its_log, _position, _standing, known in reversed(rows):
             if its_log != log:
@@ -133,7 +133,7 @@ class Settling:
             until = min(until, micros)
 
     def _promote(self, key: int) -> None:
-        # The text index has passed an older line by, or thrown it away: there it must be new.
+        # The text index has skipped or deleted an older line, so it needs a new key there.
         if key <= self._newest_before:
             self.changed.add(key)
             key = self._renew(key)
@@ -142,11 +142,11 @@ class Settling:
         )
 
     def _renew(self, key: int) -> int:
-        """Give a line a new key; returns it."""
+        """Give a line a new key and return it."""
         execute = self._connection.execute
         execute("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'line'")
         (new,) = execute("SELECT seq FROM sqlite_sequence WHERE name = 'line'").fetchone()
-        # As new rows, since rows are what shows other processes that there are new vectors.
+        # As new rows, by which other processes see that there are new vectors.
         execute(
             "INSERT INTO vector (key, v) SELECT ?, v FROM old_vector WHERE key = ? ORDER BY row",
             (new, key),
@@ -159,7 +159,7 @@ class Settling:
         return int(new)
 
     def _retire(self, key: int) -> None:
-        """Note that a line is no longer current."""
+        """Mark a line as no longer current."""
         execute = self._connection.execute
         row = execute('SELECT kind, of, "to" FROM line WHERE key = ?', (key,)).fetchone()
         if row is None:
@@ -171,7 +171,7 @@ class Settling:
             " WHERE key = ?",
             (Standing.REPLACED, key),
         )
-        # What it spoke about has to be decided again without it.
+        # The records that it was about are decided again without it.
         ends = execute('SELECT of, "to" FROM edge WHERE key = ?', (key,)).fetchall()
         self._spoken_of.update(one for pair in ends for one in pair)
         self._spoken_of.update(subject for subject in subjects if subject is not None)
@@ -180,20 +180,20 @@ class Settling:
             self._keep_old(key)
 
     def _keep_old(self, key: int) -> None:
-        """Keep of a line what questions about the past need, apart from the current ones."""
+        """Keep the terms and vectors of a replaced line for questions about the past."""
         execute = self._connection.execute
         kind, raw = execute(
             "SELECT kind, raw FROM line JOIN body USING (key) WHERE key = ?", (key,)
         ).fetchone()
         if is_statement(kind):
             return
-        said = terms(document(from_line(raw)).text)
-        counts = Counter(map(term_hash, said))
+        words = terms(document(from_line(raw)).text)
+        counts = Counter(map(term_hash, words))
         self._connection.executemany(
             "INSERT OR REPLACE INTO old_term VALUES (?, ?, ?)",
             [(hash_, key, count) for hash_, count in counts.items()],
         )
-        execute("INSERT OR REPLACE INTO said VALUES (?, ?, ?)", (key, len(said), b""))
+        execute("INSERT OR REPLACE INTO said VALUES (?, ?, ?)", (key, len(words), b""))
         execute(
             "INSERT INTO old_vector (key, v) SELECT key, v FROM vector WHERE key = ? ORDER BY row",
             (key,),
@@ -201,16 +201,16 @@ class Settling:
         execute("DELETE FROM vector WHERE key = ?", (key,))
 
     def _drop_from_text(self, key: int) -> None:
-        """Have the text index lose a document; what never came there has no number of terms."""
+        """Mark a document for deletion from the text index; `terms` is NULL if it is not there."""
         row = self._connection.execute("SELECT terms FROM said WHERE key = ?", (key,)).fetchone()
         self._connection.execute(
             "INSERT OR IGNORE INTO dropped VALUES (?, ?)", (key, row[0] if row else None)
         )
 
-    # --- How it stands ----------------------------------------------------------------------------
+    # --- Standings --------------------------------------------------------------------------------
 
     def _count_feedback(self) -> None:
-        """Count the feedback of the records that came, or that feedback came or went about."""
+        """Count the feedback of the records that were added or whose feedback changed."""
         ids = self._touched | self._spoken_of
         facts = TableFacts(self._connection, CURRENT)
         counted = facts.feedback(ids)
@@ -229,8 +229,8 @@ class Settling:
                     (*now, key),
                 )
 
-    def _stand(self) -> None:
-        """Decide how the touched records stand, and what rests on those that came or went."""
+    def _decide_standings(self) -> None:
+        """Decide the standing of changed records, and of those that depend on them."""
         facts = TableFacts(self._connection, CURRENT)
         turned = self._update_standings(self._touched | self._spoken_of, facts)
         if turned:
@@ -239,14 +239,14 @@ class Settling:
             self._update_standings(dependents | superseded, facts)
 
     def _update_standings(self, ids: Collection[str], facts: TableFacts) -> set[str]:
-        """Store the standing of *ids*; returns those that are now gone and were not, or back."""
+        """Store the standing of *ids*; return those that became hidden or visible."""
         rows = select_in(
             self._connection,
             f"SELECT id, key, standing FROM line WHERE id IN ({{}}) AND {CURRENT.condition}",
             ids,
         )
         now = standings({ident for ident, _key, _standing in rows}, facts)
-        # What never had a line before, or has none any more, may have turned as well.
+        # Ids whose first line was added or last line removed may have changed as well.
         turned = {ident for ident in ids if ident not in now or ident not in self._stood}
         for ident, key, stored in rows:
             standing, before = now[ident], self._stood.get(ident, Standing(stored))

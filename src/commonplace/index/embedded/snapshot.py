@@ -1,4 +1,4 @@
-"""A snapshot: what all readers of one moment share, read from the tables once for all of them."""
+"""A snapshot: what all readers of one moment share, read from the tables once."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ CACHED_MAX = 4096
 
 
 class Totals(NamedTuple):
-    """What is true of all lines together."""
+    """Facts about all lines together."""
 
     is_empty: bool
-    # Whether any record says something about another.
+    # Whether any record is about another one.
     has_statements: bool
     newest_micros: int | None
     has_vectors: bool
@@ -38,7 +38,7 @@ class Totals(NamedTuple):
 
 
 class Cache:
-    """What the readers of one snapshot have read, for those that come after them.
+    """A cache of what the readers of one snapshot have read.
 
     A new snapshot gets a copy of the cache without what changed, so that a reader of the old one
     cannot put it back.
@@ -55,7 +55,7 @@ class Cache:
         self._terms = {} if terms is None else terms
 
     def without(self, keys: Collection[int]) -> Cache:
-        """A copy that has nothing of *keys*."""
+        """Return a copy without the entries of *keys*."""
         copies = self._cards.copy(), self._records.copy(), self._terms.copy()
         for copy in copies:
             for key in keys:
@@ -86,7 +86,7 @@ def _look_up(held: dict[int, T], keys: Collection[int], read: _Read[T]) -> dict[
 
 
 class Snapshot(NamedTuple):
-    """An index at one moment. It is replaced when the tables change, and never changed itself."""
+    """An index at one moment. It never changes; a new one replaces it when the tables change."""
 
     # `Tables.changes` when it was made.
     version: tuple[int, int]
@@ -99,7 +99,7 @@ class Snapshot(NamedTuple):
     cache: Cache
 
     def cache_for(self, connection: sqlite3.Connection) -> Cache:
-        """The cache, if the transaction of *connection* sees the tables as they were then."""
+        """Return the cache, if *connection* sees the tables of this snapshot; else `None`."""
         return self.cache if state(connection, "writes") == self.writes else Cache()
 
 

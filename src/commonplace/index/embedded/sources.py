@@ -1,4 +1,4 @@
-"""The files an index is made from, and how to see cheaply that one has changed."""
+"""The files that an index is made from, and cheap checks whether one has changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TAIL_BYTES = 64
 NOTE_SUFFIX = ".md"
 SKILL_FILE = "SKILL.md"
-# The time of a folder's last change is rounded. Within this time after one, it proves nothing.
+# A folder's modification time is rounded. Within this time after a change it is not reliable.
 _SETTLED_NS = 2_000_000_000
 
 
@@ -51,11 +51,11 @@ class Sources:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._names: dict[Path, tuple[int, list[str]]] = {}
-        # What each file below the notes and skills is; `None` for other files.
+        # The note or skill in each file below their folders; `None` for other files.
         self._texts: dict[str, Text | None] = {}
 
     def logs(self) -> dict[str, Stat]:
-        """The stat of every log and archive, by its path."""
+        """Return the stat of every log and archive, by its path."""
         found: dict[str, Stat] = {}
         for folder in (self._home.log_folder, self._home.archive_folder):
             for path in self._log_paths(folder):
@@ -84,7 +84,7 @@ class Sources:
         return paths
 
     def texts(self) -> dict[Text, Stat]:
-        """The stat of every note and skill."""
+        """Return the stat of every note and skill."""
         found: dict[Text, Stat] = {}
         for folder, describe in (
             (str(self._home.notes_folder), _note),
@@ -110,20 +110,20 @@ def _skill(path: str, name: str) -> Text | None:
 
 
 def _files_below(folder: str) -> list[tuple[str, Stat]]:
-    """The plain files at any depth below *folder*, in order, without following a link."""
+    """Return the plain files at any depth below *folder*, in order, without following a link."""
     found: list[tuple[str, Stat]] = []
     try:
         with os.scandir(folder) as entries:
-            there = sorted(entries, key=lambda entry: entry.name)
+            in_order = sorted(entries, key=lambda entry: entry.name)
     except OSError:
         return found
-    for entry in there:
+    for entry in in_order:
         try:
             if entry.is_dir(follow_symlinks=False):
                 found += _files_below(entry.path)
             elif entry.is_file(follow_symlinks=False):
                 found.append((entry.path, stat_of(entry.stat(follow_symlinks=False))))
-        except OSError:  # It is gone by now.
+        except OSError:  # It was removed meanwhile.
             continue
     return found
 
@@ -132,8 +132,8 @@ def stat_of(found: os.stat_result) -> Stat:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def differing(stats: dict[str, Stat], seen: dict[str, Progress]) -> set[str]:
-    """The files that changed, came or went; one that may not be read counts as unchanged."""
+def changed_files(stats: dict[str, Stat], seen: dict[str, Progress]) -> set[str]:
+    """Return the files that changed, were added or removed; unreadable ones are unchanged."""
     changed = {path for path, stat in stats.items() if path not in seen or seen[path][:3] != stat}
     if not changed and len(stats) == len(seen):
         return changed
@@ -149,8 +149,8 @@ def is_unchanged(seen: dict[str, Progress], path: str | Path) -> bool:
     return known is not None and known[:3] == stat_of(found)
 
 
-def only_grew(stream: BinaryIO, known: Progress | None) -> bool:
-    """Whether the file is what it was with more lines at its end, so that reading on is enough."""
+def has_only_grown(stream: BinaryIO, known: Progress | None) -> bool:
+    """Whether the file only has more lines at its end, so that reading on is enough."""
     if known is None:
         return True
     found = os.fstat(stream.fileno())
@@ -160,12 +160,12 @@ def only_grew(stream: BinaryIO, known: Progress | None) -> bool:
         return found.st_mtime_ns == known.mtime
     stream.seek(max(0, known.end - TAIL_BYTES))
     same = stream.read(min(TAIL_BYTES, known.end)) == known.tail
-    # A last line that was taken without a newline must have got one; else it is another line.
+    # A last line that was read without a newline must have got one; else the line changed.
     return same and (known.tail[-1:] in (b"", b"\n") or stream.read(1) == b"\n")
 
 
 def progress_of(stream: BinaryIO, end: int) -> Progress:
-    """How far a file was read: to *end*, or to where the stream stands if its end is torn."""
+    """Return how far a file was read: to *end*, or to the stream's position if its end is torn."""
     size = stream.tell()
     found = os.fstat(stream.fileno())
     stream.seek(max(0, end - TAIL_BYTES))
@@ -181,11 +181,11 @@ def open_log(path: Path) -> BinaryIO | None:
 
 
 def pairs(home: Home, paths: Iterable[str]) -> Iterator[tuple[str, Path, Path]]:
-    """(repository, archive, log) of every log among *paths*."""
+    """Yield (repository, archive, log) of every log among *paths*."""
     for repo in sorted({repo_of(Path(path)) for path in paths if path.endswith(LOG_SUFFIX)}):
         yield repo, home.archive(repo), home.log(repo)
 
 
 def log_of(name: str) -> str:
-    """The name under which a file's lines are kept: a log's repository, a text's own path."""
+    """Return the name that a file's lines have: a log's repository, or a text's own path."""
     return repo_of(Path(name)) if name.endswith(LOG_SUFFIX) else name

@@ -1,7 +1,7 @@
-"""The tables: what the index knows of every line, in one SQLite file that any number of processes share.
+"""The tables: one SQLite file with a row for every line, shared by any number of processes.
 
-One connection writes. Each question reads with a connection of its own, in a transaction of its own, so that questions
-neither wait for one another nor see half of a change.
+One connection writes. Each question reads with its own connection and transaction, so that
+questions neither wait for one another nor see part of a change.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
-# Bump when the tables change; an old index is thrown away and built again. So it is when the terms change.
+# Increase this when the tables change; an old index is rebuilt, as it is when the terms change.
 SCHEMA_VERSION = 500 + terms.VERSION
 BUSY_MS_MAX = 30_000
-# SQLite maps its shared memory in pieces of this size; touching one that was cut off would end the process.
+# SQLite maps its shared memory in pieces of this size; reading a truncated one kills the process.
 SHARED_BYTES_MIN = 32_768
 CACHE_KIB = 4000
 READERS_KEPT_MAX = 4
@@ -30,20 +30,22 @@ VALUES_AT_ONCE = 500
 FOREVER = (1 << 63) - 1
 _SWITCH_TRIES_MAX = 100
 
-# `line` has a row for every line of the logs and for every note and skill, current or not. `until` is when a later line
-# of its log replaced it, in the time that lines carry. `standing` is a `rules.Standing`; the four counts are feedback.
-# `dropped` are documents that are no longer current and have to leave the text index; `terms` is NULL for those that
-# never came there. `old_term` and `old_vector` hold what questions about the past need of replaced lines.
+# `line` has a row for every line of the logs and for every note and skill, current or not. `until`
+# is the time of the later line of its log that replaced it. `standing` is a `rules.Standing`; the
+# four counts are feedback. `said` has the terms of documents. `dropped` are documents that are no
+# longer current and must be deleted from the text index; `terms` is NULL for those that are not in
+# it. `old_term` and `old_vector` keep replaced lines for questions about the past.
 SCHEMA = """
 CREATE TABLE file (
     path TEXT PRIMARY KEY, inode INTEGER, size INTEGER, mtime INTEGER, "end" INTEGER, tail BLOB);
 CREATE TABLE line (
-    key INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB NOT NULL, log TEXT NOT NULL, position INTEGER NOT NULL,
-    archived INTEGER NOT NULL, id TEXT NOT NULL, kind TEXT NOT NULL, repo TEXT NOT NULL, timestamp TEXT NOT NULL,
-    micros INTEGER NOT NULL, until INTEGER NOT NULL, agent TEXT NOT NULL, type TEXT NOT NULL, tags TEXT NOT NULL,
-    of TEXT, "to" TEXT, outcome TEXT, stated_worked INTEGER, stated_tried INTEGER, standing INTEGER NOT NULL,
-    worked INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0, wrong INTEGER NOT NULL DEFAULT 0,
-    stale INTEGER NOT NULL DEFAULT 0);
+    key INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB NOT NULL, log TEXT NOT NULL,
+    position INTEGER NOT NULL, archived INTEGER NOT NULL, id TEXT NOT NULL, kind TEXT NOT NULL,
+    repo TEXT NOT NULL, timestamp TEXT NOT NULL, micros INTEGER NOT NULL, until INTEGER NOT NULL,
+    agent TEXT NOT NULL, type TEXT NOT NULL, tags TEXT NOT NULL, of TEXT, "to" TEXT, outcome TEXT,
+    stated_worked INTEGER, stated_tried INTEGER, standing INTEGER NOT NULL,
+    worked INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0,
+    wrong INTEGER NOT NULL DEFAULT 0, stale INTEGER NOT NULL DEFAULT 0);
 CREATE UNIQUE INDEX line_digest ON line (log, digest);
 CREATE INDEX line_id ON line (id, log, position);
 CREATE INDEX line_of ON line (of) WHERE of IS NOT NULL;
@@ -57,7 +59,8 @@ CREATE INDEX edge_to ON edge ("to");
 CREATE INDEX edge_key ON edge (key);
 CREATE TABLE said (key INTEGER PRIMARY KEY, terms INTEGER NOT NULL, hashes BLOB NOT NULL);
 CREATE TABLE dropped (key INTEGER PRIMARY KEY, terms INTEGER);
-CREATE TABLE old_term (hash INTEGER, key INTEGER, count INTEGER, PRIMARY KEY (hash, key)) WITHOUT ROWID;
+CREATE TABLE old_term (
+    hash INTEGER, key INTEGER, count INTEGER, PRIMARY KEY (hash, key)) WITHOUT ROWID;
 CREATE INDEX old_term_key ON old_term (key);
 CREATE TABLE vector (row INTEGER PRIMARY KEY AUTOINCREMENT, key INTEGER NOT NULL, v BLOB NOT NULL);
 CREATE INDEX vector_key ON vector (key);
@@ -80,10 +83,10 @@ class Tables:
         if path is not None:
             os.close(
                 os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-            )  # SQLite would make it for everybody to read.
+            )  # SQLite would create it readable by everyone.
         self.connection = self._connect()
         self._readers: list[sqlite3.Connection] = []
-        # In memory there is one connection only, and those who read wait for one another.
+        # In memory there is only one connection, and readers wait for one another.
         self._alone = threading.RLock() if path is None else None
         self._pool = threading.Lock()
         self._closed = False
@@ -115,7 +118,7 @@ class Tables:
             except sqlite3.OperationalError as error:
                 if not is_busy(error) or not left:
                     raise
-                time.sleep(0.02)  # For this statement SQLite does not always wait by itself.
+                time.sleep(0.02)  # SQLite does not always wait for this one.
             else:
                 return bool(mode == "wal")
         raise AssertionError("the last try returns or raises")
@@ -134,7 +137,7 @@ class Tables:
                 self.connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def close(self) -> None:
-        """Close every connection that is not in use; those in use are closed when they are given back."""
+        """Close the connections that are not in use; others are closed when their reader ends."""
         with self._pool:
             self._closed = True
             readers, self._readers = self._readers, []
@@ -145,7 +148,7 @@ class Tables:
             connection.close()
 
     def is_current(self) -> bool:
-        """Whether the file at the path is still the one that is open: another process may have replaced it."""
+        """Whether the open file is still at its path: another process may have replaced it."""
         try:
             return self.path is None or (
                 os.stat(self.path).st_ino == self.inode and not self._is_cut()
@@ -159,11 +162,11 @@ class Tables:
         except OSError:
             return False
 
-    # --- Transactions -----------------------------------------------------------------------------------------------
+    # --- Transactions -----------------------------------------------------------------------------
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection that sees the tables as they are now, whatever is written meanwhile."""
+        """Yield a connection that sees the tables as they are now, without later writes."""
         if self._alone is not None:
             with self._alone:
                 yield self.connection
@@ -195,7 +198,7 @@ class Tables:
             if self.is_current():
                 raise
             raise TablesClosed from error
-        # SQLite opens files by their names, and by now these may be another index's.
+        # SQLite opens files by name, and these may belong to another index by now.
         if not self.is_current():
             connection.close()
             raise TablesClosed
@@ -203,7 +206,7 @@ class Tables:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One transaction, alone; other processes wait their turn instead of failing."""
+        """Hold the only write transaction; other processes wait instead of failing."""
         with self._alone or nullcontext():
             if self._closed:
                 raise TablesClosed
@@ -224,21 +227,21 @@ class Tables:
             try:
                 self.connection.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as error:
-                # Another process builds a large index, batch by batch: as long as it gets on, it is worth waiting.
+                # Another process builds a large index in batches: wait while it makes progress.
                 if not is_busy(error) or self.version() == before:
                     raise
             else:
                 return
 
     def version(self) -> int:
-        """A number that changes when another connection commits."""
+        """Return a number that changes when another connection commits."""
         return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
 
     def changes(self) -> tuple[int, int]:
-        """A value that changes whenever the tables do: by others' commits, and by what this connection wrote."""
+        """Return a value that changes with every commit, of this connection or another."""
         return self.version(), self.connection.total_changes
 
-    # --- State ------------------------------------------------------------------------------------------------------
+    # --- State ------------------------------------------------------------------------------------
 
     def state(self, name: str, default: int | str = 0) -> int | str:
         return state(self.connection, name, default)
@@ -258,7 +261,7 @@ def select_in(
     values: Collection[object],
     more: Iterable[object] = (),
 ) -> list[tuple[Any, ...]]:
-    """The rows of *query*, whose `{}` stands for the placeholders of *values*.
+    """Return the rows of *query*, whose `{}` stands for the placeholders of *values*.
 
     *more* are the arguments after them. SQLite takes a limited number of values at once.
     """
@@ -272,6 +275,6 @@ def select_in(
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Whether another process was in the way (SQLite's codes carry details above their first byte)."""
+    """Whether another process holds a lock; the first byte of SQLite's code says so."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

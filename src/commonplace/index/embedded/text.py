@@ -1,6 +1,6 @@
-"""The text index: Tantivy for what was committed, the overlay for what came since.
+"""The text index: Tantivy for committed documents, the overlay for later ones.
 
-Both score with the same formula and the same statistics, so that nobody can tell which is which.
+Both score with the same formula and statistics, so a document's score is the same in either.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 # How many documents wait in the overlay before they are committed.
 FRESH_MAX = 256
 HEAP_BYTES = 64 << 20
-# The repository of what belongs to none, such as a skill: it passes every filter.
+# The repository of documents without one, such as skills, which pass every filter.
 ANYWHERE = "*"
-# How many documents that are no longer current, but not deleted yet, a search looks past.
+# How many documents that are no longer current, but not deleted yet, a search skips.
 GHOSTS_MAX = 1_000
 
 
 class TextBroken(Exception):
-    """What lies in the folder is not the text of these tables, or cannot be read."""
+    """The text index in the folder does not belong to these tables, or cannot be read."""
 
 
 class TextSnapshot(NamedTuple):
@@ -52,10 +52,10 @@ class TextSnapshot(NamedTuple):
     dropped: Mapping[int, int]  # What is in Tantivy and no longer current: key → terms.
     gone: frozenset[int]  # What is in the overlay and no longer current.
     documents: int
-    length: int  # Of all documents together, in terms.
+    length: int  # The terms of all documents together.
 
     def statistics(self, wanted: Collection[str]) -> Statistics:
-        """Over both halves, for the terms *wanted*."""
+        """Return the statistics of both parts, for the terms *wanted*."""
         try:
             frequencies = {term: self.searcher.doc_freq("body", term) for term in wanted}
         except ValueError as error:
@@ -70,15 +70,15 @@ class TextSnapshot(NamedTuple):
     def match(
         self, wanted: Mapping[str, float], statistics: Statistics, filter_: Filter, limit: int
     ) -> list[tuple[int, float]]:
-        """The best *limit* documents that hold any of the terms, as (key, score), best first."""
-        telling = bm25.telling_terms(wanted, statistics)
+        """Return the best *limit* documents with any of the terms, as (key, score), best first."""
+        selective = bm25.selective_terms(wanted, statistics)
         ghosts = min(len(self.dropped), GHOSTS_MAX)
         found = {
             key: score
-            for key, score in self.committed_matches(telling, filter_, limit + ghosts)
+            for key, score in self.committed_matches(selective, filter_, limit + ghosts)
             if key not in self.dropped
         }
-        found |= self._fresh_matches(telling, statistics, filter_)
+        found |= self._fresh_matches(selective, statistics, filter_)
         best = sorted((-score, key) for key, score in found.items())[:limit]
         return [(key, -rank) for rank, key in best]
 
@@ -89,7 +89,7 @@ class TextSnapshot(NamedTuple):
         limit: int,
         until_micros: int | None = None,
     ) -> list[tuple[int, float]]:
-        """The best documents of the committed half; with *until_micros*, none later than that."""
+        """Return the best committed documents; with *until_micros*, none later than that."""
         if not wanted:
             return []
         clauses = []
@@ -97,7 +97,7 @@ class TextSnapshot(NamedTuple):
             query = self._term_query(term)
             weighted = query if weight == 1 else tantivy.Query.boost_query(query, weight)
             clauses.append((tantivy.Occur.Should, weighted))
-        whole = self._filtered(tantivy.Query.boolean_query(clauses), filter_, until_micros)
+        whole = self._apply_filter(tantivy.Query.boolean_query(clauses), filter_, until_micros)
         try:
             hits = self.searcher.search(whole, limit, count=False).hits
             keys = self.searcher.fast_field_values("key", [address for _score, address in hits])
@@ -106,8 +106,8 @@ class TextSnapshot(NamedTuple):
         return [(int(key or 0), score) for key, (score, _address) in zip(keys, hits, strict=True)]
 
     def count_until(self, term: str, until_micros: int) -> int:
-        """How many committed documents hold *term* and are not later than *until_micros*."""
-        filtered = self._filtered(self._term_query(term), None, until_micros)
+        """Return how many committed documents hold *term* and are not later than *until_micros*."""
+        filtered = self._apply_filter(self._term_query(term), None, until_micros)
         try:
             found: Any = self.searcher.search(filtered, 1, count=True)
         except ValueError as error:
@@ -115,7 +115,7 @@ class TextSnapshot(NamedTuple):
         return int(found.count or 0)  # Its type does not say that it has a count.
 
     def fresh(self) -> list[int]:
-        """The keys of the overlay that are part of this snapshot."""
+        """Return the keys of the overlay that are part of this snapshot."""
         return [
             key
             for key in list(self.overlay.documents)
@@ -123,16 +123,16 @@ class TextSnapshot(NamedTuple):
         ]
 
     def is_large(self) -> bool:
-        """Whether much waits to be committed, or to be deleted."""
+        """Whether many documents wait to be committed or deleted."""
         return max(len(self.overlay.documents), len(self.dropped) + len(self.gone)) > FRESH_MAX
 
     def _term_query(self, term: str) -> tantivy.Query:
         return tantivy.Query.term_query(self.schema, "body", term, index_option="freq")
 
-    def _filtered(
+    def _apply_filter(
         self, query: tantivy.Query, filter_: Filter | None, until_micros: int | None
     ) -> tantivy.Query:
-        """*query*, for the repositories and kinds of *filter_* and up to a time; scores stay."""
+        """Return *query* limited to *filter_* and to a time, with the same scores."""
         conditions: list[tantivy.Query] = []
         if filter_ is not None and filter_.repos is not None:
             conditions.append(self._any_of("repo", {*filter_.repos, ANYWHERE}))
@@ -153,7 +153,7 @@ class TextSnapshot(NamedTuple):
         return tantivy.Query.term_set_query(self.schema, name, sorted(values))
 
     def _postings(self, term: str) -> list[tuple[int, int]]:
-        """The documents of the overlay that hold *term*: (key, how often)."""
+        """Return the documents of the overlay that hold *term*: (key, how often)."""
         # They are in the order of their keys, and another thread may add to them.
         held = list(self.overlay.postings.get(term, ()))
         if held and (held[-1][0] > self.newest or self.gone):
@@ -188,8 +188,8 @@ class Text:
         self._tables = tables
         self._folder = folder
         self._committing = threading.Lock()
-        # Counted before it is opened: a commit of another process meanwhile only makes it more.
-        documents = int(tables.state("documents")) - len(self._dropped(tables.connection))
+        # Counted before opening: a commit of another process meanwhile only adds to it.
+        documents = int(tables.state("documents")) - len(self._read_dropped(tables.connection))
         if folder is not None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._index = tantivy.Index(_schema(), path=str(folder))
@@ -205,7 +205,7 @@ class Text:
         self.snapshot: TextSnapshot = self._make_snapshot()
 
     def refresh(self) -> None:
-        """See what was committed, by any process, and what the tables took in since."""
+        """Load what any process has committed, and what was added to the tables since."""
         connection = self._tables.connection
         commits = int(self._tables.state("commits"))
         if commits != self._commits:
@@ -216,8 +216,8 @@ class Text:
             self._overlay, self._read = Overlay(), int(self._tables.state("committed"))
             self._sizes = self._file_sizes()
         for key, repo, kind, micros, raw in _searchable(connection, self._read):
-            said = terms(document(from_line(raw)).text)
-            self._overlay.add(key, repo, kind, micros, said)
+            words = terms(document(from_line(raw)).text)
+            self._overlay.add(key, repo, kind, micros, words)
             self._read = key
         self.snapshot = self._make_snapshot()
 
@@ -227,7 +227,7 @@ class Text:
         if self._overlay.documents:
             rows = connection.execute("SELECT key FROM dropped WHERE terms IS NULL")
             gone = frozenset(key for (key,) in rows)
-        dropped = self._dropped(connection)
+        dropped = self._read_dropped(connection)
         waiting = [one for key, one in self._overlay.documents.items() if key not in gone]
         length = int(self._tables.state("terms")) - sum(dropped.values())
         return TextSnapshot(
@@ -242,17 +242,17 @@ class Text:
         )
 
     @staticmethod
-    def _dropped(connection: sqlite3.Connection) -> dict[int, int]:
-        """What is in Tantivy and no longer current, each with its number of terms."""
+    def _read_dropped(connection: sqlite3.Connection) -> dict[int, int]:
+        """Return the keys in Tantivy that are no longer current, with their numbers of terms."""
         query = "SELECT key, terms FROM dropped WHERE terms IS NOT NULL"
         return dict(connection.execute(query).fetchall())
 
     def is_whole(self) -> bool:
-        """Whether the files Tantivy has mapped are as long as they were; a shorter one is fatal."""
+        """Whether Tantivy's mapped files are as long as before; a shorter one is fatal."""
         found = self._file_sizes()
         if "meta.json" in self._sizes and "meta.json" not in found:
             return False
-        # A file that is gone was merged into another; what is mapped of it stays.
+        # A missing file was merged into another; its mapping stays valid.
         return all(
             found.get(name, size) >= size
             for name, size in self._sizes.items()
@@ -270,7 +270,7 @@ class Text:
     def commit(self, lock: threading.RLock) -> None:
         """Move the overlay into Tantivy, unless another thread or process is doing so.
 
-        *lock* guards the tables' connection. It is held only to write down what was done, so that
+        *lock* guards the tables' connection. It is held only to record what was done, so that
         questions are answered meanwhile.
         """
         if not self._committing.acquire(blocking=False):
@@ -299,21 +299,21 @@ class Text:
             ).fetchall()
             self._index.reload()
             if self._index.searcher().num_docs:
-                # The newer ones are from a commit that was killed before it was written down.
+                # The newer ones are from a commit that was killed before it was recorded.
                 gone = [*(key for key, _terms in dropped), *range(committed + 1, newest + 1)]
                 keys = tantivy.Query.term_set_query(self._index.schema, "key", gone)
                 writer.delete_documents_by_query(keys)
             for key, repo, kind, micros, raw in _searchable(connection, committed, newest):
-                said = terms(document(from_line(raw)).text)
-                hashes = array("I", sorted(set(map(term_hash, said)))).tobytes()
-                lengths.append((key, len(said), hashes))
-                writer.add_document(_document(key, repo, kind, micros, said))
+                words = terms(document(from_line(raw)).text)
+                hashes = array("I", sorted(set(map(term_hash, words)))).tobytes()
+                lengths.append((key, len(words), hashes))
+                writer.add_document(_document(key, repo, kind, micros, words))
         writer.commit()
-        # Written down before the writer is given up, so that nobody commits the same again.
+        # Recorded before the writer is released, so that no process commits the same again.
         tables = self._tables
         with lock, tables.writing():
             tables.connection.executemany(
-                # Some may have been replaced or removed meanwhile: they are in Tantivy all the same.
+                # Some may have been replaced or removed meanwhile, but they are in Tantivy.
                 "UPDATE dropped SET terms = ? WHERE key = ?",
                 [(row[1], row[0]) for row in lengths],
             )
@@ -345,7 +345,7 @@ class Text:
 def _searchable(
     connection: sqlite3.Connection, after: int, until: int = 1 << 62
 ) -> Iterator[tuple[int, str, str, int, bytes]]:
-    """Current searchable lines with a key in that range: (key, repo, kind, micros, raw)."""
+    """Yield the current searchable lines with a key in that range."""
     marks = ",".join("?" * len(STATEMENT_KINDS))
     return connection.execute(
         "SELECT key, repo, kind, micros, raw FROM line JOIN body USING (key)"
@@ -364,11 +364,11 @@ def _schema() -> tantivy.Schema:
     return builder.build()
 
 
-def _document(key: int, repo: str, kind: str, micros: int, said: list[str]) -> tantivy.Document:
-    made = tantivy.Document()
-    made.add_text("body", " ".join(said))
-    made.add_text("repo", repo or ANYWHERE)
-    made.add_text("kind", kind)
-    made.add_unsigned("key", key)
-    made.add_integer("micros", micros)
-    return made
+def _document(key: int, repo: str, kind: str, micros: int, words: list[str]) -> tantivy.Document:
+    tantivy_document = tantivy.Document()
+    tantivy_document.add_text("body", " ".join(words))
+    tantivy_document.add_text("repo", repo or ANYWHERE)
+    tantivy_document.add_text("kind", kind)
+    tantivy_document.add_unsigned("key", key)
+    tantivy_document.add_integer("micros", micros)
+    return tantivy_document

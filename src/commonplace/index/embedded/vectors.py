@@ -1,4 +1,4 @@
-"""Vectors of passages: bytes in the tables, searched exactly while few, by their signs when many."""
+"""Vectors of passages: stored as bytes, searched exactly if few, by their signs if many."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.int8]
     Words = NDArray[np.uint64]
 
-# Up to here every vector is compared; beyond, the sign bits choose which are (bench/latency.py).
+# Up to this number all vectors are compared; above it the sign bits choose some.
 EXACT_MAX = 3_000
 SHORTLIST = 800
-# Dimensions in which the question is less than this share of its mean say little.
-TELLING_MIN = 0.5
+# Dimensions below this share of the question's mean are ignored.
+LARGE_VALUE_MIN = 0.5
 SCALE = 127.0
 SCAN_ROWS = 32_768
 # A byte can count the bits of this many words of 64 without overflow.
 WORDS_A_BYTE = 3
-# How many rows, or one in how many, are kept apart before their keys are sorted in with the others.
+# How many rows, or one in how many, are kept apart before their keys are sorted into the rest.
 UNSORTED_MAX = 4096
 UNSORTED_SHARE = 64
 SAMPLE = 20_000
@@ -65,10 +65,10 @@ class VectorSnapshot(NamedTuple):
     later_rows: Ints
 
     def nearest(self, query: Vector, limit: int) -> dict[int, float]:
-        """The documents with the most similar passages: key → cosine."""
+        """Return the documents with the most similar passages: key → cosine."""
         if not self.size:
             return {}
-        # A question that asks for many has a filter that lets few through.
+        # A search for many documents has a filter that few of them pass.
         chosen = max(SHORTLIST, 4 * limit)
         if self.signs is None or chosen >= self.size:
             keys = self.keys[: self.size]
@@ -82,23 +82,23 @@ class VectorSnapshot(NamedTuple):
         return best_by_key(keys[best], scores[best], limit)
 
     def similarity(self, query: Vector, keys: Collection[int]) -> dict[int, float]:
-        """The cosine of the best passage of each of *keys* that has a vector."""
+        """Return the cosine of the best passage of each of *keys* that has a vector."""
         rows = self._rows_of(keys)
         if not len(rows):
             return {}
         return best_by_key(self.keys[rows], cosines(self.rows[rows], query), len(keys))
 
     def first(self, keys: Collection[int]) -> dict[int, Vector]:
-        """The vector of each document's first passage."""
+        """Return the vector of each document's first passage."""
         rows = self._rows_of(keys)
-        # Of several rows with one key, the first is put in last.
+        # Of several rows with one key, the first is set last and so stays.
         backwards = rows[::-1]
         return dict(
             zip(self.keys[backwards].tolist(), to_floats(self.rows[backwards]), strict=True)
         )
 
     def _rows_of(self, keys: Collection[int]) -> Ints:
-        """The rows of the vectors of *keys*, in order."""
+        """Return the rows of the vectors of *keys*, in order."""
         if not self.size or not keys:
             return np.zeros(0, np.int64)
         wanted = np.fromiter(keys, np.int64, len(keys))
@@ -112,20 +112,20 @@ class VectorSnapshot(NamedTuple):
         return found
 
     def _shortlist(self, query: Vector, chosen: int) -> Ints:
-        """About *chosen* rows whose signs differ least from the query's, where those are sure.
+        """Return about *chosen* rows whose signs differ least from the query's large values.
 
         It scans 48 bytes of each vector.
         """
-        assert self.signs is not None, "the caller has looked"
+        assert self.signs is not None, "the caller checks this"
         sizes = np.abs(query)
-        sure = np.where(sizes >= TELLING_MIN * sizes.mean(), np.float32(1), np.float32(0))
-        wanted, telling = (signs_of(row.reshape(1, -1))[:, 0] for row in (query, sure))
-        columns = list(zip(wanted, telling, self.signs.T, strict=True))
+        sure = np.where(sizes >= LARGE_VALUE_MIN * sizes.mean(), np.float32(1), np.float32(0))
+        wanted, masks = (signs_of(row.reshape(1, -1))[:, 0] for row in (query, sure))
+        columns = list(zip(wanted, masks, self.signs.T, strict=True))
         count = self.size
         distance = np.empty(count, np.uint16)
         differing = np.empty(SCAN_ROWS, np.uint64)
         bits, sums = np.empty((2, SCAN_ROWS), np.uint8)
-        for start in range(0, count, SCAN_ROWS):  # That many rows stay in the processor's cache.
+        for start in range(0, count, SCAN_ROWS):  # These rows fit in the processor's cache.
             part = distance[start : start + SCAN_ROWS]
             part[:] = 0
             rows = len(part)
@@ -139,7 +139,7 @@ class VectorSnapshot(NamedTuple):
                     np.bitwise_count(xor, out=ones)
                     np.add(summed, ones, out=summed)
                 np.add(part, summed, out=part)
-        # The distance that is near enough is read off a sample: the exact number does not matter.
+        # The distance limit is estimated from a sample: the exact number does not matter.
         step = max(1, count // SAMPLE)
         sample = distance[::step]
         place = min(chosen // step, len(sample) - 1)
@@ -153,7 +153,7 @@ EMPTY = VectorSnapshot(0, _NONE, np.zeros((0, 0), np.int8), None, None, _NONE, _
 
 
 class VectorStore:
-    """The vectors of one home: made, stored, and loaded into memory when somebody asks."""
+    """The vectors of one home: makes, stores, and loads them when they are first needed."""
 
     def __init__(self, tables: Tables, lock: RLock) -> None:
         self._tables = tables
@@ -168,7 +168,7 @@ class VectorStore:
     # --- Making them ------------------------------------------------------------------------------
 
     def embed(self, embedder: Embedder, documents_max: int) -> int:
-        """Give up to *documents_max* documents their vectors; returns how many got them.
+        """Give up to *documents_max* documents their vectors; return how many got them.
 
         The current ones go first, and of these the newest. The model works outside the lock.
         """
@@ -196,19 +196,19 @@ class VectorStore:
     ) -> int:
         connection = self._tables.connection
         if self._tables.state("model", "") != model:
-            return 0  # Another process wants another model: these would be thrown away.
+            return 0  # Another process has changed the model.
         if rows:
             self.check_length(len(rows[0]))
         # Another process may have embedded, replaced or removed some of them meanwhile.
         query = "SELECT key, standing FROM unembedded JOIN line USING (key) WHERE key IN ({})"
         standing = dict(select_in(connection, query, keys))
         for table, is_old in (("vector", False), ("old_vector", True)):
-            made = [
+            new_rows = [
                 (key, row)
                 for key, row in zip(owners, rows, strict=True)
                 if key in standing and (standing[key] == Standing.REPLACED) is is_old
             ]
-            connection.executemany(f"INSERT INTO {table} (key, v) VALUES (?, ?)", made)
+            connection.executemany(f"INSERT INTO {table} (key, v) VALUES (?, ?)", new_rows)
         connection.executemany("DELETE FROM unembedded WHERE key = ?", [(key,) for key in standing])
         return len(keys)
 
@@ -226,7 +226,7 @@ class VectorStore:
     # --- Loading them -----------------------------------------------------------------------------
 
     def snapshot(self, connection: sqlite3.Connection, version: tuple[int, int]) -> VectorSnapshot:
-        """Everything that was embedded when the tables had *version*, or later.
+        """Return the vectors that the tables held at *version*, or later.
 
         It is read with the reader's own *connection*, which stays open when another process
         replaces the tables.
@@ -245,7 +245,7 @@ class VectorStore:
             self._model = model
         rows = _rows_after(connection, self._last_row)
         size = self._snapshot.size
-        # Vectors that are gone do no harm but take room, so a few may stay; counting takes time.
+        # Removed vectors do no harm but use memory, so a few may stay; counting takes time.
         if size + len(rows) > self._counted * (1 + GONE_SHARE_MAX) or size < COUNTED_FROM:
             (count,) = connection.execute("SELECT count(*) FROM vector").fetchone()
             if len(rows) + size - count > count * GONE_SHARE_MAX:
@@ -267,7 +267,7 @@ def _rows_after(connection: sqlite3.Connection, row: int) -> list[tuple[int, int
 
 
 def _with_rows(old: VectorSnapshot, rows: list[tuple[int, int, bytes]]) -> VectorSnapshot:
-    """*old* with more rows at its end; its arrays are used as long as they have room."""
+    """Return *old* with more rows at its end, in the same arrays if they have room."""
     keys = np.array([key for _row, key, _v in rows], np.int64)
     joined = b"".join(v for _row, _key, v in rows)
     vectors = np.frombuffer(joined, np.int8).reshape(len(rows), -1)
@@ -301,25 +301,25 @@ def _with_rows(old: VectorSnapshot, rows: list[tuple[int, int, bytes]]) -> Vecto
 
 
 def _sort(keys: Ints) -> tuple[Ints, Ints]:
-    """*keys* in order, and where each of them was."""
+    """Return *keys* in order, and the position that each of them had."""
     order = np.argsort(keys, kind="stable")
     return keys[order], order
 
 
 def _look_up(wanted: Ints, keys: Ints, rows: Ints) -> Ints:
-    """Those of *rows* whose key, at the same place in the sorted *keys*, is *wanted*."""
+    """Return those of *rows* whose key, at the same index of the sorted *keys*, is *wanted*."""
     if not len(keys):
         return rows
     start = keys.searchsorted(wanted)
     count = keys.searchsorted(wanted, "right") - start
-    # One key after the other: as many places as it has vectors, from where it starts.
+    # For each key in turn, as many indexes as it has vectors, from where it starts.
     places = np.repeat(start - np.cumsum(count) + count, count) + np.arange(count.sum())
     found: Ints = rows[places]
     return found
 
 
 def _grow(held: Any, size: int, more: Any) -> Any:  # noqa: ANN401 (arrays of any type)
-    """*held*, of which *size* rows are used, with the rows of *more* after them."""
+    """Return *held*, of which *size* rows are used, with the rows of *more* after them."""
     if held is None or size + len(more) > len(held):
         room = (int(1.3 * (size + len(more))) + 1024, *more.shape[1:])
         # The signs are scanned column by column.
@@ -332,9 +332,9 @@ def _grow(held: Any, size: int, more: Any) -> Any:  # noqa: ANN401 (arrays of an
 
 
 def cosines(rows: Bytes | Vectors, query: Vector) -> Vector:
-    """The cosine of each row, as it is stored or as floats of the same values, and *query*.
+    """Return the cosine of each row, as it is stored or as floats, and *query*.
 
-    Not by `@`: the library behind it starts a thread for it, which then keeps a core busy waiting.
+    `@` is not used: its library starts a thread, which then keeps a core busy while it waits.
     """
     found: Vector = np.einsum("ij,j->i", rows.astype(np.float32, copy=False), query) / np.float32(
         SCALE
@@ -362,7 +362,7 @@ def as_keys(keys: Iterable[int]) -> Ints:
 
 
 def signs_of(vectors: Any) -> Words:  # noqa: ANN401 (floats or bytes)
-    """The signs of each vector as 64-bit words, word by word, so that a scan reads in order."""
+    """Return the signs of each vector as 64-bit words, in the order in which a scan reads them."""
     packed = np.packbits(vectors > 0, axis=1)
     padded = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))
     words: Words = np.ascontiguousarray(padded.view(np.uint64).T)
@@ -377,7 +377,7 @@ def _top(scores: Vector, count: int) -> Ints:
 
 
 def best_by_key(keys: Ints, scores: Vector, limit: int) -> dict[int, float]:
-    """The best score of each key, the best *limit* of them, best first."""
+    """Return the best score of each key, the best *limit* of them, best first."""
     best: dict[int, float] = {}
     order = np.lexsort((keys, -scores))  # By score, and by key where scores are equal.
     for key, score in zip(keys[order].tolist(), scores[order].tolist(), strict=True):
