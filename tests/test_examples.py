@@ -70,7 +70,7 @@ def test_the_tool_answers(memory: Memory) -> None:
     (code,) = blocks("CONTRIBUTING.md", "## Adding a tool")
     memory.log(event_type="learned", lesson="rest the dough", repo="kitchen")
     server: MCPServer[Any] = MCPServer("example")
-    names = {"server": server, "memory": lambda _scope="read": memory}
+    names = {"server": server, "open_memory": lambda _scope="read": memory}
     run(code, **{**vars(tools), **names})
 
     (tool,) = anyio.run(server.list_tools)

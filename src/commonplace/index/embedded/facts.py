@@ -95,7 +95,7 @@ class TableFacts:
         return [(of, to, by) for _id, _key, of, to, by in rows]
 
     def _lines(self, query: str, values: Collection[str]) -> list[tuple[Any, ...]]:
-        """Return the rows of *query* of current lines; it selects their id and key first.
+        """Return the rows of *query*, which selects id and key first, that belong to current lines.
 
         Now, a line that is not current has no standing. At a past moment the condition finds the
         last line of each log; of one id in two logs, only the newest is current.
@@ -145,8 +145,7 @@ class TableFacts:
         )
         if not rows:
             return {}
-        feedback_ids = {row[0] for row in rows}
-        forgotten = self.forgets(feedback_ids)
+        forgotten = self.forgets({row[0] for row in rows})
         known = standings(forgotten.keys(), self) if forgotten else {}
         found: dict[str, dict[str, str]] = {}
         for ident, _key, of, outcome in rows:
