@@ -494,6 +494,20 @@ def test_feedback_is_counted_once_for_each_id_with_its_last_outcome(
         assert cards(reader, ["a"])["a"].rate == Rate(2, 3)
 
 
+def test_feedback_that_is_forgotten_later_no_longer_counts(index: Index, home: Home) -> None:
+    append(home, "app", lesson("a"), feedback("f", "a", "worked"))
+    index.catch_up()
+    append(home, "app", forget("f", at=1))
+    index.catch_up()
+    with index.reading() as reader:
+        assert cards(reader, ["a"])["a"].feedback == Tally()
+
+    append(home, "app", feedback("f", "a", "failed", at=2))
+    index.catch_up()
+    with index.reading() as reader:
+        assert cards(reader, ["a"])["a"].feedback == Tally(failed=1)
+
+
 # --- The past -------------------------------------------------------------------------------------------
 
 

@@ -212,6 +212,13 @@ class Settling:
     def _count_feedback(self) -> None:
         """Count the feedback of the records that were added or whose feedback changed."""
         ids = self._touched | self._spoken_of
+        # Feedback that is forgotten, or written again, no longer counts for its subject, or again.
+        subjects = select_in(
+            self._connection,
+            "SELECT of FROM line WHERE id IN ({}) AND kind = 'feedback' AND of IS NOT NULL",
+            ids,
+        )
+        ids |= {of for (of,) in subjects}
         facts = TableFacts(self._connection, CURRENT)
         counted = facts.feedback(ids)
         rows = select_in(
