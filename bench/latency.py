@@ -157,7 +157,7 @@ def embed(memory: Memory, size: int, vectors_max: int) -> float:
     start = time.perf_counter()
     engine = memory.engine()
     if size <= vectors_max:
-        return engine.embed_all() / (time.perf_counter() - start)
+        return engine.vectors.embed_all() / (time.perf_counter() - start)
     import numpy as np
 
     (index,) = engine.indexes

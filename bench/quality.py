@@ -216,7 +216,7 @@ def ingest(home: Path, documents: dict[str, dict[str, Any]]) -> Memory:
         start = time.perf_counter()
         memory.engine().catch_up()
         built = time.perf_counter() - start
-        done = memory.engine().embed_all()
+        done = memory.engine().vectors.embed_all()
         taken = time.perf_counter() - start - built
         print(
             f"{len(documents):,} documents: index {len(documents) / built:,.0f}/s, vectors {done / taken:,.0f}/s"

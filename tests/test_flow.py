@@ -30,6 +30,7 @@ FLOW = [
     "erasure",
     "backlog",
     "background",
+    "vectors",
     "lookup",
     "engine",
     "notes",

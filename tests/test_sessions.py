@@ -519,7 +519,7 @@ def test_a_prompt_of_everyday_words_gets_no_long_memory_that_has_them_too(
         lesson="Pods of the tax exporter restart when the last volume has a different size; edit the claim, try the new"
         " storage class, and revert the drain of the node. This approach needs an admin.",
     )
-    memory.engine().embed_all()
+    memory.engine().vectors.embed_all()
 
     assert (
         agent.tell(

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from commonplace import backlog
-from commonplace import engine as engine_module
+from commonplace import vectors as question_vectors
 from commonplace.backlog import start_worker as really_start_worker
 from commonplace.embed.embedder import Embedder, load
 from commonplace.embed.http import HttpEmbedder
@@ -61,7 +61,7 @@ def index_of(memory: Memory) -> EmbeddedIndex:
 def embedded(memory: Memory, embedder: Embedder | None = None) -> EmbeddedIndex:
     """The index with every vector made by *embedder*."""
     memory.engine().embedding.use(embedder or Letters())
-    memory.engine().embed_all()
+    memory.engine().vectors.embed_all()
     return index_of(memory)
 
 
@@ -161,8 +161,8 @@ def test_an_answer_does_not_wait_for_a_backlog(
     found = memory.recall("kettle rule 7")
 
     assert found.hits
-    assert memory.engine().missing_vectors() == 40
-    assert memory.engine().embed_all() == 40
+    assert memory.engine().vectors.missing() == 40
+    assert memory.engine().vectors.embed_all() == 40
     assert memory.engine().status()[0].vectors == 40
 
 
@@ -181,7 +181,7 @@ def test_without_an_embedder_words_answer_and_the_reader_is_told(
     assert found.notes == ["by words only: no embedder: onnxruntime is missing"]
     assert "not available" in str(memory.engine().embedder_state())
     with pytest.raises(EmbedderUnavailable):
-        memory.engine().embed_all()
+        memory.engine().vectors.embed_all()
 
 
 def test_another_model_means_new_vectors_never_mixed_ones(memory: Memory) -> None:
@@ -437,7 +437,7 @@ def test_whatever_a_service_answers_words_do_and_nothing_of_it_is_kept(
     assert "gave no embeddings" in found.notes[0]
     assert memory.engine().status()[0].vectors == 0
     with pytest.raises(EmbedderUnavailable):
-        memory.engine().embed_all()
+        memory.engine().vectors.embed_all()
 
 
 def test_vectors_of_different_lengths_are_no_answer(odd_service: Service) -> None:
@@ -500,7 +500,7 @@ def test_a_service_that_hangs_is_not_waited_for_and_then_left_alone_for_a_while(
         return letters(texts)
 
     odd_service.answer = hang
-    monkeypatch.setattr(engine_module, "SERVICE_S_MAX", 0.2)
+    monkeypatch.setattr(question_vectors, "SERVICE_S_MAX", 0.2)
     with Memory.open(own_home, clock=lambda: now[0]) as memory:
         use_service(memory, odd_service.url)
         logged(memory, "the kettle rule")
@@ -508,7 +508,7 @@ def test_a_service_that_hangs_is_not_waited_for_and_then_left_alone_for_a_while(
         answers = [memory.recall("kettle"), memory.recall("kettle")]
         asked_while_it_hung = len(odd_service.asked)
         woken.set()
-        monkeypatch.setattr(engine_module, "SERVICE_S_MAX", 60)
+        monkeypatch.setattr(question_vectors, "SERVICE_S_MAX", 60)
         now[0] += timedelta(minutes=10)
         later = memory.recall("kettle")
 
@@ -582,7 +582,7 @@ def test_the_worker_has_the_lowest_priority_from_its_start_and_ends(
 
     assert priority == 19
     assert worker.wait(120) == 0
-    assert memory.engine().missing_vectors() == 0
+    assert memory.engine().vectors.missing() == 0
 
 
 def test_the_worker_of_a_repository_uses_the_embedder_of_the_user(
@@ -638,7 +638,7 @@ def test_two_embedders_at_once_do_not_keep_a_worker_busy_for_ever(memory: Memory
 
     memory.engine().embedding.use(Overtaken())
 
-    assert memory.engine().embed_all() == 0
+    assert memory.engine().vectors.embed_all() == 0
 
 
 @pytest.mark.parametrize("reason", ["time", "home"])
@@ -671,9 +671,9 @@ def test_a_worker_leaves_a_home_to_the_process_that_embeds_there(memory: Memory)
     memory.engine().embedding.use(Letters())
     with try_hold(memory.home.embed_lock) as held:
         assert held
-        assert memory.engine().embed_alone() is None
+        assert memory.engine().vectors.embed_alone() is None
 
-    assert memory.engine().embed_alone() == 3
+    assert memory.engine().vectors.embed_alone() == 3
 
 
 def test_a_state_folder_that_cannot_be_written_costs_no_answer(memory: Memory) -> None:

@@ -170,7 +170,7 @@ class Memory(Writer):
 
     def _uses(self, found: FoundRecord) -> tuple[int, str]:
         if self._engine_is_open():
-            return self.engine().usage(found.record.id)
+            return self.engine().usage.of(found.record.id)
         usage = Usage(self.homes[found.home_number].usage_file)
         try:
             return usage.of(found.record.id)
@@ -324,10 +324,10 @@ class Memory(Writer):
         engine = self.engine()
         engine.catch_up()
         while not is_over():
-            if engine.embedding.is_off or not engine.missing_vectors():
+            if engine.embedding.is_off or not engine.vectors.missing():
                 return True
             try:
-                done = engine.embed_alone(is_over)
+                done = engine.vectors.embed_alone(is_over)
             except EmbedderUnavailable:
                 if engine.embedding.is_loading():
                     done = None

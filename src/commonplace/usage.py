@@ -11,12 +11,24 @@ import sqlite3
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.compose.tokens import BYTES_PER_TOKEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from pathlib import Path
 
+    from commonplace.where.home import Home
+
+# Both sides are counted. Where a number is an estimate, it makes the savings smaller: bytes beyond
+# ASCII are worth more than a quarter of a token.
+SAVINGS = (
+    "saved = the logs that each recall searched, whole as they were at that moment"
+    " (4 bytes a token),"
+    " less the text it delivered; every explicit recall is counted, also one that found nothing"
+)
 BUSY_S_MAX = 2.0
 # How long counts stay in memory before they are written.
 FLUSH_S = 1.0
@@ -234,3 +246,68 @@ def _inode(path: Path) -> int:
         return path.stat().st_ino
     except OSError:
         return 0
+
+
+class UsageOfHomes:
+    """The counts of several homes, the nearest first."""
+
+    def __init__(self, homes: Sequence[Home]) -> None:
+        self._homes = homes
+        self._usages = [Usage(home.usage_file) for home in homes]
+
+    def of(self, ident: str) -> tuple[int, str]:
+        """Return how often the record was delivered, and when last."""
+        found = [usage.of(ident) for usage in self._usages]
+        return sum(count for count, _last in found), max(last for _count, last in found)
+
+    def counter(self) -> Callable[[str], int]:
+        """Return a function: how often an id was delivered, over all homes."""
+        counters = [usage.counter() for usage in self._usages]
+        if len(counters) == 1:
+            return counters[0]
+        return lambda ident: sum(count(ident) for count in counters)
+
+    def add(self, delivered: Sequence[tuple[int, str]], now: str, cost: Answers | None) -> None:
+        """Count what was *delivered*, as (number of its home, id), each in its home.
+
+        The *cost* of the answer is counted in the nearest home that exists.
+        """
+        nearest = next((n for n, home in enumerate(self._homes) if home.path.is_dir()), None)
+        for number, usage in enumerate(self._usages):
+            ids = [ident for home, ident in delivered if home == number]
+            its_cost = cost if number == nearest else None
+            if ids or its_cost is not None:
+                usage.add(ids, now, its_cost)
+
+    def flush_if_due(self) -> None:
+        for usage in self._usages:
+            usage.flush_if_due()
+
+    def trim(
+        self, known: Sequence[Callable[[Collection[str]], Collection[str]]], ids_max: int
+    ) -> int:
+        """Drop the counts of ids that the function in *known* for their home does not know."""
+        return sum(
+            usage.trim(is_known, ids_max)
+            for usage, is_known in zip(self._usages, known, strict=True)
+        )
+
+    def savings(self, logs_bytes_now: int) -> dict[str, Any]:
+        """Return the figures of `stats --savings`; *logs_bytes_now* is the size of the logs."""
+        answers = reduce(Answers.plus, (usage.answers() for usage in self._usages))
+        instead = answers.log_bytes // BYTES_PER_TOKEN
+        return {
+            "recalls": answers.recalls,
+            "empty": answers.empty,
+            "since": answers.since,
+            "tokens_delivered": answers.tokens,
+            "tokens_logs": instead,
+            "tokens_saved": instead - answers.tokens,
+            "share_saved": round(1 - answers.tokens / instead, 4) if instead else None,
+            "tokens_logs_now": logs_bytes_now // BYTES_PER_TOKEN,
+            "definition": SAVINGS,
+        }
+
+    def close(self) -> None:
+        for usage in self._usages:
+            usage.close()

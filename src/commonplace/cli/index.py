@@ -74,7 +74,7 @@ def rebuild(args: Namespace) -> int:
         if args.vectors and engine.embedder_state().is_available:
             missing = sum(index.status().vectors_missing for index in engine.indexes)
             with _progress("vectors", missing) as advance:
-                engine.embed_all(advance)
+                engine.vectors.embed_all(advance)
         print_status(engine, as_json=args.json)
     return 0
 
@@ -102,7 +102,7 @@ def embed(args: Namespace) -> int:
     if os.name == "posix":
         os.nice(LOWEST_PRIORITY)  # It takes long, and other work goes first.
     with open_memory(args.home) as memory:
-        count = memory.engine().embed_alone()
+        count = memory.engine().vectors.embed_alone()
     if args.json:
         print_json({"embedded": count})
     elif count is None:

@@ -84,14 +84,14 @@ def embed_backlog(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Embed the memories that have no vectors yet."""
     engine = memory.engine()
     engine.catch_up()
-    missing = engine.missing_vectors()
+    missing = engine.vectors.missing()
     if turn.dry_run or engine.embedding.is_off or not missing:
         return {"missing": 0 if engine.embedding.is_off else missing}
     try:
-        done = engine.embed_alone(turn.is_over)
+        done = engine.vectors.embed_alone(turn.is_over)
     except EmbedderUnavailable as error:
         return {"missing": missing, "reason": str(error)}
-    return {"embedded": done or 0, "missing": engine.missing_vectors()}
+    return {"embedded": done or 0, "missing": engine.vectors.missing()}
 
 
 def trim_usage(memory: Memory, turn: Turn) -> dict[str, Any]:

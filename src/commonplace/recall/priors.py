@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from commonplace.index.ports import Card
     from commonplace.recall.query import Query
     from commonplace.records import Rate
+    from commonplace.settings import Settings
 
 # The weights of semantic, episodic and procedural memory; a lesson is semantic.
 EPISODIC_KINDS = frozenset(["episode", "handoff", "ledger", "context", "task"])
@@ -44,6 +45,18 @@ class Weights(NamedTuple):
     semantic: float = 0.5
     episodic: float = 0.3
     skills: float = 0.2
+
+    @classmethod
+    def from_settings(cls, settings: Settings | Mapping[str, Any]) -> Weights:
+        """Return the weights that *settings* ask for."""
+        if not settings["recall.priors"]:
+            return NO_PRIORS
+        return cls(
+            half_life_days=settings["recall.half_life_days"],
+            semantic=settings["recall.semantic"],
+            episodic=settings["recall.episodic"],
+            skills=settings["recall.skills"],
+        )
 
 
 # Without priors: only doubt still applies.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.index import bm25
 from commonplace.index.document import document
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from commonplace.recall.hits import Address
     from commonplace.recall.priors import Weights
     from commonplace.recall.query import Query
+    from commonplace.settings import Settings
 
 # How many candidates each engine proposes, and how many where filters leave too few.
 CANDIDATES = 60
@@ -49,6 +50,17 @@ class Fusion(NamedTuple):
     relevance_share_min: float = 0.3
     # Whether near-duplicates are folded; off only for measurements.
     dedupe: bool = True
+
+    @classmethod
+    def from_settings(cls, settings: Settings | Mapping[str, Any], relevance_min: float) -> Fusion:
+        """Return the fusion that *settings* ask for, with at least that relevance."""
+        least = settings["recall.relevance_min"]
+        return cls(
+            dense=settings["recall.dense"],
+            relevance_min=max(least, relevance_min),
+            relevance_share_min=cls().relevance_share_min if least else 0.0,
+            dedupe=settings["recall.same"],
+        )
 
 
 class Found(NamedTuple):

@@ -156,7 +156,7 @@ class HttpServer:
             self._uvicorn.run(sockets=[self._listening])
         finally:
             presence.remove(self._home, self._key)
-            self._memory.engine().stop_worker()
+            self._memory.engine().vectors.stop_worker()
         if self._trouble is not None:
             raise self._trouble
 
