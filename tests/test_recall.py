@@ -212,6 +212,16 @@ def test_superseded_and_forgotten_memories_are_out(words: Memory) -> None:
     assert ids(words, "kettle service", cutoff=False) == [new]
 
 
+def test_a_superseded_memory_that_is_asked_for_says_so(words: Memory) -> None:
+    old = logged(words, "use the kettle service in Lyon")
+    new = logged(words, "use the teapot service in Marseille")
+    words.log(kind="link", of=new, to=old, rel="supersedes", repo="app")
+
+    found = words.recall("kettle service Lyon teapot Marseille", superseded=True).hits
+
+    assert {hit.id: hit.marks for hit in found} == {old: ("superseded",), new: ()}
+
+
 def test_what_derives_from_the_forgotten_is_out(words: Memory) -> None:
     source = logged(words, "the kettle boils over")
     words.log(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.cli.apply_setup import wiring
 from commonplace.cli.arguments import add_home, add_json
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import plain, print_json, relative_path
+from commonplace.cli.output import number_of, plain, print_json, relative_path
 from commonplace.errors import FindingsLeft
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def check(memory: Memory, *, fix: bool, as_json: bool) -> int:
     fixable = sum(1 for finding in findings if finding.fix)
     if fixable and not fix:
         raise FindingsLeft(
-            f"{fixable} findings can be repaired", "`commonplace doctor --fix` repairs them"
+            f"{number_of(fixable, 'finding')} can be repaired",
+            "`commonplace doctor --fix` repairs them",
         )
     return 0
 

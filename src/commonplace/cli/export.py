@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.cli.arguments import add_home, add_json, suggest
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import count_list, note, plain, print_json, report_damages
+from commonplace.cli.output import count_list, note, number_of, plain, print_json, report_damages
 from commonplace.errors import UsageError
 from commonplace.vocabulary import KIND_NAMES
 
@@ -76,8 +76,8 @@ def run(args: Namespace) -> int:
             )
             _print_report(report, as_json=args.json)
         if memory.superseded_left_out:
-            count = memory.superseded_left_out
-            note(f"{count:,} superseded records were left out; `--superseded` exports them, too")
+            left_out = number_of(memory.superseded_left_out, "superseded record")
+            note(f"Not exported: {left_out}; use `--superseded` to export them too")
         report_damages(memory)
     return 0
 
@@ -103,7 +103,8 @@ def _print_report(report: ExportReport, *, as_json: bool) -> None:
         return
     texts = {"notes": report.notes, "skills": report.skills}
     counts = count_list({**report.kinds, **texts}) or "nothing"
-    print(f"Exported {counts} to {len(report.files):,} files in `{plain(report.folder)}`")
+    files = number_of(len(report.files), "file")
+    print(f"Exported {counts} to {files} in `{plain(report.folder)}`")
     if report.left_out:
         note(f"The layout cannot hold {count_list(report.left_out)}")
     for path in report.stayed[:PATHS_SHOWN_MAX]:

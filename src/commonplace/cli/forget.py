@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.cli.arguments import add_home, add_id, add_json
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import note, plain, print_json
+from commonplace.cli.output import note, number_of, plain, print_json
 from commonplace.errors import FindingsLeft
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def erase(memory: Memory, ident: str, *, as_json: bool) -> int:
             note("This home is in a git repository: older commits still hold the record")
     if receipt.left_in:
         raise FindingsLeft(
-            f"its text is still in {len(receipt.left_in)} files of the home",
+            f"its text is still in {number_of(len(receipt.left_in), 'file')} of the home",
             "those are notes or records of their own: edit them, or erase them as well",
         )
     return 0
@@ -74,6 +74,7 @@ def erase(memory: Memory, ident: str, *, as_json: bool) -> int:
 def _print_receipt(receipt: Receipt) -> None:
     print(f"Erased: {plain(receipt.id)}")
     print(f"  records erased   {receipt.records_erased} ({receipt.derived_erased} derived from it)")
-    print(f"  lines removed    {receipt.lines_removed} in {len(receipt.files_rewritten)} files")
-    print(f"  searched after   {receipt.files_searched} files")
+    rewritten = number_of(len(receipt.files_rewritten), "file")
+    print(f"  lines removed    {receipt.lines_removed} in {rewritten}")
+    print(f"  searched after   {number_of(receipt.files_searched, 'file')}")
     print(f"  still found in   {', '.join(receipt.left_in) if receipt.left_in else 'none'}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.arguments import add_home, add_json, suggest
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import count_list, note, print_json
+from commonplace.cli.output import count_list, note, number_of, print_json
 from commonplace.errors import LinesRefused
 from commonplace.exchange.formats import FORMATS
 from commonplace.exchange.importer import import_files
@@ -68,7 +68,7 @@ def run(args: Namespace) -> int:
 def _print_report(report: Report) -> None:
     verb = "Would import" if report.dry_run else "Imported"
     texts = count_list({"notes": report.notes, "skills": report.skills})
-    print(f"{verb} {report.records:,} records{f', {texts}' if texts else ''}")
+    print(f"{verb} {number_of(report.records, 'record')}{f', {texts}' if texts else ''}")
     files = "file" if report.formats.total() == 1 else "files"
     print(f"  from {count_list(report.formats)} {files}")
     if report.kinds:

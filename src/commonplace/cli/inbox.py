@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.cli.arguments import add_home, add_id, add_json
 from commonplace.cli.commands import Command
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import note, plain, print_json
+from commonplace.cli.output import note, number_of, plain, print_json
 from commonplace.errors import UsageError
 from commonplace.sessions import inbox
 
@@ -34,7 +34,12 @@ def list_candidates(args: Namespace) -> int:
         print_json([_fields(one) for one in found])
         return 0
     for one in found:
-        print(plain(f"{one.id}  {one.attempts} attempts, seen {one.seen} times  {one.context}"))
+        print(
+            plain(
+                f"{one.id}  {number_of(one.attempts, 'attempt')},"
+                f" seen {number_of(one.seen, 'time')}  {one.context}"
+            )
+        )
         print(plain(f"    worked: {one.worked}"))
     if not found:
         note("The inbox is empty")

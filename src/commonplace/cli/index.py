@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from commonplace.cli.arguments import add_home, add_json
 from commonplace.cli.commands import Command
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import print_json
+from commonplace.cli.output import number_of, print_json
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -108,7 +108,7 @@ def embed(args: Namespace) -> int:
     elif count is None:
         print("Another process is making the vectors already")
     else:
-        print(f"Embedded {count:,} memories")
+        print(f"Embedded {number_of(count, 'memory', 'memories')}")
     return 0
 
 

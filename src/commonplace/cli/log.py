@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from commonplace.cli.arguments import add_home, add_json, suggest
-from commonplace.cli.output import note, print_json
+from commonplace.cli.output import note, number_of, print_json
 from commonplace.errors import LinesRefused, RecordInvalid, UsageError
 from commonplace.log.prepare import find_control_characters
 from commonplace.vocabulary import EVENT_TYPES
@@ -140,9 +140,9 @@ def log_lines(writer: Writer, *, as_json: bool) -> int:
         refused = [refusal._asdict() for refusal in bulk.refused]
         print_json({"taken": bulk.taken, "redacted": bulk.redacted, "refused": refused})
     else:
-        print(f"{bulk.taken:,} records stored")
+        print(f"{number_of(bulk.taken, 'record')} stored")
     if bulk.redacted:
-        note(f"redacted: secrets in {bulk.redacted:,} records")
+        note(f"redacted: secrets in {number_of(bulk.redacted, 'record')}")
     for refusal in bulk.refused[:REFUSALS_SHOWN_MAX]:
         note(f"line {refusal.line}: {refusal.reason}")
     if bulk.refused:

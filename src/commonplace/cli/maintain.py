@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from commonplace.cli.arguments import add_home, add_json, comma_list, suggest
-from commonplace.cli.output import note, plain, print_json
+from commonplace.cli.output import note, number_of, plain, print_json
 from commonplace.maintenance.due import is_due
 from commonplace.maintenance.runner import Report
 from commonplace.maintenance.runner import run as run_steps
@@ -61,7 +61,8 @@ def _summary(done: dict[str, object]) -> str:
     rotated = done.get("rotated")
     if isinstance(rotated, list):
         rows = (
-            f"{row['repo']}: {row['lines_moved']:,} lines moved, {row['lines_left']:,} left"
+            f"{row['repo']}: {number_of(row['lines_moved'], 'line')} moved,"
+            f" {row['lines_left']:,} left"
             for row in rotated
         )
         return "; ".join(rows) or "nothing to do"

@@ -26,6 +26,11 @@ def plain(text: str) -> str:
     return text.translate(_CONTROL)
 
 
+def number_of(count: int, noun: str, plural: str = "") -> str:
+    """Return *count* with *noun* in its number: `1 record`, `2,000 records`."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
 def note(text: str) -> None:
     """Print a remark on stderr."""
     print(plain(text), file=sys.stderr)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.cli.arguments import add_home, add_json
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import note, plain, print_json, relative_path
+from commonplace.cli.output import note, number_of, plain, print_json, relative_path
 from commonplace.errors import FindingsLeft
 
 if TYPE_CHECKING:
@@ -49,5 +49,7 @@ def scan(memory: Memory, *, fix: bool, as_json: bool) -> int:
                 " change those passwords and keys all the same: they were on the disk"
             )
     if secrets and not fix:
-        raise FindingsLeft(f"{len(secrets)} secrets found", "`commonplace scan --fix` removes them")
+        raise FindingsLeft(
+            f"{number_of(len(secrets), 'secret')} found", "`commonplace scan --fix` removes them"
+        )
     return 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.arguments import add_home, add_json
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import note, print_json
+from commonplace.cli.output import note, number_of, print_json
 from commonplace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def print_counts(counts: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(counts)
         return
-    print(f"{counts['records']} records, {counts['archived']} more in the archive")
+    print(f"{number_of(counts['records'], 'record')}, {counts['archived']:,} more in the archive")
     for name in ("repos", "kinds", "types"):
         for value, count in counts[name].items():
             print(f"  {name[:-1]:5} {value:40} {count}")

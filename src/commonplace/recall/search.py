@@ -14,6 +14,7 @@ from commonplace.recall import dedupe, priors
 from commonplace.recall.candidates import Candidate, Candidates, Proposal
 from commonplace.recall.dedupe import Entry
 from commonplace.recall.hits import Hit
+from commonplace.rules import Standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -268,6 +269,8 @@ class Search:
     def _marks(self, hit: Hit, entry: Entry) -> tuple[str, ...]:
         """Return the marks of a hit, such as that files which it names are gone."""
         query = self._query
+        if entry.candidate.card.standing is Standing.SUPERSEDED:
+            return (*entry.marks, "superseded")
         if query.root is not None and hit.repo == query.here:
             missing = priors.missing_files(hit.document.text, query.root)
             if missing:
