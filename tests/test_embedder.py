@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -235,3 +236,12 @@ def test_importing_the_module_imports_neither_numpy_nor_onnxruntime() -> None:
     )
 
     assert done.stdout.strip() == "set()"
+
+
+def test_loading_the_model_writes_nothing_into_the_users_folder(tmp_path: Path) -> None:
+    environment = {**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment.pop("ORT_DISABLE_TELEMETRY", None)
+    code = "from commonplace.embed.minilm import MiniLM; MiniLM.load().encode(['text'])"
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+
+    assert list(tmp_path.iterdir()) == []

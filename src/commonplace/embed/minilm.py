@@ -156,6 +156,8 @@ def _checksums_of_complete_files(folder: Path) -> dict[str, str]:
 
 
 def _session(path: Path, *, for_one_query: bool) -> Session:
+    # Without this, importing it writes a device id below ~/.cache and looks up a telemetry host.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         import onnxruntime  # noqa: PLC0415  (an extra, and 80 ms with NumPy)
         from onnxruntime.capi import onnxruntime_pybind11_state as errors  # noqa: PLC0415
