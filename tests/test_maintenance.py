@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commonplace import Memory
+from commonplace.cli import main
 from commonplace.errors import DiskFull, UsageError
 from commonplace.files.lock import hold
 from commonplace.maintenance import due, runner
@@ -89,6 +90,60 @@ def test_a_step_that_fails_is_reported_and_the_next_ones_run(
 
     assert "full" in report.steps["spool"]["error"]
     assert report.steps["rotation"]["rotated"]
+
+
+def test_the_command_says_that_a_step_failed_with_its_exit_code(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_memory: Memory, _turn: object) -> dict[str, object]:
+        raise DiskFull(own_home)
+
+    fill(own_home)
+    assert main(["maintain", "--home", str(own_home)]) == 0
+    monkeypatch.setitem(STEPS, "spool", Step("spool", "", fail))
+    capsys.readouterr()
+
+    assert main(["maintain", "--home", str(own_home)]) == 9
+    shown = capsys.readouterr()
+    assert "spool      failed: the disk is full" in shown.out
+    assert "error: 1 step failed: spool\n" in shown.err
+    assert main(["maintain", "--home", str(own_home), "--json"]) == 9
+    assert "full" in json.loads(capsys.readouterr().out)["steps"]["spool"]["error"]
+
+
+def test_the_command_says_that_another_process_maintains_the_home(
+    own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(own_home)
+    with Memory.open(own_home) as memory, hold(memory.home.maintenance_lock):
+        assert main(["maintain", "--home", str(own_home)]) == 0
+
+    assert "Another process maintains this home" in capsys.readouterr().err
+
+
+def test_the_command_says_what_a_step_did_in_words(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results: dict[str, dict[str, object]] = {
+        "spool": {"events": 1},
+        "sessions": {"sessions": 1200},
+        "embedding": {"missing": 3, "reason": "there is no embedder"},
+    }
+
+    def step(name: str) -> Step:
+        return Step(name, "", lambda _memory, _turn: results[name])
+
+    fill(own_home)
+    for name in results:
+        monkeypatch.setitem(STEPS, name, step(name))
+
+    main(["maintain", "--home", str(own_home), "--step", "spool,sessions,embedding"])
+
+    assert capsys.readouterr().out.splitlines() == [
+        "spool      1 event",
+        "sessions   1,200 sessions",
+        "embedding  3 missing; there is no embedder",
+    ]
 
 
 def test_two_at_once_do_the_work_once(own_home: Path) -> None:

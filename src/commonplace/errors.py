@@ -109,7 +109,7 @@ class LinesRefused(CommonplaceError):
 
 
 class FindingsLeft(CommonplaceError):
-    """A check found something and did not fix it: `doctor`, `scan`, or an erasure."""
+    """Something is left to do: `doctor`, `scan` or an erasure found it, or maintenance failed."""
 
     exit_code = 9
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.cli.arguments import add_home, add_json, comma_list, suggest
 from commonplace.cli.output import note, number_of, plain, print_json
+from commonplace.errors import FindingsLeft
 from commonplace.maintenance.due import is_due
 from commonplace.maintenance.runner import Report
 from commonplace.maintenance.runner import run as run_steps
@@ -48,11 +49,17 @@ def run(args: Namespace) -> int:
             report = run_steps(memory, args.step, dry_run=args.dry_run)
     if args.json:
         print_json(report.as_dict())
-        return 0
-    if report.busy:
-        note("Another process maintains this home at the moment; nothing was done")
-    for name, done in report.steps.items():
-        print(plain(f"{name:10} {_summary(done)}"))
+    else:
+        if report.busy:
+            note("Another process maintains this home at the moment; nothing was done")
+        for name, done in report.steps.items():
+            print(plain(f"{name:10} {_summary(done)}"))
+    failed = [name for name, done in report.steps.items() if "error" in done]
+    if failed:
+        raise FindingsLeft(
+            f"{number_of(len(failed), 'step')} failed: {', '.join(failed)}",
+            "correct the reason named above and run it again; the other steps are done",
+        )
     return 0
 
 
@@ -68,4 +75,14 @@ def _summary(done: dict[str, object]) -> str:
         return "; ".join(rows) or "nothing to do"
     if "error" in done:
         return f"failed: {done['error']}"
-    return ", ".join(f"{value} {name}" for name, value in done.items()) or "nothing to do"
+    counts = ", ".join(
+        _counted(name, value) for name, value in done.items() if isinstance(value, int)
+    )
+    texts = [str(value) for value in done.values() if isinstance(value, str) and value]
+    return "; ".join([counts, *texts] if counts else texts) or "nothing to do"
+
+
+def _counted(name: str, value: int) -> str:
+    """Return a count with its name: `1 event`, `1,200 events`, `3 missing`."""
+    words = name.replace("_", " ")
+    return number_of(value, words.removesuffix("s"), words)
