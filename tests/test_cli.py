@@ -429,6 +429,34 @@ def test_closing_the_pipe_early_is_no_error(commonplace: Run, own_home: Path) ->
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="Windows has another error for this")
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [("--help", 0), ("recall --help", 0), ("repos", 0), ("export --json", 0), ("show nothing", 4)],
+)
+def test_a_reader_that_is_gone_is_no_error_of_any_command(
+    commonplace: Run, command: str, code: int
+) -> None:
+    import sys
+
+    commonplace(*SEED)
+
+    for with_stderr in (False, True):
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run(
+            [sys.executable, "-m", "commonplace", *command.split()],
+            stdout=writer,
+            stderr=writer if with_stderr else subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        os.close(writer)
+        assert done.returncode == code
+        assert "Traceback" not in (done.stderr or "")
+        assert code or not done.stderr
+
+
 def test_stored_text_cannot_command_the_terminal(commonplace: Run, own_home: Path) -> None:
     (own_home / "log").mkdir(parents=True)
     row = '{"id":"a","kind":"lesson","timestamp":"2026-01-01T00:00:00Z","event_type":"error","lesson":"\\u001b[2J[bold]x"}'

@@ -28,13 +28,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
     try:
         code = _run(arguments)
-        sys.stdout.flush()
         if argv is None and "onnxruntime" in sys.modules:
             # Unloading the model's libraries takes as long as the question did.
             sys.stderr.flush()
             os._exit(code)
-    except CommonplaceError as error:
-        return report_error(error)
     except KeyboardInterrupt:
         return 130
     except OSError as error:
@@ -47,6 +44,24 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    code = 0
+    try:
+        try:
+            code = _run_or_complete(arguments)
+        except CommonplaceError as error:
+            code = error.exit_code
+            report_error(error)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`). Python would report the error once more when it
+        # closes the streams.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nowhere, stream.fileno())
+    return code
+
+
+def _run_or_complete(arguments: list[str]) -> int:
     if "_ARGCOMPLETE" in os.environ:
         from commonplace.cli.completion import complete  # noqa: PLC0415 (only a shell asks)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,14 +86,9 @@ def _print_records(memory: Memory, args: Namespace) -> None:
     if args.json:
         print(f"[{','.join(lines)}]")
         return
-    try:
-        for line in lines:
-            sys.stdout.write(line + "\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has seen enough (`| head`). Python would report the error once more when it
-        # closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for line in lines:
+        sys.stdout.write(line + "\n")
+    sys.stdout.flush()  # Before any remark on stderr.
 
 
 def _print_report(report: ExportReport, *, as_json: bool) -> None:
