@@ -110,11 +110,19 @@ def test_only_type_and_lesson_are_needed(commonplace: Run, own_home: Path, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--type", "error", "--lesson", ""], 3, "`lesson` is empty"),
-        (["--type", "banana", "--lesson", "x"], 3, "error, success, pattern, learned"),
-        (["--type", "error", "--lesson", "x", "--success-rate", "11/10"], 3, "success_rate"),
-        (["--type", "error", "--lesson", "x", "--timestamp", "soon"], 3, "timestamp"),
-        (["--type", "error", "--lesson", "x", "--repo", "../evil"], 3, "repo"),
+        (["--type", "error", "--lesson", ""], 3, "`--lesson` is empty"),
+        (
+            ["--type", "banana", "--lesson", "x"],
+            3,
+            "`--type` is `banana`, not one of error, success, pattern, learned",
+        ),
+        (
+            ["--type", "error", "--lesson", "x", "--success-rate", "11/10"],
+            3,
+            "`--success-rate` is `11/10`",
+        ),
+        (["--type", "error", "--lesson", "x", "--timestamp", "soon"], 3, "`--timestamp` is `soon`"),
+        (["--type", "error", "--lesson", "x", "--repo", "../evil"], 3, "`--repo` is `../evil`"),
         (["--type", "error", "--lesson", "x", "--repo", "a/b"], 3, "repo"),
         (["--type", "error"], 2, "--lesson"),
         (["--lesson", "x"], 2, "--type"),

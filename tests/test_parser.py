@@ -199,7 +199,14 @@ def test_a_typo_gets_the_nearest_name(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--limit", "x"], ["--limit", "-1"], ["--limit", "9" * 5000], ["--recent", "²"]]
+    "arguments",
+    [
+        ["--limit", "x"],
+        ["--limit", "-1"],
+        ["--limit", "9" * 5000],
+        ["--recent", "²"],
+        ["--recent", "0"],
+    ],
 )
 def test_a_number_is_a_whole_number_within_bounds(
     arguments: list[str], capsys: pytest.CaptureFixture[str]

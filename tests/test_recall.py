@@ -19,6 +19,7 @@ from commonplace.memory import Memory
 from commonplace.recall.dedupe import SUPERSEDED
 from commonplace.recall.priors import Weights, wilson
 from commonplace.records import Rate
+from commonplace.vocabulary import TOKENS_MIN
 from conftest import SLOW_LAW, git
 
 TOPICS = [
@@ -130,6 +131,7 @@ def test_no_answer_is_longer_than_its_bound(
 
     assert found.tokens == tokens.count(found.text) <= bound
     assert math.ceil(len(found.text.encode()) / 4) <= bound
+    assert found.hits or bound < TOKENS_MIN
 
 
 # --- What comes first ---------------------------------------------------------------------------------------------
@@ -657,14 +659,38 @@ def test_the_command_explains_and_says_why(commonplace: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--limit", "many"], ["--repo", "x", "--all-repos"], ["--tokens", "-3"], []]
+    ("arguments", "said"),
+    [
+        (["--limit", "many"], "`--limit` is `many`"),
+        (["--limit", "-3"], "`--limit` is -3, not between 1 and 1,000"),
+        (["--limit", "0"], "`--limit` is 0, not between 1 and 1,000"),
+        (["--repo", "x", "--all-repos"], "`--repo` and `--all-repos` exclude each other"),
+        (["--tokens", "5"], "`--tokens` is 5, not between 20 and"),
+        (["--since", "foo"], "`--since` is `foo`, not a date, a time or an age"),
+        (["--as-of", "foo"], "`--as-of` is `foo`, not a date, a time or an age"),
+        ([], "a question is needed"),
+    ],
 )
-def test_bad_flags_of_recall_get_a_sentence(commonplace: Any, arguments: list[str]) -> None:
+def test_bad_flags_of_recall_get_a_sentence(
+    commonplace: Any, arguments: list[str], said: str
+) -> None:
     done = commonplace("recall", *(["kettle"] if arguments else []), *arguments)
 
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-    assert done.stderr.strip()
+    assert done.stderr.startswith(f"error: {said}")
+
+
+def test_the_other_logs_are_named_only_if_nothing_was_found(
+    commonplace: Any,
+) -> None:
+    commonplace("log", "--type", "error", "--lesson", "kettle rule " + "x" * 500)
+
+    short = commonplace("recall", "kettle", "--tokens", "20")
+
+    assert "kettle rule" in short.stdout
+    assert short.stderr == ""
+    assert "--all-repos" in commonplace("recall", "quantum chromodynamics").stderr
 
 
 def test_a_common_word_does_not_outweigh_what_is_meant(memory: Memory) -> None:

@@ -22,11 +22,12 @@ from commonplace.recall.dates import parse_moment
 from commonplace.recall.dedupe import SUPERSEDED, Entry
 from commonplace.recall.hits import Explanation, Hit
 from commonplace.recall.priors import NO_PRIORS, Priors, Weights
-from commonplace.recall.query import LIMIT_MAX, Query
+from commonplace.recall.query import Query
 from commonplace.recall.search import Fusion, Search
 from commonplace.recall.visibility import shown_cards
 from commonplace.records import Rate, from_line, micros
 from commonplace.rules import Standing, Tally
+from commonplace.vocabulary import LIMIT_MAX
 from commonplace.where.home import Home
 from histories import append, feedback, forget, lesson, link, pattern
 
@@ -469,8 +470,10 @@ def test_a_moment_is_a_date_a_time_or_an_age(text: str, end_of_day: bool, moment
 
 @pytest.mark.parametrize("text", ["soon", "7", "7x", "9999999d", "999999999999y", "2026-13-01", ""])
 def test_what_is_no_moment_is_refused(text: str) -> None:
-    with pytest.raises(UsageError):
-        parse_moment(text, NOW)
+    with pytest.raises(UsageError, match="`since` is `") as refused:
+        parse_moment(text, NOW, "since")
+
+    assert "a date such as 2026-01-31, a time such as" in refused.value.hint
 
 
 def test_a_question_is_built_from_names_alone_or_several() -> None:

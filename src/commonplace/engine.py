@@ -21,12 +21,13 @@ from commonplace.index.ports import Filter, no_progress
 from commonplace.lookup import FoundRecord
 from commonplace.recall import overview
 from commonplace.recall.priors import Weights
-from commonplace.recall.query import LIMIT_MAX, TEXT_KINDS
+from commonplace.recall.query import TEXT_KINDS
 from commonplace.recall.search import Found, Fusion, Search
 from commonplace.recall.visibility import shown_cards
 from commonplace.records import to_utc
 from commonplace.usage import Answers, UsageOfHomes
 from commonplace.vectors import Vectors
+from commonplace.vocabulary import LIMIT_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

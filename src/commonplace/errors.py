@@ -25,25 +25,36 @@ class CommonplaceError(Exception):
 
 
 class UsageError(CommonplaceError):
-    """Options that contradict one another, or an option or argument that is missing or wrong."""
+    """Options that contradict one another, or an option or argument that is missing or wrong.
+
+    `field` is the option to correct, if the reason is about one.
+    """
 
     exit_code = 2
 
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, reason: str, hint: str = "", field: str = "") -> None:
+        super().__init__(reason, hint, field)
+        self.field = field
+        self.reason = reason
         self.hint = hint
+
+    def __str__(self) -> str:
+        return f"`{self.field}` {self.reason}" if self.field else self.reason
 
 
 class RecordInvalid(CommonplaceError):
-    """A record that may not be written. `field` is the field to correct."""
+    """A record that may not be written. `field` is the field to correct, or the flag for it."""
 
     exit_code = 3
 
     def __init__(self, field: str, reason: str, hint: str = "") -> None:
-        super().__init__(f"`{field}` {reason}")
+        super().__init__(field, reason, hint)
         self.field = field
         self.reason = reason
         self.hint = hint
+
+    def __str__(self) -> str:
+        return f"`{self.field}` {self.reason}"
 
 
 class RecordNotFound(CommonplaceError):

@@ -1,7 +1,8 @@
 """The fixed words of a record: its kind, a lesson's type, an outcome of feedback, a relation.
 
-They have a module of their own because completions and help texts need them, and loading all of
-`records/` for a list of words would take longer than a server takes to answer.
+They, and the bounds of a question, have a module of their own because completions and help texts
+need them, and loading all of `records/` for a list of words would take longer than a server takes
+to answer.
 """
 
 KIND_NAMES = (
@@ -35,3 +36,7 @@ RELATIONS = (
     "is_a",
     "uses",
 )
+# The most memories that an answer may hold.
+LIMIT_MAX = 1000
+# The least tokens in which an answer always has room for the title of a memory.
+TOKENS_MIN = 20

@@ -73,6 +73,12 @@ class Parser(argparse.ArgumentParser):
                 )
         return found
 
+    def flag_of(self, name: str, found: argparse.Namespace) -> str:
+        """Return the flag that gave *found* its value *name*; "" if none did."""
+        flags = (action for action in self._actions if action.dest == name)
+        flag = next((action.option_strings[-1] for action in flags if action.option_strings), "")
+        return flag if getattr(found, name, None) is not None else ""
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, self._help_hint)
 

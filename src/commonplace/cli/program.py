@@ -8,7 +8,7 @@ import commonplace
 from commonplace.cli.arguments import suggest
 from commonplace.cli.commands import COMMANDS, SECTIONS, Command, Group, load
 from commonplace.cli.parser import HelpPrinted, Parser, command_parser, list_parser, nearest_name
-from commonplace.errors import UsageError
+from commonplace.errors import RecordInvalid, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -104,7 +104,14 @@ def _run_group(prog: str, group: Group, arguments: list[str]) -> int:
 
 
 def _run_command(prog: str, command: Command, arguments: list[str]) -> int:
-    return command.run(command_parser(prog, command).parse(arguments))
+    parser = command_parser(prog, command)
+    args = parser.parse(arguments)
+    try:
+        return command.run(args)
+    except (RecordInvalid, UsageError) as error:
+        # The user typed a flag, and does not know the field.
+        error.field = parser.flag_of(error.field, args) or error.field
+        raise
 
 
 def _unknown_command(prog: str, name: str, names: Iterable[str]) -> UsageError:

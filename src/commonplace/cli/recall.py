@@ -20,7 +20,7 @@ from commonplace.cli.arguments import (
 from commonplace.cli.output import note, plain, print_json
 from commonplace.client import find_server, nearest_home, post
 from commonplace.errors import UsageError
-from commonplace.vocabulary import EVENT_TYPES, KIND_NAMES
+from commonplace.vocabulary import EVENT_TYPES, KIND_NAMES, LIMIT_MAX, TOKENS_MIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,20 +65,20 @@ def add_arguments(parser: ArgumentParser) -> None:
     add(
         "--limit",
         metavar="N",
-        type=whole_number(),
+        type=whole_number(1, LIMIT_MAX),
         default=5,
         help="Maximum number of memories (default: %(default)s)",
     )
     add(
         "--tokens",
         metavar="N",
-        type=whole_number(),
+        type=whole_number(TOKENS_MIN),
         default=500,
         help="Maximum number of tokens in the answer (default: %(default)s)",
     )
     add("--since", metavar="WHEN", help="Nothing older: a date, or an age such as 30d or 12h")
     add("--as-of", metavar="DATE", help="Answer as the memory was at the end of this day")
-    add("--recent", metavar="N", type=whole_number(), help="List the latest N memories instead")
+    add("--recent", metavar="N", type=whole_number(1), help="List the latest N memories instead")
     add("--stats", action="store_true", help="Count the memories instead")
     add("--all", action="store_true", help="Search the archive too")
     add("--superseded", action="store_true", help="Show what newer memories supersede, too")

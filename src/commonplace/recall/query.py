@@ -9,6 +9,7 @@ from commonplace.errors import UsageError
 from commonplace.index.ports import Filter
 from commonplace.recall.dates import parse_moment
 from commonplace.records import EVENT_TYPES, KINDS, micros
+from commonplace.vocabulary import LIMIT_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-LIMIT_MAX = 1000
 # The kinds of files in the index, besides the kinds of records.
 TEXT_KINDS = ("note", "skill")
 
@@ -93,8 +93,10 @@ class Query(Filter):
             tags=frozenset(tag.lower() for tag in _set_of(tags) or ()),
             agent=agent,
             files=tuple(sorted(_set_of(files) or ())),
-            since_micros=micros(parse_moment(since, now)) if since else None,
-            as_of_micros=micros(parse_moment(as_of, now, end_of_day=True)) if as_of else None,
+            since_micros=micros(parse_moment(since, now, "since")) if since else None,
+            as_of_micros=micros(parse_moment(as_of, now, "as_of", end_of_day=True))
+            if as_of
+            else None,
             without=frozenset(options.pop("without", ())),
             reader=reader,
             here=here,

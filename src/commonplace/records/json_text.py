@@ -78,6 +78,11 @@ def type_name(value: object) -> str:
     return _TYPE_NAMES.get(type(value), type(value).__name__)
 
 
+def quoted(value: object) -> str:
+    """Return *value* as an error message shows it: in backticks and on one line."""
+    return f"`{repr(value)[1:-1] if isinstance(value, str) else repr(value)}`"
+
+
 def _encode_with(encoder: json.JSONEncoder, value: object) -> str:
     try:
         return encoder.encode(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commonplace.records.json_text import type_name
+from commonplace.records.json_text import quoted, type_name
 
 REPO_BYTES_MAX = 120
 
@@ -40,7 +40,7 @@ def check_repo_name(value: object) -> str:
         or any(char in value for char in _FORBIDDEN)
     ):
         raise ValueError(
-            f"is {value!r}: a name may not contain slashes, control characters or any of"
+            f"is {quoted(value)}: a name may not contain slashes, control characters or any of"
             ' : * ? " < > |, nor start or end with a space'
         )
     if value[0] in ".-" or value[-1] == ".":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from commonplace.records.json_text import quoted
+
 _DIGITS_MAX = 9
 
 
@@ -21,10 +23,10 @@ def parse_rate(value: object) -> Rate:
     """Return the numbers in `"X/Y"`; raise `ValueError` unless 0 ≤ X ≤ Y."""
     worked, slash, tried = value.partition("/") if isinstance(value, str) else ("", "", "")
     if not (slash and _is_count(worked) and _is_count(tried)):
-        raise ValueError(f"is {value!r}, not of the form X/Y, e.g. 9/10")
+        raise ValueError(f"is {quoted(value)}, not of the form X/Y, e.g. 9/10")
     rate = Rate(int(worked), int(tried))
     if rate.worked > rate.tried:
-        raise ValueError(f"is {value!r}: it cannot have worked more often than it was tried")
+        raise ValueError(f"is {quoted(value)}: it cannot have worked more often than it was tried")
     return rate
 
 

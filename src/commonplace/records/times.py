@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from commonplace.records.json_text import type_name
+from commonplace.records.json_text import quoted, type_name
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # The canonical form is 2026-01-31T09:30:00Z. A week date or a time without colons may be as long,
@@ -48,7 +48,7 @@ def _parse(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"is {text!r}, not a time such as 2026-01-31T09:30:00Z") from None
+        raise ValueError(f"is {quoted(text)}, not a time such as 2026-01-31T09:30:00Z") from None
 
 
 def _is_canonical(text: str) -> bool:
@@ -59,4 +59,4 @@ def _in_utc(moment: datetime, value: object) -> datetime:
     try:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except OverflowError:
-        raise ValueError(f"is {value!r}, outside the years 1 to 9999") from None
+        raise ValueError(f"is {quoted(value)}, outside the years 1 to 9999") from None
