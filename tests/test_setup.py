@@ -386,6 +386,19 @@ def test_the_command_sets_up_says_so_and_undoes(
     )
 
 
+def test_undoing_names_only_the_agents_that_were_set_up(
+    commonplace: Callable[..., Any], project: Path
+) -> None:
+    git("init", "-q", cwd=project)
+    commonplace("setup", "codex", "--project", "--yes", cwd=project, PATH="")
+
+    shown = commonplace("setup", "--project", "--undo", "--dry-run", cwd=project, PATH="")
+    told = commonplace("setup", "--project", "--undo", "--json", cwd=project, PATH="")
+
+    assert shown.stderr.splitlines() == ["codex: it is connected"]
+    assert all(file["agents"] == ["codex"] for file in json.loads(told.stdout)["files"])
+
+
 def test_the_default_is_the_users_own_files_with_absolute_paths(
     commonplace: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""`commonplace setup`: show what would change, ask, change it. For `doctor`: who is wired."""
+"""`commonplace setup`: show what would change, ask, change it. For `doctor`: who is connected."""
 
 from __future__ import annotations
 
@@ -79,17 +79,20 @@ def _plan(
     changes = plan.plan_changes(list(chosen), scope, programs, undo=request.undo)
     if request.undo and not request.agents:
         # The files of every agent were checked; those without anything of ours are not reported.
-        changes = [change for change in changes if change.action != "unchanged"]
-        chosen = {
-            name: "it is wired"
-            for name in chosen
-            if any(name in change.agents for change in changes)
-        }
+        # Several agents may share a file; only those that something was set up for are named.
+        chosen = {row.agent: "it is connected" for row in plan.find_wiring(scope, programs)}
+        changes = [
+            change._replace(
+                agents=tuple(name for name in change.agents if name in chosen) or change.agents
+            )
+            for change in changes
+            if change.action != "unchanged"
+        ]
     return chosen, changes
 
 
 def wiring(memory: Memory) -> list[dict[str, Any]]:
-    """Return the agents that are wired, for user and project, and when their hooks last ran."""
+    """Return the agents that are connected, for user and project, and when their hooks last ran."""
     scopes = [_user()] + ([_project()] if memory.repository.root is not None else [])
     found = [
         row
@@ -100,12 +103,12 @@ def wiring(memory: Memory) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = [
         {**row._asdict(), "hook_last_ran": _last_ran(folders, row.agent)} for row in found
     ]
-    unwired = [
+    unconnected = [
         name for name in plan.find_agents(_user()) if name not in {row.agent for row in found}
     ]
     return rows + [
         {"agent": name, "scope": "", "parts": [], "outdated": [], "hook_last_ran": None}
-        for name in unwired
+        for name in unconnected
     ]
 
 
