@@ -152,6 +152,9 @@ def test_reading_a_home_that_does_not_exist_makes_none(tmp_path: Path) -> None:
         ("line_bytes_max = 200_000_000", "over 16777216"),
         ("[rotation]\nmove = true", "whole number"),
         ("[server]\nidle_minutes = nan", "idle_minutes"),
+        ("[recall]\ndense = 1.5", "over 1"),
+        ("[recall]\nrelevance_min = 1.01", "over 1"),
+        ("[hooks]\nrelevance_min = 2", "over 1"),
         ("fsync =", "TOML"),
     ],
 )

@@ -66,9 +66,11 @@ SETTINGS: dict[str, Setting] = {
         "whether a recall that found many records without vectors starts a process to embed them",
     ),
     "recall.dense": Setting(
-        0.4, "the weight of meaning (vectors) against words, 0 to 1", minimum=0
+        0.4, "the weight of meaning (vectors) against words, 0 to 1", minimum=0, maximum=1
     ),
-    "recall.relevance_min": Setting(0.22, "the minimum relevance (0 to 1) of a hit", minimum=0),
+    "recall.relevance_min": Setting(
+        0.22, "the minimum relevance (0 to 1) of a hit", minimum=0, maximum=1
+    ),
     "recall.passages": Setting(
         True, "whether long memories are delivered as the passages that answer, or from their start"
     ),
@@ -123,7 +125,10 @@ SETTINGS: dict[str, Setting] = {
     ),
     "hooks.prompt": Setting(True, "whether relevant memories are added to a prompt"),
     "hooks.relevance_min": Setting(
-        0.4, "the minimum relevance (0 to 1) of a memory that is added to a prompt", minimum=0
+        0.4,
+        "the minimum relevance (0 to 1) of a memory that is added to a prompt",
+        minimum=0,
+        maximum=1,
     ),
     "hooks.prefixes": Setting(
         ["LEARNED:", "DECISION:", "FACT:", "GOTCHA:", "PATTERN:"],
