@@ -58,7 +58,7 @@ def test_every_payload_becomes_what_it_did_before(tmp_path: Path) -> None:
         seen[f"{path.parent.name}/{path.stem}"] = json.loads(
             json.dumps(shown).replace(json.dumps(str(tmp_path))[1:-1], "/project")
         )
-    if os.environ.get("REWRITE_GOLDEN"):
+    if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(json.dumps(seen, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
     assert seen == json.loads(golden.read_text("utf-8"))
