@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from commonplace.errors import CommonplaceError
+from commonplace.errors import CommonplaceError, LinesRefused
 from conftest import ROOT, git
 
 if TYPE_CHECKING:
@@ -191,6 +191,34 @@ def test_a_bad_line_on_stdin_is_told_by_number_and_the_good_ones_are_stored(
     assert "Traceback" not in done.stderr
     assert "2 records stored" in done.stdout
     assert len((own_home / "log" / "app.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("refused", "stored", "said"),
+    [
+        (1, 0, "the line was refused, and nothing is stored"),
+        (2, 0, "2 of 2 lines were refused, and nothing is stored"),
+        (1, 2, "1 of 3 lines was refused; the others are stored"),
+        (2000, 1, "2,000 of 2,001 lines were refused; the others are stored"),
+    ],
+)
+def test_refused_lines_are_counted_in_words(refused: int, stored: int, said: str) -> None:
+    assert str(LinesRefused(refused, stored)) == said
+
+
+def test_counts_have_separators_and_the_archive_has_a_column(
+    commonplace: Run, own_home: Path
+) -> None:
+    row = '{"event_type":"error","lesson":"row %d","repo":"app"}'
+    commonplace("log", "--stdin", stdin="\n".join(row % number for number in range(1200)))
+    (own_home / "config.toml").write_text("[rotation]\nlines_max = 1100\nmove = 100\n")
+    commonplace("maintain", "--step", "rotation")
+
+    head, line = commonplace("repos").stdout.splitlines()
+
+    assert head.split() == ["repo", "records", "archived", "newest", "bytes"]
+    assert line.split()[1:3] == ["1,100", "100"]
+    assert commonplace("stats").stdout.count(" 1,100\n") == 3
 
 
 def test_stdin_takes_one_record_or_many(commonplace: Run) -> None:

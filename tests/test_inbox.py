@@ -51,6 +51,7 @@ def test_list_and_show_tell_what_waits(
     assert listed.stdout.startswith(ident)
     assert "sudo chown" in listed.stdout
     assert "npm ERR! code EACCES" in shown.stdout
+    assert ", seen in 1 session, " in shown.stdout
     assert fields["attempts"] == 2
     assert fields["lesson"] == "`npm install` failed; `sudo chown -R $USER . && npm ci` worked"
 

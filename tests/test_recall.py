@@ -307,7 +307,7 @@ def test_a_bound_too_small_for_what_is_known_says_so(words: Memory) -> None:
 
     assert (
         words.recall("kettle rule", tokens_max=13).text
-        == "1 relevant memories need more than 13 tokens."
+        == "1 relevant memory needs more than 13 tokens."
     )
     assert words.recall("kettle rule", tokens_max=3).text == ""
 

@@ -1035,6 +1035,8 @@ def test_why_a_record_is_not_even_ranked(readers_of: Callable[..., list[Reader]]
     ]
     for ident, conditions, second_word in cases:
         assert why(ident, **conditions) == second_word, (ident, conditions)
+    said = overview.absence(readers, Query(text="x"), "old")
+    assert "`commonplace recall --superseded`" in said
 
 
 def test_what_is_archived_is_said_to_be(index_engine: Engine, own_home: Path) -> None:
@@ -1046,7 +1048,7 @@ def test_what_is_archived_is_said_to_be(index_engine: Engine, own_home: Path) ->
     index.catch_up()
 
     with index.reading() as reader:
-        assert "archive" in overview.absence([reader], Query(text="x"), "a")
+        assert "`commonplace recall --all`" in overview.absence([reader], Query(text="x"), "a")
         assert "meaning" in overview.absence([reader], Query(text="x", archived=True), "a")
 
 

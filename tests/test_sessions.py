@@ -271,7 +271,7 @@ def test_of_two_with_one_key_the_latest_is_shown(agent: Agent) -> None:
 
     shown = agent.tell("SessionStart", source="resume")
 
-    assert "(1 entries)" in shown
+    assert "## Recent Knowledge (1 entry)" in shown
     assert "noon" in shown
     assert "ten" not in shown.replace("entries", "")
 

@@ -113,9 +113,9 @@ class LinesRefused(CommonplaceError):
     exit_code = 8
 
     def __init__(self, refused: int, stored: int) -> None:
-        super().__init__(
-            f"{refused:,} of {refused + stored:,} lines were refused; the others are stored"
-        )
+        lines = f"{refused:,} of {refused + stored:,} lines" if refused + stored > 1 else "the line"
+        others = "; the others are stored" if stored else ", and nothing is stored"
+        super().__init__(f"{lines} {'was' if refused == 1 else 'were'} refused{others}")
         self.hint = "correct the lines named above and send only those again"
 
 

@@ -58,13 +58,14 @@ def show(args: Namespace) -> int:
     if args.json:
         print_json(_fields(one))
         return 0
+    sessions = number_of(one.seen, "session")
     lines = [
         one.id,
         f"error     {one.error}",
         *(f"tried     {command}" for command in one.tried),
         f"worked    {one.worked}",
         f"lesson    {one.text}",
-        f"attempts  {one.attempts}, seen in {one.seen} sessions, {one.agent} in {one.repo}",
+        f"attempts  {one.attempts}, seen in {sessions}, {one.agent} in {one.repo}",
     ]
     print(plain("\n".join(lines)))
     return 0

@@ -28,7 +28,7 @@ def run(args: Namespace) -> int:
 
 
 def list_repos(memory: Memory, *, as_json: bool) -> int:
-    """Print each log of the nearest home with its number of records, newest record and size."""
+    """Print each log of the nearest home with its numbers of records, newest record and size."""
     rows = memory.repos()
     if as_json:
         print_json(rows)
@@ -37,17 +37,18 @@ def list_repos(memory: Memory, *, as_json: bool) -> int:
     else:
         here = memory.repository.name
         print_table(
-            ("repo", "records", "newest", "bytes"),
+            ("repo", "records", "archived", "newest", "bytes"),
             [
                 (
                     row["repo"] + (" (here)" if row["repo"] == here else ""),
                     f"{row['records']:,}",
+                    f"{row['archived']:,}",
                     plain(row["newest"]),
                     f"{row['bytes']:,}",
                 )
                 for row in rows
             ],
-            right=("records", "bytes"),
+            right=("records", "archived", "bytes"),
         )
     report_damages(memory)
     return 0

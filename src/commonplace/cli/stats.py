@@ -45,7 +45,7 @@ def print_counts(counts: dict[str, Any], *, as_json: bool) -> None:
     print(f"{number_of(counts['records'], 'record')}, {counts['archived']:,} more in the archive")
     for name in ("repos", "kinds", "types"):
         for value, count in counts[name].items():
-            print(f"  {name[:-1]:5} {value:40} {count}")
+            print(f"  {name[:-1]:5} {value:40} {count:,}")
 
 
 def print_savings(savings: dict[str, Any], *, as_json: bool) -> None:

@@ -67,11 +67,8 @@ def compose(
         shown.append(replace(hit, text=entry.partition(". ")[2]))
         left -= tokens.count(entry) + 1
     if not entries:
-        message = (
-            f"{len(hits)} relevant memories need more than {tokens_max} tokens."
-            if hits
-            else nothing
-        )
+        need = f"{len(hits)} relevant memories need" if len(hits) > 1 else "1 relevant memory needs"
+        message = f"{need} more than {tokens_max} tokens." if hits else nothing
         text = message if tokens.count(message) <= tokens_max else ""
         return AnswerText(text, tokens.count(text), [])
     text = _header(len(entries)) + "\n".join(entries)

@@ -205,9 +205,9 @@ def absence(readers: Sequence[Reader], query: Query, ident: str) -> str:
             if is_gone(card.standing):
                 return "it was forgotten, or derives from a record that was"
             if card.standing is Standing.SUPERSEDED and not query.superseded:
-                return "a newer record supersedes it; `--superseded` shows it"
+                return "a newer record supersedes it; `commonplace recall --superseded` shows it"
             if card.archived and not query.archived:
-                return "it is in the archive; `--all` searches there too"
+                return "it is in the archive; `commonplace recall --all` searches there too"
             if not shown or not query.admits(card):
                 return "the filters leave it out (repository, kind, type, tag, agent, date)"
     return "neither its words nor its meaning match the question"

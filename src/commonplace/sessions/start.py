@@ -220,7 +220,8 @@ def _compose(event: Event, found: StartContext, share: float) -> str:
         parts.append(_handoff(found.handoff, int(HANDOFF_CHARS_MAX * share)))
     if found.recent:
         lines = [_entry(record, int(ENTRY_CHARS_MAX * share)) for record in found.recent]
-        heading = f"## Recent Knowledge ({found.total} entries)"
+        entries = "entry" if found.total == "1" else "entries"
+        heading = f"## Recent Knowledge ({found.total} {entries})"
         parts.append("\n".join([heading, "", *lines, "", 'Search: commonplace recall "keyword"']))
     if found.relevant:
         known = _cut(found.relevant, int(CONTEXT_CHARS_MAX * share))
