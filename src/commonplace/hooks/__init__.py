@@ -42,9 +42,9 @@ def _answer(agent: str, raw: bytes, arguments: list[str]) -> bytes:
     name = os.environ.get("COMMONPLACE_AGENT")
     sender = f"{agent}:{name}" if name else agent
     if "check-completion" in arguments:
-        from commonplace.hooks import completion  # noqa: PLC0415 (start-up time)
+        from commonplace.hooks import stop_check  # noqa: PLC0415 (start-up time)
 
-        return completion.check(sender, raw, cwd, variables).encode()
+        return stop_check.check(sender, raw, cwd, variables).encode()
     home = nearest_home(cwd, os.environ)
     _touch_mark(home, agent)
     if len(raw) <= FORWARD_BYTES_MAX:

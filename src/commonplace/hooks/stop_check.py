@@ -1,4 +1,4 @@
-"""The completion check: whether the worktree is clean and pushed, and the bead is done.
+"""The completion check of an agent that stops: a worktree that is clean and pushed, a bead done.
 
 Off by default. The setting `hooks.completion` makes it report to the user, or keep the agent at
 work (`block`). It runs git, so it is a separate hook.
