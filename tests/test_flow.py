@@ -36,6 +36,7 @@ FLOW = [
     "notes",
     "writing",
     "memory",
+    "ask",
     "agents",
     "sessions",
     "exchange",
@@ -54,6 +55,7 @@ OPEN_TO_SURFACES = [
     "files",
     "writing",
     "memory",
+    "ask",
     "agents",
     "sessions",
     "exchange",
@@ -64,8 +66,6 @@ OPEN_TO_SURFACES = [
 EXCEPTIONS = {
     "cli/log.py": {"log"},  # Reads lines on stdin as the log reads its own.
     "integrations/langgraph.py": {"redaction"},
-    "cli/why.py": {"server"},
-    "cli/recall.py": {"server"},
     "cli/serve.py": {"server"},
     "cli/mcp.py": {"server"},
     "cli/token.py": {"server"},

@@ -7,6 +7,8 @@ Hooks and `commonplace recall` use it. It imports only what the interpreter has 
 import os
 import time
 
+# Where the server answers what `commonplace recall` asks.
+ASK_PATH = "/api/v1/ask"
 PRESENCE_BYTES_MAX = 4096
 _PARENTS_MAX = 64
 

@@ -18,7 +18,7 @@ from commonplace.cli.arguments import (
     whole_number,
 )
 from commonplace.cli.output import note, plain, print_json
-from commonplace.client import find_server, nearest_home, post
+from commonplace.client import ASK_PATH, find_server, nearest_home, post
 from commonplace.errors import UsageError
 from commonplace.vocabulary import EVENT_TYPES, KIND_NAMES, LIMIT_MAX, TOKENS_MIN
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from commonplace.recall.query import Narrowing
 
-ADDRESS = "/api/v1/ask"
 # A server that does not answer in this time is not waited for.
 SERVER_S_MAX = 2.0
 REPLY_BYTES_MAX = 64 << 20
@@ -113,7 +112,7 @@ def run(args: Namespace) -> int:
 
 
 def request_of(args: Namespace) -> dict[str, Any]:
-    """Return the arguments as the request that `server.ask.answer` takes."""
+    """Return the arguments as the request that `ask.answer` takes."""
     if args.repo is not None and args.all_repos:
         raise UsageError("`--repo` and `--all-repos` exclude each other", "give one of them")
     if args.query is not None and args.recent is not None:
@@ -167,15 +166,15 @@ def ask_server(home: str | None, request: dict[str, Any]) -> Any:  # noqa: ANN40
         "cwd": cwd,
         "environment": {name: os.environ[name] for name in names if name in os.environ},
     }
-    reply = post(server, ADDRESS, json.dumps(request).encode(), SERVER_S_MAX, REPLY_BYTES_MAX)
+    reply = post(server, ASK_PATH, json.dumps(request).encode(), SERVER_S_MAX, REPLY_BYTES_MAX)
     return json.loads(reply) if reply else None
 
 
 def ask_memory(home: str | None, request: dict[str, Any]) -> Any:  # noqa: ANN401 (see above)
     """Return the answer of the memory itself, opened in this process."""
     # These load the libraries of the index. A server answers in a third of that time.
+    from commonplace.ask import answer  # noqa: PLC0415
     from commonplace.cli.open_memory import open_memory  # noqa: PLC0415
-    from commonplace.server.ask import answer  # noqa: PLC0415
 
     with open_memory(home) as memory:
         memory.engine(for_one_query=True)

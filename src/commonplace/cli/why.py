@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from commonplace.ask import logs_of
 from commonplace.cli.arguments import add_home, add_id, add_json
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import note, print_json
-from commonplace.server.ask import logs_of
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

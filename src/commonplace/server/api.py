@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 import commonplace
+from commonplace.client import ASK_PATH
 from commonplace.errors import (
     CommonplaceError,
     DiskFull,
@@ -29,7 +30,7 @@ from commonplace.errors import (
     RecordNotFound,
     ScopeMissing,
 )
-from commonplace.server.ask import ADDRESS, answer_for_command, settings_times
+from commonplace.server.ask import answer_for_command, settings_times
 from commonplace.sessions import answer
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def routes(
         Route(f"{BASE}/context", _errors_as_responses(context), methods=["GET"]),
         Route(f"{BASE}/stop", _errors_as_responses(stop_server), methods=["POST"]),
         Route(f"{BASE}/hook", _errors_as_responses(hook), methods=["POST"]),
-        Route(ADDRESS, _errors_as_responses(ask), methods=["POST"]),
+        Route(ASK_PATH, _errors_as_responses(ask), methods=["POST"]),
         Route(f"{BASE}/{{tool}}", _errors_as_responses(call), methods=["POST"]),
     ]
 
