@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from contextlib import suppress
 
 from commonplace.cli.output import report_error
 from commonplace.cli.program import run
@@ -26,13 +27,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             # The same lines on every system.
             stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
+    code = _run_and_report(arguments)
+    if argv is None and "onnxruntime" in sys.modules:
+        # Unloading the model's libraries takes as long as the question did, and ends in an abort
+        # if the user has interrupted their loading.
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+def _run_and_report(arguments: list[str]) -> int:
     try:
         code = _run(arguments)
         sys.stdout.flush()
-        if argv is None and "onnxruntime" in sys.modules:
-            # Unloading the model's libraries takes as long as the question did.
-            sys.stderr.flush()
-            os._exit(code)
     except CommonplaceError as error:
         return report_error(error)
     except KeyboardInterrupt:

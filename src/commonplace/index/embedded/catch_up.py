@@ -134,7 +134,7 @@ class CatchUp:
         if not archive_changed and sources.is_unchanged(seen, path):
             return 0, Changes(0, 0)
         try:
-            # The log is opened before the archive is read; see `log.logs.lines_of_pair`.
+            # The log is opened before the archive is read; see `log.fold.log_lines`.
             streams = [
                 (found, stream)
                 for found in (path, archive)

@@ -178,10 +178,6 @@ def card_of(
     tally = feedback
     if tally is None:
         tally = Tally(*counts) if any(counts) else NO_FEEDBACK
-    tried = (stated_tried or 0) + tally.worked + tally.failed
-    rate = None
-    if tried or stated_tried is not None:
-        rate = Rate((stated_worked or 0) + tally.worked, tried)
     return Card(
         key,
         ident,
@@ -195,7 +191,7 @@ def card_of(
         tuple(tags.split("\n")) if tags else (),
         bool(archived),
         _STANDINGS[stored] if standing is None else standing,
-        rate,
+        None if stated_tried is None else Rate(stated_worked, stated_tried),
         tally,
     )
 

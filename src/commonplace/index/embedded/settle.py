@@ -80,7 +80,7 @@ class Settling:
                 execute(f"DELETE FROM {table} WHERE key = ?", (key,))
 
     def finish(self) -> None:
-        """Decide."""
+        """Choose the current lines, then count feedback and decide standings."""
         for ident in self._touched:
             self._choose_current(ident)
         if self._has_statements():
