@@ -143,7 +143,9 @@ class Reader(TableFacts):
         return found | self._cache.terms(rest, self._read_terms)
 
     def _read_terms(self, keys: Collection[int]) -> dict[int, frozenset[int]]:
-        rows = select_in(self.connection, "SELECT key, hashes FROM said WHERE key IN ({})", keys)
+        rows = select_in(
+            self.connection, "SELECT key, hashes FROM term_set WHERE key IN ({})", keys
+        )
         return {key: frozenset(array("I", hashes)) for key, hashes in rows}
 
     # --- Meaning ----------------------------------------------------------------------------------
