@@ -254,7 +254,7 @@ def test_a_home_under_another_path_is_taken_in_once(
         assert parts.tables.changes() == before
         assert all(
             Path(path).is_relative_to(tmp_path / "elsewhere")
-            for path in parts.catch_up.read_progress()
+            for path in parts.catch_up.read_positions()
         )
 
 
@@ -510,7 +510,7 @@ def test_a_commit_that_was_never_noted_is_done_again(index: EmbeddedIndex, own_h
     tables = index._parts().tables
     with tables.writing():  # As if the process had been killed in between.
         tables.connection.execute("DELETE FROM state")
-        tables.connection.execute("DELETE FROM said")
+        tables.connection.execute("DELETE FROM term_set")
         for name, value in before:
             tables.set_state(str(name), value)
     index.close()

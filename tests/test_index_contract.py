@@ -152,7 +152,7 @@ def test_a_record_is_read_by_its_key_as_its_line_has_it(index: Index, home: Home
         tags=("web", "db"),
         archived=False,
         standing=Standing.CURRENT,
-        rate=Rate(1, 2),
+        stated=Rate(1, 2),
         feedback=Tally(),
     )
 

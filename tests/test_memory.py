@@ -136,6 +136,46 @@ def test_feedback_is_counted_into_the_rate(memory: Memory) -> None:
     assert described["feedback"] == {"worked": 3, "failed": 1, "wrong": 1, "stale": 1}
 
 
+def test_a_superseded_record_says_so_and_its_history_has_the_link(memory: Memory) -> None:
+    old, new = logged(memory, "use the old way"), logged(memory, "use the new way")
+    link = memory.log(kind="link", of=new, rel="supersedes", to=old, repo="app")
+
+    assert memory.describe(old)["standing"] == "superseded"
+    assert "standing" not in memory.describe(new)
+    assert [record.id for record in memory.history(old)] == [old, link.id]
+
+
+def test_feedback_in_a_nearer_home_counts_and_is_in_the_history(tmp_path: Path) -> None:
+    root, user = tmp_path / "app", tmp_path / "me"
+    (root / ".commonplace").mkdir(parents=True)
+    git("init", "-q", cwd=root)
+    with Memory.open(user) as mine:
+        ident = logged(mine, "the kettle leaks")
+    with Memory.open(cwd=root, environment={"COMMONPLACE_HOME": str(user)}) as both:
+        given = both.log(kind="feedback", of=ident, outcome="wrong", repo="app")
+        (hit,) = both.recall("the kettle leaks", repo=None).hits
+
+        assert (hit.id, hit.rate, both.describe(ident).get("success_rate")) == (ident, None, None)
+        assert [record.id for record in both.history(ident)] == [ident, given.id]
+
+
+def test_the_index_counts_records_as_stats_does(memory: Memory) -> None:
+    one, two = logged(memory, "one"), logged(memory, "two")
+    memory.feedback(one, "worked")
+    memory.forget(two)
+
+    (status,) = memory.engine().status()
+
+    assert status.records == memory.stats()["records"] == 1
+
+
+def test_counts_pass_the_filters_of_a_query(memory: Memory) -> None:
+    logged(memory, "one")
+    memory.log(repo="app", event_type="success", lesson="two")
+
+    assert memory.stats(query=memory.query(types=["success"]))["records"] == 1
+
+
 def test_what_is_forgotten_is_gone_from_view_and_kept_in_history(memory: Memory) -> None:
     ident = logged(memory)
     memory.forget(ident[:12], "outdated")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from commonplace.errors import RecordInvalid
-from commonplace.log.prepare import Entry, find_control_characters, prepare
+from commonplace.log.prepare import PreparedLine, find_control_characters, prepare
 from commonplace.records import from_line
 from fake_secrets import some
 
@@ -19,7 +19,7 @@ CONTROLS = [chr(code) for code in (*range(1, 9), 0x0B, 0x0C, *range(0x0E, 0x20),
 KEPT = ["\t", "\n", "\r", " ", "~", "\x80", "\x85", "\xa0", "é", "\u2028", "\N{GRINNING FACE}"]
 
 
-def prepared(limit: int = LIMIT, **fields: Any) -> Entry:
+def prepared(limit: int = LIMIT, **fields: Any) -> PreparedLine:
     given = {"event_type": "error", "lesson": "x", **fields}
     return prepare(given, now=NOW, repo="app", agent_id="me", line_bytes_max=limit)
 

@@ -51,6 +51,8 @@ def card(ident: str = "a", **more: Any) -> Card:
         "micros": micros(timestamp), "agent": "", "event_type": "error", "tags": (), "archived": False,
         "standing": Standing.CURRENT,
     }  # fmt: skip
+    if "rate" in more:
+        more["stated"] = more.pop("rate")
     return Card(**values | more)
 
 
@@ -77,7 +79,7 @@ def factors(one: Card, text: str = "x", uses: int = 0, said: str = "", **query: 
         ({"feedback": Tally(wrong=1, stale=1)}, {}, {"doubt": 0.25}),
         ({"feedback": Tally(wrong=3)}, {}, {"doubt": 0.125}),
         ({"feedback": Tally(wrong=9, stale=9)}, {}, {"doubt": 0.125}),
-        ({"feedback": Tally(worked=9, failed=9)}, {}, {}),
+        ({"feedback": Tally(worked=9, failed=9)}, {}, {"success": 0.99}),
         ({}, {"uses": 1}, {"use": 1.005}),
         ({}, {"uses": 63}, {"use": 1.03}),
         ({}, {"uses": 10**6}, {"use": 1.03}),
@@ -113,7 +115,7 @@ def test_without_priors_only_doubt_counts() -> None:
         tags=("cache",),
         kind="episode",
         micros=0,
-        rate=Rate(9, 9),
+        stated=Rate(9, 9),
         feedback=Tally(wrong=1),
     )
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace import processes
-from commonplace.embed.http import HttpEmbedder
 from commonplace.embed.service import EmbeddingService
 from commonplace.errors import CommonplaceError, EmbedderUnavailable
 from commonplace.files.lock import try_hold
@@ -150,11 +149,6 @@ def main() -> None:
         Path("/proc/self/autogroup").write_text(str(processes.LOWEST_PRIORITY), "ascii")
     job = json.load(sys.stdin)
     run_worker([Home(Path(home)) for home in job["homes"]], job["settings"])
-
-
-def is_service(embedder: Embedder | None) -> bool:
-    """Whether texts would leave this process; an answer waits for such a service only briefly."""
-    return isinstance(embedder, HttpEmbedder)
 
 
 if __name__ == "__main__":

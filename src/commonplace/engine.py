@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
+    from commonplace.compose.answer import AnswerText
     from commonplace.embed.embedder import Vector
     from commonplace.index.ports import Index, Reader, Status
     from commonplace.recall.hits import Hit
@@ -89,6 +90,7 @@ class Engine:
         self.vectors = Vectors(self.indexes, self.embedding, settings)
         self.usage = UsageOfHomes(homes)
         self._background: Background | None = None
+        self._is_catch_up_wanted = False
 
     def close(self) -> None:
         if self._background is not None:
@@ -108,15 +110,7 @@ class Engine:
         self.catch_up()
         vector = self.vectors.of_question(query.text, started)
         search, found, searched = self._search(query, vector)
-        best = max(found.statistics, key=lambda one: one.documents)
-        text = compose(
-            found.hits,
-            search.wanted,
-            cache(best.idf),
-            query.tokens_max,
-            NOTHING,
-            choose=self._settings["recall.passages"],
-        )
+        text = self._compose(query, search, found)
         if query.as_of_micros is None:
             self._count(query, text.hits, text.tokens, searched)
             self._leave_work()
@@ -155,9 +149,11 @@ class Engine:
 
     def why(self, query: Query, ident: str) -> Verdict:
         """Return the rank of the record among all candidates, and the reasons."""
+        query.check()
         self.catch_up()
         vector = self.vectors.of_question(query.text)
-        answer = self._answer_only(query, vector)
+        search, found, _searched = self._search(query, vector)
+        answer = self._compose(query, search, found).hits
         with self._open_readers(query.as_of_micros) as readers:
             search = self._make_search(readers, query.with_(limit=LIMIT_MAX, cutoff=False), vector)
             ranking, floor = search.explain()
@@ -168,10 +164,16 @@ class Engine:
                 ident, query.text, overview.absence(readers, query, ident), in_answer=False
             )
 
-    def _answer_only(self, query: Query, vector: Callable[[], Vector] | None) -> list[Hit]:
-        search, found, _searched = self._search(query, vector)
+    def _compose(self, query: Query, search: Search, found: Found) -> AnswerText:
         best = max(found.statistics, key=lambda one: one.documents)
-        return compose(found.hits, search.wanted, cache(best.idf), query.tokens_max).hits
+        return compose(
+            found.hits,
+            search.wanted,
+            cache(best.idf),
+            query.tokens_max,
+            NOTHING,
+            choose=self._settings["recall.passages"],
+        )
 
     def find(self, ident: str) -> FoundRecord | None:
         """Return the record with that whole id, if one is current and not gone; for a server."""
@@ -251,7 +253,12 @@ class Engine:
             for index in self.indexes:
                 index.commits_in_background = True
             self._background = Background(
-                [self.merge, self.vectors.embed_batch, self.usage.flush_if_due]
+                [
+                    self._catch_up_if_wanted,
+                    self.merge,
+                    self.vectors.embed_batch,
+                    self.usage.flush_if_due,
+                ]
             )
             self.vectors.background = self._background
 
@@ -264,7 +271,14 @@ class Engine:
     def catch_up_soon(self) -> None:
         """Index and embed in the background what was written since the last question."""
         if self._background is not None:
+            self._is_catch_up_wanted = True
             self._background.notify()
+
+    def _catch_up_if_wanted(self) -> None:
+        if self._is_catch_up_wanted:
+            self._is_catch_up_wanted = False
+            with suppress(CommonplaceError):
+                self.catch_up()
 
     def _leave_work(self) -> None:
         """Leave remaining work to our thread, or to a worker if there is much of it."""

@@ -120,7 +120,9 @@ class Lookup:
     def history(self, prefix: str) -> list[Record]:
         """Return every version of a record and the statements about it, oldest first."""
         number, ident = self.resolve(prefix)
-        return history(self._homes[number], ident)
+        others = [home for n, home in enumerate(self._homes) if n != number]
+        # What other homes say about it comes after what its own home says.
+        return [one for home in (self._homes[number], *others) for one in history(home, ident)]
 
     def records(
         self, repo: str | None = None, kind: str | None = None, *, superseded: bool = False

@@ -27,6 +27,7 @@ from commonplace.errors import (
 )
 from commonplace.lookup import Lookup
 from commonplace.records import OUTCOMES, Record, check_repo_name, encode
+from commonplace.rules import Standing
 from commonplace.usage import Usage
 from commonplace.where import repository
 from commonplace.writing import Writer
@@ -163,6 +164,8 @@ class Memory(Writer):
         described = dict(found.record.fields)
         if found.rate is not None:
             described["success_rate"] = str(found.rate)
+        if found.standing is Standing.SUPERSEDED:
+            described["standing"] = "superseded"
         described["feedback"] = found.feedback._asdict()
         described["usage_count"], described["last_used"] = self._uses(found)
         described["home"] = str(self.homes[found.home_number].path)
@@ -274,9 +277,14 @@ class Memory(Writer):
         """
         return self.engine().select(self.query(**narrowing), ids)
 
-    def stats(self, repo: str | Collection[str] | None = None) -> dict[str, Any]:
-        """Return how many records there are, by repository, kind and type."""
-        return self.engine().stats(self.query(repo=repo))
+    def stats(
+        self, repo: str | Collection[str] | None = None, *, query: Query | None = None
+    ) -> dict[str, Any]:
+        """Return how many records there are, by repository, kind and type.
+
+        With *query*, only those that pass its filters.
+        """
+        return self.engine().stats(query or self.query(repo=repo))
 
     def savings(self) -> dict[str, Any]:
         """Return how many tokens recalls delivered so far, and how many the searched logs have."""

@@ -11,7 +11,7 @@ from commonplace import settings as settings_module
 from commonplace.errors import DiskFull, HomeUnusable, RecordInvalid
 from commonplace.files.lock import LOCK_S_MAX
 from commonplace.log.logs import Logs
-from commonplace.log.prepare import Entry, prepare
+from commonplace.log.prepare import PreparedLine, prepare
 from commonplace.records import Record, decode
 from commonplace.where import homes, repository
 
@@ -156,7 +156,7 @@ class Writer:
     def append_lines(self, lines: Iterable[bytes]) -> Bulk:
         """Write the JSON objects in *lines*, one a line, in batches; bad lines are reported."""
         taken, redacted, refused = 0, 0, list[Refusal]()
-        batch: list[Entry] = []
+        batch: list[PreparedLine] = []
         now = self._clock()
         for number, line in enumerate(lines, 1):
             if not line.strip():
@@ -173,7 +173,7 @@ class Writer:
                 batch, now = [], self._clock()
         return Bulk(self._store_batch(batch, taken), refused, redacted)
 
-    def prepare(self, given: Mapping[str, Any], now: datetime | None = None) -> Entry:
+    def prepare(self, given: Mapping[str, Any], now: datetime | None = None) -> PreparedLine:
         """Return *given* as a line for `store`, checked and redacted."""
         return prepare(
             given,
@@ -183,7 +183,7 @@ class Writer:
             line_bytes_max=self.settings["line_bytes_max"],
         )
 
-    def store(self, entries: list[Entry], home_number: int = 0) -> None:
+    def store(self, entries: list[PreparedLine], home_number: int = 0) -> None:
         """Append prepared entries to the logs of a home, by default the nearest."""
         if not entries:
             return
@@ -192,7 +192,7 @@ class Writer:
             homes.make(home)
         self._logs[home_number].append(entries)
 
-    def _store_batch(self, batch: list[Entry], taken: int) -> int:
+    def _store_batch(self, batch: list[PreparedLine], taken: int) -> int:
         try:
             self.store(batch)
         except DiskFull as error:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from contextlib import suppress
 
 from commonplace.cli.output import report_error
 from commonplace.cli.program import run
@@ -14,6 +15,7 @@ from commonplace.errors import CommonplaceError, OutputLost
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TextIO
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,42 +28,46 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             # The same lines on every system.
             stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
-    try:
-        code = _run(arguments)
-        if argv is None and "onnxruntime" in sys.modules:
-            # Unloading the model's libraries takes as long as the question did.
+    code = _run_and_report(arguments)
+    if argv is None and "onnxruntime" in sys.modules:
+        # Unloading the model's libraries takes as long as the question did, and ends in an abort
+        # if the user has interrupted their loading.
+        with suppress(OSError):
+            sys.stdout.flush()
             sys.stderr.flush()
-            os._exit(code)
-    except KeyboardInterrupt:
-        return 130
-    except OSError as error:
-        if error.filename is not None:
-            raise  # An error of a file, not of a stream: a mistake of ours.
-        # Python would report the error once more when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return report_error(OutputLost(error))
+        os._exit(code)
     return code
 
 
-def _run(arguments: list[str]) -> int:
+def _run_and_report(arguments: list[str]) -> int:
     code = 0
     try:
         try:
-            code = _run_or_complete(arguments)
+            code = _run(arguments)
         except CommonplaceError as error:
             code = error.exit_code
             report_error(error)
         sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
     except BrokenPipeError:
-        # The reader has seen enough (`| head`). Python would report the error once more when it
-        # closes the streams.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for stream in (sys.stdout, sys.stderr):
-            os.dup2(nowhere, stream.fileno())
+        # The reader has seen enough (`| head`).
+        _discard_output(sys.stdout, sys.stderr)
+    except OSError as error:
+        if error.filename is not None:
+            raise  # An error of a file, not of a stream: a mistake of ours.
+        _discard_output(sys.stdout)
+        return report_error(OutputLost(error))
     return code
 
 
-def _run_or_complete(arguments: list[str]) -> int:
+def _discard_output(*streams: TextIO) -> None:
+    """Python would report the error once more when it closes the streams."""
+    for stream in streams:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _run(arguments: list[str]) -> int:
     if "_ARGCOMPLETE" in os.environ:
         from commonplace.cli.completion import complete  # noqa: PLC0415 (only a shell asks)
 

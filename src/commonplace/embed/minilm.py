@@ -159,6 +159,8 @@ def _session(path: Path, *, for_one_query: bool) -> Session:
     # Without this, importing it writes a device id below ~/.cache and looks up a telemetry host.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
+        # First by itself: onnxruntime would take an interrupt (Ctrl-C) in it for a missing library.
+        import numpy as np  # noqa: F401, PLC0415
         import onnxruntime  # noqa: PLC0415  (an extra, and 80 ms with NumPy)
         from onnxruntime.capi import onnxruntime_pybind11_state as errors  # noqa: PLC0415
     except ImportError as error:

@@ -40,7 +40,7 @@ from commonplace.writing import BULK_LINES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from commonplace.log.prepare import Entry
+    from commonplace.log.prepare import PreparedLine
     from commonplace.where.home import Home
 
 LISTED_MAX = 1000
@@ -185,10 +185,10 @@ class _Importer:
         self.existing = Existing()
         for number, home in enumerate(memory.homes):
             self.existing.load(home, nearest=not number)
-        self._batch: list[Entry] = []
+        self._batch: list[PreparedLine] = []
         # Versions that exist but are not current. `finish` writes them again to make them
         # current, unless a later line of the import replaces or withdraws them.
-        self._again: dict[str, Entry] = {}
+        self._again: dict[str, PreparedLine] = {}
         self._withdrawn: dict[str, tuple[str, Source, Withdrawal]] = {}
         self._texts: set[tuple[str, str]] = set()
 
@@ -290,7 +290,7 @@ class _Importer:
         )
         return f"would change `{ours}`, a record of your own" if ours and not plain_link else None
 
-    def _append(self, entry: Entry, version: int | None = None) -> None:
+    def _append(self, entry: PreparedLine, version: int | None = None) -> None:
         self.existing.add(entry.record, entry.record.repo, version)
         self.report.kinds[entry.record.kind] += 1
         self.report.redacted += bool(entry.record.redactions)

@@ -19,11 +19,22 @@ _UNSEARCHED_FIELDS = frozenset(
 )  # fmt: skip
 # The fields that come first, in this order: instructions before background.
 _ORDER = (
-    "label", "context", "pattern", "what_fails", "lesson", "correct_approach", "prevention",
-    "command", "incorrect_approach", "why", "conditions", "text", "payload", "errors_encountered",
+    "label",
+    "context",
+    "pattern",
+    "what_fails",
+    "lesson",
+    "correct_approach",
+    "prevention",
+    "command",
+    "incorrect_approach",
+    "why",
+    "conditions",
+    "text",
+    "payload",
+    "errors_encountered",
     "content",
-)  # fmt: skip
-UNSEARCHED_KINDS = frozenset(["feedback", "link", "forget"])
+)
 
 
 class Document(NamedTuple):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from commonplace.index.bm25 import Statistics
-from commonplace.rules import NO_FEEDBACK, Facts, Standing, Tally, is_private
+from commonplace.rules import NO_FEEDBACK, Facts, Standing, Tally, add_feedback, is_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -78,8 +78,14 @@ class Card(NamedTuple):
     tags: tuple[str, ...]  # In lower case.
     archived: bool
     standing: Standing
-    rate: Rate | None = None
+    # The success rate that the record states, and the feedback about it.
+    stated: Rate | None = None
     feedback: Tally = NO_FEEDBACK
+
+    @property
+    def rate(self) -> Rate | None:
+        """The success rate with the feedback counted in; `None` if nobody ever tried it."""
+        return add_feedback(self.stated, self.feedback)
 
 
 class Count(NamedTuple):

@@ -9,7 +9,7 @@ from commonplace.files.plain import open_for_read
 from commonplace.log import read
 from commonplace.log.logs import list_repos
 from commonplace.records import Record, from_line, micros
-from commonplace.rules import Fold, Stamp
+from commonplace.rules import Fold, Stamp, subjects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _parse_if_about(ident: str, raw: bytes) -> Record | None:
         record = from_line(raw)
     except ValueError:
         return None
-    return record if ident in (record.id, record.fields.get("of")) else None
+    return record if ident == record.id or ident in subjects(record) else None
 
 
 def _count_overlap(archived: Sequence[Record], current: Sequence[Record]) -> int:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from commonplace.log.prepare import Entry
+    from commonplace.log.prepare import PreparedLine
     from commonplace.where.home import Home
 
 OPEN_FILES_MAX = 64
@@ -60,7 +60,7 @@ class Logs:
         self._wait_s_max = wait_s_max
         self._appenders: dict[str, Appender] = {}
 
-    def append(self, entries: Sequence[Entry]) -> None:
+    def append(self, entries: Sequence[PreparedLine]) -> None:
         """Append *entries* to the logs of their repositories; for each log all or none."""
         by_repo: dict[str, list[bytes]] = {}
         for entry in entries:

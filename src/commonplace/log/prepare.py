@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from commonplace.redaction.fields import Redaction
 
 
-class Entry(NamedTuple):
+class PreparedLine(NamedTuple):
     """A record ready to be appended, and its line."""
 
     record: records.Record
@@ -32,7 +32,7 @@ class Entry(NamedTuple):
 
 def prepare(
     given: Mapping[str, Any], *, now: datetime, repo: str, agent_id: str, line_bytes_max: int
-) -> Entry:
+) -> PreparedLine:
     """Return the record and its line for the fields *given*. Raises `RecordInvalid`."""
     record = records.make(given, now=now, repo=repo, agent_id=agent_id)
     line = _encode(record)
@@ -71,7 +71,7 @@ def prepare(
             hint="shorten it, split it, or raise `line_bytes_max` in config.toml",
         )
     record.redactions = tuple(redactions)
-    return Entry(record, raw + b"\n")
+    return PreparedLine(record, raw + b"\n")
 
 
 def _remake(given: Mapping[str, Any], fields: dict[str, Any], now: datetime) -> records.Record:

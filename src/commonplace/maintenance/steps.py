@@ -73,17 +73,16 @@ def rotate_logs(memory: Memory, turn: Turn) -> dict[str, Any]:
 def merge_index(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Bring the index up to date and merge its new documents."""
     engine = memory.engine()
-    engine.catch_up()
     waiting = sum(status.waiting for status in engine.status())
-    if not turn.dry_run:
-        engine.merge()
-    return {"waiting": waiting}
+    if turn.dry_run:
+        return {"waiting": waiting}
+    engine.merge()
+    return {"merged": waiting - sum(status.waiting for status in engine.status())}
 
 
 def embed_backlog(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Embed the memories that have no vectors yet."""
     engine = memory.engine()
-    engine.catch_up()
     missing = engine.vectors.missing()
     if turn.dry_run or engine.embedding.is_off or not missing:
         return {"missing": 0 if engine.embedding.is_off else missing}

@@ -140,7 +140,7 @@ class Candidates:
 
     def hit(self, one: Candidate, relevance: float | None = None) -> Hit:
         """Return *one* as a hit; its record was read before."""
-        record, said = self._documents[one.address]
+        record, parsed = self._documents[one.address]
         why = Explanation(
             words=round(one.words, 4),
             meaning=None if one.meaning is None else round(one.meaning, 4),
@@ -156,7 +156,7 @@ class Candidates:
             rate=one.card.rate,
             address=one.address,
             uses=self._uses(record.id),
-            said=said,
+            parsed=parsed,
         )
 
 

@@ -55,12 +55,12 @@ class Hit:
     is_doubted: bool = False
     address: Address = (0, 0)
     uses: int = 0
-    said: Document | None = field(default=None, compare=False, repr=False)
+    parsed: Document | None = field(default=None, compare=False, repr=False)
 
     @property
     def document(self) -> Document:
         """The record as text."""
-        return self.said or document(self.record)
+        return self.parsed or document(self.record)
 
     @property
     def id(self) -> str:

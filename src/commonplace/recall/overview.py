@@ -46,7 +46,7 @@ def _latest_of_home(
     while True:
         cards = reader.select(filter_, newest=wanted)
         # A note is its agent's own file, and a statement means nothing by itself.
-        records = [card for card in cards if card.kind not in ("note", "feedback", "link")]
+        records = [c for c in cards if c.kind != "note" and not is_statement(c.kind)]
         shown = shown_cards(readers, home, records, filter_)
         if len(shown) >= count or len(cards) < wanted:
             return shown[:count]

@@ -44,7 +44,7 @@ class Narrowing(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query(Filter):
-    """A checked question. `build` makes one from the options of a caller."""
+    """A question. `build` makes one from options and checks names and dates; `check` the rest."""
 
     text: str = ""
     limit: int = 5

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commonplace.records import Rate
 from commonplace.rules import SeveralHomes, standings, tally
 
 if TYPE_CHECKING:
@@ -37,17 +36,8 @@ def _combine_homes(readers: Sequence[Reader], home: int, cards: Sequence[Card]) 
         for ident, outcomes in reader.feedback(ids).items():
             feedback.setdefault(ident, {}).update(outcomes)
     return [
-        _with_feedback(card, feedback.get(card.id, {}))._replace(standing=standing[card.id])
+        card._replace(
+            standing=standing[card.id], feedback=tally(feedback.get(card.id, {}).values())
+        )
         for card in kept
     ]
-
-
-def _with_feedback(card: Card, outcomes: dict[str, str]) -> Card:
-    """Return *card* with the feedback of all homes instead of its own home's."""
-    now = tally(outcomes.values())
-    if now == card.feedback:
-        return card
-    known, before = card.rate or Rate(0, 0), card.feedback
-    worked = known.worked - before.worked + now.worked
-    tried = known.tried - before.worked - before.failed + now.worked + now.failed
-    return card._replace(feedback=now, rate=Rate(worked, tried))

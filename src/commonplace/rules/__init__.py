@@ -12,7 +12,7 @@ all ask here, so that they cannot disagree:
 - Feedback, links and forgetting are statements about records. They are not counted as records.
 """
 
-from commonplace.rules.feedback import NO_FEEDBACK, Tally, is_doubted, rate, tally
+from commonplace.rules.feedback import NO_FEEDBACK, Tally, add_feedback, is_doubted, rate, tally
 from commonplace.rules.fold import Fold, FoldedLine
 from commonplace.rules.order import Stamp, is_after, newest
 from commonplace.rules.several import SeveralHomes
@@ -38,6 +38,7 @@ __all__ = [
     "Standing",
     "Support",
     "Tally",
+    "add_feedback",
     "edges",
     "is_after",
     "is_doubted",

@@ -34,9 +34,14 @@ def tally(outcomes: Iterable[str]) -> Tally:
 
 def rate(stated: str, feedback: Tally) -> Rate | None:
     """Return the rate a record states, "X/Y", plus its feedback; `None` if it was never tried."""
-    base = parse_rate(stated) if stated else Rate(0, 0)
-    tried = base.tried + feedback.worked + feedback.failed
-    return Rate(base.worked + feedback.worked, tried) if stated or tried else None
+    return add_feedback(parse_rate(stated) if stated else None, feedback)
+
+
+def add_feedback(stated: Rate | None, feedback: Tally) -> Rate | None:
+    """Return the *stated* rate plus *feedback*; `None` if the record was never tried."""
+    worked, tried = stated or Rate(0, 0)
+    tried += feedback.worked + feedback.failed
+    return None if stated is None and not tried else Rate(worked + feedback.worked, tried)
 
 
 def is_doubted(feedback: Tally) -> bool:

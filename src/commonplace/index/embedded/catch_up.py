@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import BinaryIO
 
-    from commonplace.index.embedded.sources import Progress, Text
+    from commonplace.index.embedded.sources import ReadPosition, TextFile
     from commonplace.index.embedded.tables import Tables
     from commonplace.where.home import Home
 
@@ -50,7 +50,7 @@ class CatchUp:
         self._home = home
         self._sources = sources.Sources(home)
         self._settling = Settling(tables.connection)
-        self._seen: dict[str, Progress] = {}
+        self._seen: dict[str, ReadPosition] = {}
         self._seen_at: tuple[int, int] | None = None
 
     def run(self, progress: Callable[[int], None] = no_progress) -> Changes:
@@ -59,7 +59,7 @@ class CatchUp:
         while True:
             texts = self._sources.texts()
             stats = self._sources.logs() | {text.path: stat for text, stat in texts.items()}
-            changed = sources.changed_files(stats, self.read_progress())
+            changed = sources.changed_files(stats, self.read_positions())
             if not changed:
                 return Changes(added, removed)
             left = BATCH_LINES
@@ -67,7 +67,7 @@ class CatchUp:
                 with self._tables.writing():
                     self._settling.begin()
                     seen = (
-                        self.read_progress()
+                        self.read_positions()
                     )  # Another process may have caught up while we waited.
                     for log, archive, path in sources.pairs(self._home, stats):
                         if left > 0 and (str(archive) in changed or str(path) in changed):
@@ -90,7 +90,7 @@ class CatchUp:
             if left > 0:
                 return Changes(added, removed)
 
-    def read_progress(self) -> dict[str, Progress]:
+    def read_positions(self) -> dict[str, ReadPosition]:
         """Return how far each file was read, by its path."""
         now = self._tables.changes()
         if now != self._seen_at:
@@ -98,7 +98,7 @@ class CatchUp:
                 'SELECT path, inode, size, mtime, "end", tail FROM file'
             )
             self._seen = {
-                os.path.join(self._home.path, path): sources.Progress(*rest)  # noqa: PTH118
+                os.path.join(self._home.path, path): sources.ReadPosition(*rest)  # noqa: PTH118
                 for path, *rest in rows
             }
             self._seen_at = now
@@ -106,14 +106,14 @@ class CatchUp:
 
     def take_changed_keys(self) -> set[int]:
         """Return the keys of lines that changed since the last call, without those of new lines."""
-        changed, self._settling.changed = self._settling.changed, set()
+        changed, self._settling.changed_keys = self._settling.changed_keys, set()
         return changed
 
     def log_sizes(self) -> dict[tuple[str, bool], int]:
         """Return how many bytes of each log, and of each archive, were read."""
         found: dict[tuple[str, bool], int] = {}
         archive = str(self._home.archive_folder)
-        for path, progress in self.read_progress().items():
+        for path, progress in self.read_positions().items():
             if path.endswith(LOG_SUFFIX):
                 found[sources.log_of(path), path.startswith(archive)] = progress.size
         return found
@@ -122,7 +122,7 @@ class CatchUp:
 
     def _index_log(
         self,
-        seen: dict[str, Progress],
+        seen: dict[str, ReadPosition],
         log: str,
         archive: Path,
         path: Path,
@@ -134,7 +134,7 @@ class CatchUp:
         if not archive_changed and sources.is_unchanged(seen, path):
             return 0, Changes(0, 0)
         try:
-            # The log is opened before the archive is read; see `log.logs.lines_of_pair`.
+            # The log is opened before the archive is read; see `log.fold.log_lines`.
             streams = [
                 (found, stream)
                 for found in (path, archive)
@@ -158,7 +158,7 @@ class CatchUp:
 
     def _append(
         self,
-        seen: dict[str, Progress],
+        seen: dict[str, ReadPosition],
         log: str,
         archive: Path,
         streams: list[tuple[Path, BinaryIO]],
@@ -175,14 +175,14 @@ class CatchUp:
             for line in read.lines_of(stream, end):
                 if taken == lines_max:
                     stream.seek(line.offset)
-                    self._save_progress(found, sources.progress_of(stream, line.offset))
+                    self._save_position(found, sources.position_of(stream, line.offset))
                     return taken, Changes(added, 0)
                 taken, position = taken + 1, position + 1
                 new = self._index_line(log, line.raw, position, archived=found is archive)
                 added += new == 1
                 end = line.offset if line.torn and new is None else stream.tell()
                 progress(1)
-            self._save_progress(found, sources.progress_of(stream, end))
+            self._save_position(found, sources.position_of(stream, end))
         return taken, Changes(added, 0)
 
     def _compare(
@@ -214,7 +214,7 @@ class CatchUp:
                     places[digest] = (position, archived)
                 end = line.offset if line.torn and new is None else stream.tell()
                 progress(1)
-            self._save_progress(found, sources.progress_of(stream, end))
+            self._save_position(found, sources.position_of(stream, end))
         self._settling.remove(gone.values())
         for missing in {archive, path} - {found for found, _stream in streams}:
             self._drop_progress(str(missing))
@@ -257,7 +257,7 @@ class CatchUp:
                 "UPDATE line SET position = ?, archived = ? WHERE key = ?",
                 (position, archived, key),
             )
-            self._settling.changed.add(key)
+            self._settling.changed_keys.add(key)
             self._settling.touch(record.id, (of, to), edges(record))
             return 0
         key = cursor.lastrowid
@@ -273,7 +273,7 @@ class CatchUp:
         self._settling.touch(record.id, (of, to), found)
         return 1
 
-    def _save_progress(self, path: str | Path, progress: Progress) -> None:
+    def _save_position(self, path: str | Path, progress: ReadPosition) -> None:
         row = (self._name(path), *progress)
         self._connection.execute("INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?)", row)
         self._seen[str(path)] = progress
@@ -288,7 +288,7 @@ class CatchUp:
 
     # --- Notes and skills -------------------------------------------------------------------------
 
-    def _index_text(self, seen: dict[str, Progress], text: Text) -> int:
+    def _index_text(self, seen: dict[str, ReadPosition], text: TextFile) -> int:
         """Index a note or a skill: one document for each file, replaced when the file changes."""
         if sources.is_unchanged(seen, text.path):
             return 0
@@ -302,11 +302,11 @@ class CatchUp:
             return 0
         record = _text_record(text, content, name, found.st_mtime)
         self._insert(name, "", encode(record.fields).encode(), record, 1, archived=False)
-        progress = sources.Progress(*sources.stat_of(found), found.st_size, b"")
-        self._save_progress(text.path, progress)
+        progress = sources.ReadPosition(*sources.stat_of(found), found.st_size, b"")
+        self._save_position(text.path, progress)
         return 1
 
-    def _drop_gone_files(self, seen: dict[str, Progress], stats: Iterable[str]) -> int:
+    def _drop_gone_files(self, seen: dict[str, ReadPosition], stats: Iterable[str]) -> int:
         names = set(stats)
         logs = {sources.log_of(name) for name in names}
         removed = 0
@@ -345,7 +345,7 @@ def _stated_rate(record: Record) -> tuple[int, int] | tuple[None, None]:
     return parse_rate(stated) if stated else (None, None)
 
 
-def _text_record(text: Text, content: str, name: str, mtime: float) -> Record:
+def _text_record(text: TextFile, content: str, name: str, mtime: float) -> Record:
     title = next(
         (line.lstrip("# ").strip() for line in content.splitlines() if line.startswith("#")),
         Path(text.path).stem,

@@ -22,6 +22,8 @@ from commonplace.index.embedded.snapshot import Cache, Snapshot, read_totals
 from commonplace.index.embedded.tables import SCHEMA_VERSION, Tables, TablesClosed, is_busy
 from commonplace.index.embedded.text import Text, TextBroken
 from commonplace.index.ports import Status, no_progress
+from commonplace.rules import Standing
+from commonplace.rules.statements import STATEMENT_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -327,8 +329,10 @@ class EmbeddedIndex:
         with self._lock:
             tables = self._parts().tables
             connection = tables.connection
+            marks = ",".join("?" * len(STATEMENT_KINDS))
             (records,) = connection.execute(
-                "SELECT count(*) FROM line WHERE standing > 0"
+                f"SELECT count(*) FROM line WHERE standing = ? AND kind NOT IN ({marks})",
+                (Standing.CURRENT, *STATEMENT_KINDS),
             ).fetchone()
             (waiting,) = connection.execute(
                 "SELECT count(*) FROM line WHERE key > ?", (tables.state("committed"),)

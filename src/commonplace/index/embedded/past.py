@@ -119,7 +119,8 @@ class PastReader(Reader):
         """Return how many documents there were, and how many terms in all."""
         marks = ",".join("?" * len(STATEMENT_KINDS))
         count, length = self.connection.execute(
-            "SELECT count(*), coalesce(sum(said.terms), 0) FROM line LEFT JOIN said USING (key)"
+            "SELECT count(*), coalesce(sum(term_set.terms), 0)"
+            " FROM line LEFT JOIN term_set USING (key)"
             f" WHERE kind NOT IN ({marks}) AND {self.moment.condition}",
             (*sorted(STATEMENT_KINDS), *self.moment.arguments),
         ).fetchone()

@@ -143,7 +143,9 @@ class Reader(TableFacts):
         return found | self._cache.terms(rest, self._read_terms)
 
     def _read_terms(self, keys: Collection[int]) -> dict[int, frozenset[int]]:
-        rows = select_in(self.connection, "SELECT key, hashes FROM said WHERE key IN ({})", keys)
+        rows = select_in(
+            self.connection, "SELECT key, hashes FROM term_set WHERE key IN ({})", keys
+        )
         return {key: frozenset(array("I", hashes)) for key, hashes in rows}
 
     # --- Meaning ----------------------------------------------------------------------------------
@@ -178,10 +180,6 @@ def card_of(
     tally = feedback
     if tally is None:
         tally = Tally(*counts) if any(counts) else NO_FEEDBACK
-    tried = (stated_tried or 0) + tally.worked + tally.failed
-    rate = None
-    if tried or stated_tried is not None:
-        rate = Rate((stated_worked or 0) + tally.worked, tried)
     return Card(
         key,
         ident,
@@ -195,7 +193,7 @@ def card_of(
         tuple(tags.split("\n")) if tags else (),
         bool(archived),
         _STANDINGS[stored] if standing is None else standing,
-        rate,
+        None if stated_tried is None else Rate(stated_worked, stated_tried),
         tally,
     )
 

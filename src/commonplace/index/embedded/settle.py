@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from commonplace.rules import Edge
 
 # The tables with rows of a line, by its key.
-_TABLES = ("line", "body", "edge", "said", "unembedded", "old_term", "old_vector")
+_TABLES = ("line", "body", "edge", "term_set", "unembedded", "old_term", "old_vector")
 
 
 class Settling:
@@ -40,7 +40,7 @@ class Settling:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         # The keys of lines whose rows changed, in this transaction and before; readers cache rows.
-        self.changed: set[int] = set()
+        self.changed_keys: set[int] = set()
         self.begin()
 
     def begin(self) -> None:
@@ -48,9 +48,9 @@ class Settling:
         # Ids whose current line may have changed.
         self._touched: set[str] = set()
         # Ids that added or removed lines are about.
-        self._spoken_of: set[str] = set()
+        self._subjects: set[str] = set()
         # The standing of the line that was current before, if there was one.
-        self._stood: dict[str, Standing] = {}
+        self._standing_before: dict[str, Standing] = {}
         (self._newest_before,) = self._connection.execute(
             "SELECT coalesce(max(key), 0) FROM line"
         ).fetchone()
@@ -60,9 +60,9 @@ class Settling:
     ) -> None:
         """Record that a line of *ident* was added or moved, and the records that it is about."""
         self._touched.add(ident)
-        self._spoken_of.update(subject for subject in subjects if subject is not None)
+        self._subjects.update(subject for subject in subjects if subject is not None)
         for edge in edges:
-            self._spoken_of.update((edge.of, edge.to))
+            self._subjects.update((edge.of, edge.to))
 
     def remove(self, keys: Iterable[int]) -> None:
         """Remove lines from the tables: they are no longer in their file."""
@@ -75,25 +75,25 @@ class Settling:
             self.touch(ident, (of, to, *(end for pair in ends for end in pair)))
             if not is_statement(kind):
                 self._drop_from_text(key)
-            self.changed.add(key)
+            self.changed_keys.add(key)
             for table in (*_TABLES, "vector"):
                 execute(f"DELETE FROM {table} WHERE key = ?", (key,))
 
     def finish(self) -> None:
-        """Decide."""
+        """Choose the current lines, then count feedback and decide standings."""
         for ident in self._touched:
             self._choose_current(ident)
         if self._has_statements():
             self._count_feedback()
             self._decide_standings()
-        self._touched, self._spoken_of = set(), set()
+        self._touched, self._subjects = set(), set()
 
     def _has_statements(self) -> bool:
         row = self._connection.execute(
             "SELECT EXISTS (SELECT 1 FROM line WHERE of IS NOT NULL) OR EXISTS (SELECT 1 FROM edge)"
         ).fetchone()
         # The removed lines may have held the last one.
-        return bool(row[0]) or bool(self._spoken_of)
+        return bool(row[0]) or bool(self._subjects)
 
     # --- Which line is current --------------------------------------------------------------------
 
@@ -105,7 +105,9 @@ class Settling:
         ).fetchall()
         before = next((row[0] for row in rows if row[4] != Standing.REPLACED), None)
         if before is not None:
-            self._stood[ident] = next(Standing(row[4]) for row in rows if row[0] == before)
+            self._standing_before[ident] = next(
+                Standing(row[4]) for row in rows if row[0] == before
+            )
         if len(rows) > 1:
             self._set_until(rows)
         last = {row[2]: row for row in rows}.values()
@@ -135,7 +137,7 @@ class Settling:
     def _promote(self, key: int) -> None:
         # The text index has skipped or deleted an older line, so it needs a new key there.
         if key <= self._newest_before:
-            self.changed.add(key)
+            self.changed_keys.add(key)
             key = self._renew(key)
         self._connection.execute(
             "UPDATE line SET standing = ? WHERE key = ?", (Standing.CURRENT, key)
@@ -153,7 +155,7 @@ class Settling:
         )
         execute("DELETE FROM old_vector WHERE key = ?", (key,))
         execute("DELETE FROM old_term WHERE key = ?", (key,))
-        execute("DELETE FROM said WHERE key = ?", (key,))
+        execute("DELETE FROM term_set WHERE key = ?", (key,))
         for table in ("line", "body", "edge", "unembedded"):
             execute(f"UPDATE {table} SET key = ? WHERE key = ?", (new, key))
         return int(new)
@@ -165,7 +167,7 @@ class Settling:
         if row is None:
             return  # It was removed.
         kind, *subjects = row
-        self.changed.add(key)
+        self.changed_keys.add(key)
         execute(
             "UPDATE line SET standing = ?, worked = 0, failed = 0, wrong = 0, stale = 0"
             " WHERE key = ?",
@@ -173,8 +175,8 @@ class Settling:
         )
         # The records that it was about are decided again without it.
         ends = execute('SELECT of, "to" FROM edge WHERE key = ?', (key,)).fetchall()
-        self._spoken_of.update(one for pair in ends for one in pair)
-        self._spoken_of.update(subject for subject in subjects if subject is not None)
+        self._subjects.update(one for pair in ends for one in pair)
+        self._subjects.update(subject for subject in subjects if subject is not None)
         if not is_statement(kind):
             self._drop_from_text(key)
             self._keep_old(key)
@@ -193,7 +195,7 @@ class Settling:
             "INSERT OR REPLACE INTO old_term VALUES (?, ?, ?)",
             [(hash_, key, count) for hash_, count in counts.items()],
         )
-        execute("INSERT OR REPLACE INTO said VALUES (?, ?, ?)", (key, len(words), b""))
+        execute("INSERT OR REPLACE INTO term_set VALUES (?, ?, ?)", (key, len(words), b""))
         execute(
             "INSERT INTO old_vector (key, v) SELECT key, v FROM vector WHERE key = ? ORDER BY row",
             (key,),
@@ -202,7 +204,9 @@ class Settling:
 
     def _drop_from_text(self, key: int) -> None:
         """Mark a document for deletion from the text index; `terms` is NULL if it is not there."""
-        row = self._connection.execute("SELECT terms FROM said WHERE key = ?", (key,)).fetchone()
+        row = self._connection.execute(
+            "SELECT terms FROM term_set WHERE key = ?", (key,)
+        ).fetchone()
         self._connection.execute(
             "INSERT OR IGNORE INTO dropped VALUES (?, ?)", (key, row[0] if row else None)
         )
@@ -211,7 +215,7 @@ class Settling:
 
     def _count_feedback(self) -> None:
         """Count the feedback of the records that were added or whose feedback changed."""
-        ids = self._touched | self._spoken_of
+        ids = self._touched | self._subjects
         # Feedback that is forgotten, or written again, no longer counts for its subject, or again.
         subjects = select_in(
             self._connection,
@@ -230,7 +234,7 @@ class Settling:
         for key, ident, *known in rows:
             now = tally(counted.get(ident, {}).values())
             if tuple(known) != now:
-                self.changed.add(key)
+                self.changed_keys.add(key)
                 self._connection.execute(
                     "UPDATE line SET worked = ?, failed = ?, wrong = ?, stale = ? WHERE key = ?",
                     (*now, key),
@@ -239,10 +243,10 @@ class Settling:
     def _decide_standings(self) -> None:
         """Decide the standing of changed records, and of those that depend on them."""
         facts = TableFacts(self._connection, CURRENT)
-        turned = self._update_standings(self._touched | self._spoken_of, facts)
-        if turned:
-            dependents = facts.dependents(turned)
-            superseded = facts.superseded_by({*turned, *dependents})
+        changed = self._update_standings(self._touched | self._subjects, facts)
+        if changed:
+            dependents = facts.dependents(changed)
+            superseded = facts.superseded_by({*changed, *dependents})
             self._update_standings(dependents | superseded, facts)
 
     def _update_standings(self, ids: Collection[str], facts: TableFacts) -> set[str]:
@@ -254,14 +258,14 @@ class Settling:
         )
         now = standings({ident for ident, _key, _standing in rows}, facts)
         # Ids whose first line was added or last line removed may have changed as well.
-        turned = {ident for ident in ids if ident not in now or ident not in self._stood}
+        changed = {ident for ident in ids if ident not in now or ident not in self._standing_before}
         for ident, key, stored in rows:
-            standing, before = now[ident], self._stood.get(ident, Standing(stored))
+            standing, before = now[ident], self._standing_before.get(ident, Standing(stored))
             if standing != stored:
-                self.changed.add(key)
+                self.changed_keys.add(key)
                 self._connection.execute(
                     "UPDATE line SET standing = ? WHERE key = ?", (standing, key)
                 )
             if is_gone(standing) != is_gone(before):
-                turned.add(ident)
-        return turned
+                changed.add(ident)
+        return changed

@@ -27,7 +27,7 @@ SKILL_FILE = "SKILL.md"
 _SETTLED_NS = 2_000_000_000
 
 
-class Progress(NamedTuple):
+class ReadPosition(NamedTuple):
     """How far a file was read: its stat, where the next line starts, and the bytes before that."""
 
     inode: int
@@ -37,7 +37,7 @@ class Progress(NamedTuple):
     tail: bytes
 
 
-class Text(NamedTuple):
+class TextFile(NamedTuple):
     """A note or a skill: a file that is one document."""
 
     path: str
@@ -52,7 +52,7 @@ class Sources:
         self._home = home
         self._names: dict[Path, tuple[int, list[str]]] = {}
         # The note or skill in each file below their folders; `None` for other files.
-        self._texts: dict[str, Text | None] = {}
+        self._texts: dict[str, TextFile | None] = {}
 
     def logs(self) -> dict[str, Stat]:
         """Return the stat of every log and archive, by its path."""
@@ -83,9 +83,9 @@ class Sources:
             self._names[folder] = (changed, paths)
         return paths
 
-    def texts(self) -> dict[Text, Stat]:
+    def texts(self) -> dict[TextFile, Stat]:
         """Return the stat of every note and skill."""
-        found: dict[Text, Stat] = {}
+        found: dict[TextFile, Stat] = {}
         for folder, describe in (
             (str(self._home.notes_folder), _note),
             (str(self._home.skills_folder), _skill),
@@ -99,14 +99,14 @@ class Sources:
         return found
 
 
-def _note(path: str, name: str) -> Text | None:
+def _note(path: str, name: str) -> TextFile | None:
     is_note = name.endswith(NOTE_SUFFIX) and "/" in name
-    return Text(path, f"note:{name}", "note") if is_note else None
+    return TextFile(path, f"note:{name}", "note") if is_note else None
 
 
-def _skill(path: str, name: str) -> Text | None:
+def _skill(path: str, name: str) -> TextFile | None:
     folder, _slash, rest = name.partition("/")
-    return Text(path, f"skill:{folder}", "skill") if rest == SKILL_FILE else None
+    return TextFile(path, f"skill:{folder}", "skill") if rest == SKILL_FILE else None
 
 
 def _files_below(folder: str) -> list[tuple[str, Stat]]:
@@ -132,7 +132,7 @@ def stat_of(found: os.stat_result) -> Stat:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def changed_files(stats: dict[str, Stat], seen: dict[str, Progress]) -> set[str]:
+def changed_files(stats: dict[str, Stat], seen: dict[str, ReadPosition]) -> set[str]:
     """Return the files that changed, were added or removed; unreadable ones are unchanged."""
     changed = {path for path, stat in stats.items() if path not in seen or seen[path][:3] != stat}
     if not changed and len(stats) == len(seen):
@@ -140,7 +140,7 @@ def changed_files(stats: dict[str, Stat], seen: dict[str, Progress]) -> set[str]
     return {path for path in changed if os.access(path, os.R_OK)} | (seen.keys() - stats.keys())
 
 
-def is_unchanged(seen: dict[str, Progress], path: str | Path) -> bool:
+def is_unchanged(seen: dict[str, ReadPosition], path: str | Path) -> bool:
     try:
         found = os.stat(path)
     except OSError:
@@ -149,7 +149,7 @@ def is_unchanged(seen: dict[str, Progress], path: str | Path) -> bool:
     return known is not None and known[:3] == stat_of(found)
 
 
-def has_only_grown(stream: BinaryIO, known: Progress | None) -> bool:
+def has_only_grown(stream: BinaryIO, known: ReadPosition | None) -> bool:
     """Whether the file only has more lines at its end, so that reading on is enough."""
     if known is None:
         return True
@@ -164,13 +164,13 @@ def has_only_grown(stream: BinaryIO, known: Progress | None) -> bool:
     return same and (known.tail[-1:] in (b"", b"\n") or stream.read(1) == b"\n")
 
 
-def progress_of(stream: BinaryIO, end: int) -> Progress:
+def position_of(stream: BinaryIO, end: int) -> ReadPosition:
     """Return how far a file was read: to *end*, or to the stream's position if its end is torn."""
     size = stream.tell()
     found = os.fstat(stream.fileno())
     stream.seek(max(0, end - TAIL_BYTES))
     tail = stream.read(min(TAIL_BYTES, end))
-    return Progress(found.st_ino, size, found.st_mtime_ns, end, tail)
+    return ReadPosition(found.st_ino, size, found.st_mtime_ns, end, tail)
 
 
 def open_log(path: Path) -> BinaryIO | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Increase this when the tables change; an old index is rebuilt, as it is when the terms change.
-SCHEMA_VERSION = 500 + terms.VERSION
+SCHEMA_VERSION = 600 + terms.VERSION
 BUSY_MS_MAX = 30_000
 # SQLite maps its shared memory in pieces of this size; reading a truncated one kills the process.
 SHARED_BYTES_MIN = 32_768
@@ -32,9 +32,9 @@ _SWITCH_TRIES_MAX = 100
 
 # `line` has a row for every line of the logs and for every note and skill, current or not. `until`
 # is the time of the later line of its log that replaced it. `standing` is a `rules.Standing`; the
-# four counts are feedback. `said` has the terms of documents. `dropped` are documents that are no
-# longer current and must be deleted from the text index; `terms` is NULL for those that are not in
-# it. `old_term` and `old_vector` keep replaced lines for questions about the past.
+# four counts are feedback. `term_set` has the terms of documents. `dropped` are documents that are
+# no longer current and must be deleted from the text index; `terms` is NULL for those that are not
+# in it. `old_term` and `old_vector` keep replaced lines for questions about the past.
 SCHEMA = """
 CREATE TABLE file (
     path TEXT PRIMARY KEY, inode INTEGER, size INTEGER, mtime INTEGER, "end" INTEGER, tail BLOB);
@@ -57,7 +57,7 @@ CREATE TABLE edge (key INTEGER, of TEXT, rel TEXT, "to" TEXT, w REAL, by TEXT);
 CREATE INDEX edge_of ON edge (of);
 CREATE INDEX edge_to ON edge ("to");
 CREATE INDEX edge_key ON edge (key);
-CREATE TABLE said (key INTEGER PRIMARY KEY, terms INTEGER NOT NULL, hashes BLOB NOT NULL);
+CREATE TABLE term_set (key INTEGER PRIMARY KEY, terms INTEGER NOT NULL, hashes BLOB NOT NULL);
 CREATE TABLE dropped (key INTEGER PRIMARY KEY, terms INTEGER);
 CREATE TABLE old_term (
     hash INTEGER, key INTEGER, count INTEGER, PRIMARY KEY (hash, key)) WITHOUT ROWID;

@@ -318,7 +318,7 @@ class Text:
                 [(row[1], row[0]) for row in lengths],
             )
             tables.connection.executemany(
-                "INSERT OR REPLACE INTO said SELECT key, ?, ? FROM line WHERE key = ?",
+                "INSERT OR REPLACE INTO term_set SELECT key, ?, ? FROM line WHERE key = ?",
                 [(count, hashes, key) for key, count, hashes in lengths],
             )
             removed = [(key, count) for key, count in dropped if count is not None]
