@@ -39,6 +39,8 @@ FLAGS = [
     ["--recent", "3", "--repo", "api", "--json"],
     ["--recent", "2"],
     ["--stats", "--all-repos"],
+    ["--stats", "--all-repos", "--type", "success", "--json"],
+    ["--stats", "--all-repos", "--as-of", "2020-01-01"],
     ["--stats", "--repo", "web", "--json"],
     ["npm", "--since", "no date"],
     ["npm", "--kind", "sonnet"],

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 def answer(memory: Memory, request: Mapping[str, Any]) -> Any:  # noqa: ANN401 (what JSON can hold)
     """Return what `commonplace recall` prints as JSON: an answer, the latest memories or counts."""
     logs = logs_to_search(memory.repository, request["repo"], all_repos=request["all_repos"])
-    if request["want"] == "counts":
-        return memory.stats(logs)
     narrowing = cast("Narrowing", {**request["narrowing"], "repo": logs})
+    if request["want"] == "counts":
+        return memory.stats(query=memory.query(**narrowing))
     if request["want"] == "recent":
         return [hit.as_dict() for hit in memory.recent(request["count"], **narrowing)]
     return memory.recall(request["text"], **narrowing).as_dict()

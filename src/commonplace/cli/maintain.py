@@ -30,7 +30,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     suggest(step, list(STEPS))
     parser.add_argument(
-        "--dry-run", action="store_true", help="Say what would be done, and do nothing"
+        "--dry-run",
+        action="store_true",
+        help="Say what would be done; only the index is brought up to date, to see it",
     )
     parser.add_argument(
         "--if-due",

@@ -117,6 +117,8 @@ def request_of(args: Namespace) -> dict[str, Any]:
         raise UsageError("`--repo` and `--all-repos` exclude each other", "give one of them")
     if args.query is not None and args.recent is not None:
         raise UsageError("`--recent` takes no question", "leave one of them out")
+    if args.query is not None and args.stats:
+        raise UsageError("`--stats` takes no question", "leave one of them out")
     if args.query is None and args.recent is None and not args.stats:
         raise UsageError(
             "a question is needed", 'e.g. `commonplace recall "npm install fails with EACCES"`'
