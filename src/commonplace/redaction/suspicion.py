@@ -28,6 +28,8 @@ _RUN = b"x" * table.RUN_MIN
 _ACCESS_TOKEN_KEYS = [key.encode() for rule in table.ACCESS_TOKENS for key in rule.keys]
 _PLAIN_KEYS = [key for key in _ACCESS_TOKEN_KEYS if b"_" not in key and b"-" not in key]
 _JOINED_KEYS = [key for key in _ACCESS_TOKEN_KEYS if b"_" in key or b"-" in key]
+# Only these are before a run that looks like a hash.
+_HEX_KEYS = (b"earer ", b"v1.0-", b"pat")
 # A line with more runs than this is searched for each key once before further runs are.
 _FEW_RUNS = 8
 
@@ -86,7 +88,7 @@ def has_access_token(line: str) -> bool:
 def _has_key(run: bytes, run_and_lead: bytes, plain: list[bytes], joined: list[bytes]) -> bool:
     # Most runs are hashes, UUIDs or long plain names, in which there is no key to look for.
     if not run.strip(b"0123456789abcdef-"):
-        return b"earer " in run_and_lead or b"v1.0-" in run_and_lead
+        return any(key in run_and_lead for key in _HEX_KEYS)
     if run.islower() and run.replace(b"_", b"").replace(b"-", b"").isalpha():
         return False
     for key in plain:
