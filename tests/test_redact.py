@@ -568,6 +568,17 @@ SLOW = [
         "dp.st.",
         "/api/webhooks/" + "1" * 15,
     ],
+    *[
+        "echo a ",
+        "echo a | ",
+        "echo aaa | sudo ",
+        "sudo -S ",
+        "<<< ",
+        "Cookie: a=",
+        "; a=",
+        " -b a=",
+    ],
+    *["a:5432:", "*:*:", "--from-literal a=", " -u " + "a1" * 10, "AC" + "0" * 32, "a1" * 7 + "."],
 ]
 LEADS = ["password=", "-----BEGIN PRIVATE KEY-----", "token: {"]
 

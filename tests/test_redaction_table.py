@@ -18,6 +18,10 @@ LETTERS = string.ascii_lowercase
 WORD = "correcthorse"
 
 
+def words(text: str) -> list[str]:
+    return text.split()
+
+
 def encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
@@ -524,6 +528,112 @@ COMMANDS: dict[str, tuple[list[str], list[str]]] = {
         ],
         [f"openssl rsa -passin env:{WORD}", f"openssl rsa -in pass:{WORD}"],
     ),
+    "password mongo": (
+        [
+            *(
+                f"mongo{tool} -u bob -p «{WORD}» --host db"
+                for tool in ("", "sh", "dump", "restore", "export", "import")
+            ),
+            *(f"mongosh -p{gap}«{WORD}»" for gap in ("", "=")),
+        ],
+        ["mongosh -u bob -p --host db.internal", f"mongox -p {WORD}", f"mongosh --port {WORD}"],
+    ),
+    "password cqlsh": ([f"cqlsh -u bob -p «{WORD}» db"], ["cqlsh -p --ssl"]),
+    "password ldap": (
+        [
+            *(
+                f"ldap{tool} -D cn=admin -w «{WORD}»"
+                for tool in words("search add modify delete passwd whoami compare modrdn")
+            ),
+            f"ldapsearch -xw «{WORD}»",
+        ],
+        [f"ldapsearch -W -D {WORD}", f"ldapx -w {WORD}"],
+    ),
+    "password  -a ": (
+        [f"{tool} -v -a bob:«{WORD}» x.io" for tool in ("http", "https", "xh", "xhs")],
+        [f"http -a {WORD} x.io", f"git -a bob:{WORD}", "http -a bob:$PASS x.io"],
+    ),
+    "password zip ": (
+        [f"{tool} -r -P{gap}«{WORD}» x" for tool in ("zip", "unzip") for gap in (" ", "")],
+        [f"zip -r {WORD}", f"zip x; xargs -P {WORD}"],
+    ),
+    "password 7z": (
+        [f"7z{tool} x -p«{WORD}» x.7z" for tool in ("", "a", "r")],
+        [f"7z x -o{WORD} x.7z", f"7z -p{WORD}"],
+    ),
+    "password sqlcmd": ([f"sqlcmd -U sa -P{gap}«{WORD}»" for gap in (" ", "")], ["sqlcmd -p 8080"]),
+    "password mosquitto_": (
+        [f"mosquitto_{tool} -u bob -P «{WORD}» -t x" for tool in ("pub", "sub", "rr")],
+        ["mosquitto_pub -p 1883 -t x", f"mosquitto_passwd -P {WORD}"],
+    ),
+    "password keytool": (
+        [f"keytool -list -{sort}pass «{WORD}»" for sort in words("store key deststore srcstore")],
+        [f"keytool -list -alias {WORD}"],
+    ),
+    "password  -pw ": (
+        [f"{tool} -pw «{WORD}» host" for tool in ("plink", "pscp", "psftp", "plink.exe")],
+        [f"other -pw {WORD}"],
+    ),
+    "password smbclient": (
+        [f"smbclient //h/x -U{gap}bob%«{WORD}»" for gap in (" ", "", "'")],
+        [f"smbclient //h/x -U {WORD}"],
+    ),
+    "password lftp": ([f"lftp -u bob,«{WORD}» host"], [f"lftp -u {WORD} host"]),
+}
+LINES: dict[str, tuple[list[str], list[str]]] = {
+    "password sudo": (
+        [
+            *(
+                f"{tool} «{WORD}» | sudo -S ls"
+                for tool in ("echo", "echo -n", "printf", "printf %s")
+            ),
+            f"echo '«{WORD} {WORD}»' | sudo -kS ls",
+            f'echo "«{WORD} {WORD}»"|sudo -u bob -S ls',
+            f"printf '%s\\n' '«{WORD}»' | sudo -S ls",
+            f"echo «{WORD}» | docker login -u bob --password-stdin",
+            f"echo bob:«{WORD}» | chpasswd".replace("bob:«", "«bob:"),
+            f"echo «{WORD}» | passwd bob --stdin",
+            f"echo «{WORD}» | gh auth login --with-token",
+            f"echo «{WORD}» | gpg --passphrase-fd 0",
+        ],
+        [
+            *(f"echo {WORD} | sudo tee x", f"echo {WORD} | prettier --stdin"),
+            *("echo $PASS | sudo -S ls", f"echo {WORD}; cat x | sudo -S ls"),
+        ],
+    ),
+    "password <<<": (
+        [f"sudo -S ls <<< {quote}«{WORD}»{quote}" for quote in ("", "'", '"')],
+        [f"sudo ls <<< {WORD}", "sudo -S ls <<< $PASS"],
+    ),
+    "password :5432:": (
+        [f"db.internal:{port}:app:bob:«{WORD}»" for port in ("5432", "5433", "6432", "*")],
+        [f"db:5439:app:bob:{WORD}", f"db:5432:app:{WORD}", f"arn:aws:x:*:y:z:{WORD}"],
+    ),
+    "token  -u ": (
+        [f"curl -u {quote}«{some(20)}»:{quote} x.io" for quote in ("", "'", '"')],
+        [f"curl -u {some(19)}: x.io", f"curl -u {some(30, LETTERS)}: x.io"],
+    ),
+    "secret --from-literal": (
+        [f"kubectl create secret generic x --from-literal{gap}a=«{WORD}»" for gap in " ="],
+        [f"kubectl create secret generic x --from-file=a={WORD}"],
+    ),
+}
+COOKIES: dict[str, tuple[list[str], list[str]]] = {
+    "cookie ookie": (
+        [
+            f"Cookie: a=«{some(16)}»",
+            f"Set-Cookie: sid=«{some(40)}»; Path=/; Max-Age=3600",
+            f"cookie: theme=dark; connect.sid=s%3A«{some(20)}%2B{some(4)}»",
+            f'{{"Cookie": "a=«{some(16)}»"}}',
+            f"curl --cookie a=«{some(16)}» x.io",
+            "Cookie: a=«cIfSviRIDnlgrrUe»",
+        ],
+        [f"Cookie: a={some(15)}", f"cookies a={some(16)}", "Cookie: theme=dark; lang=en-US"],
+    ),
+    "cookie  -b ": (
+        [f"curl -b a=«{some(16)}» x.io", f"curl -b 'a=«{some(16)}»; b=c' x.io"],
+        [f"curl -b a={some(15)} x.io", "git checkout -b fix=the-long-branch-name"],
+    ),
 }
 FRAMES: dict[str, tuple[list[str], list[str]]] = {
     "</": (
@@ -622,6 +732,8 @@ TABLES: dict[str, dict[str, tuple[list[str], list[str]]]] = {
     "BLOCKS": BLOCKS,
     "URLS": URLS,
     "COMMANDS": COMMANDS,
+    "LINES": LINES,
+    "COOKIES": COOKIES,
     "FRAMES": FRAMES,
 }
 CASES = [(name, label) for name, rows in TABLES.items() for label in rows]
@@ -663,7 +775,7 @@ def test_every_row_has_examples() -> None:
 
 
 def test_every_key_of_a_row_has_an_example() -> None:
-    for name in ("ACCESS_TOKENS", "WEBHOOKS", "BLOCKS", "URLS"):
+    for name in ("ACCESS_TOKENS", "WEBHOOKS", "BLOCKS", "URLS", "LINES", "COOKIES"):
         for row in getattr(table, name):
             found, _ = TABLES[name][label_of(row)]
             for key in row.keys:

@@ -8,6 +8,9 @@ from commonplace.redaction.spans import marker
 from commonplace.redaction.text import redact_text
 from commonplace.redaction.values import is_secret_number, is_secret_value
 
+# Fields of cookies are searched with their names before them, as the headers they are.
+_COOKIE_NAMES = ("Cookie", "cookie", "Set-Cookie", "set-cookie")
+
 
 class Redaction(NamedTuple):
     """A secret that was removed: its kind and its field, never its value."""
@@ -58,7 +61,9 @@ def _redact_value(value: object, field: str, name: str, found: list[Redaction]) 
 
 
 def _redact_text_field(text: str, name: str) -> tuple[str, list[str]]:
-    clean, kinds = redact_text(text)
+    lead = f"{name}: " if name in _COOKIE_NAMES else ""
+    clean, kinds = redact_text(lead + text)
+    clean = clean.removeprefix(lead)
     kind = key_kind(name)
     if kind and is_secret_value(clean, kind, name, "quoted"):
         return marker(kind), [*kinds, kind]

@@ -19,6 +19,7 @@ _FLAG_CHARS_MAX = 80
 _COMMAND_KEYS = [rule.key for rule in table.COMMANDS]
 _WEBHOOK_KEYS = [key for rule in table.WEBHOOKS for key in rule.keys]
 _URL_KEYS = [key for rule in table.URLS for key in rule.keys]
+_LINE_KEYS = [key for rule in (*table.LINES, *table.COOKIES) for key in rule.keys]
 _SIGNATURE_KEY = "sig="
 
 # every access token has a run of RUN_MIN of these characters, and little else has.
@@ -50,7 +51,7 @@ def may_hold_secret(line: str) -> bool:
         return True
     if "%" in line and _SIGNATURE_KEY in line:
         return True
-    if " -" in line and _has_command(line):
+    if (" -" in line and _has_command(line)) or any(key in line for key in _LINE_KEYS):
         return True
     return has_access_token(line)
 

@@ -356,6 +356,29 @@ COMMANDS: tuple[Command, ...] = (
     Command("secret", "secretsmanager", r"secretsmanager ", r"--secret-(?:string|binary)[ =]"),
     Command("secret", "gh secret", r"gh secret set ", r"(?:-b|--body)[ =]"),
     Command("password", "openssl", r"openssl ", r"-pass(?:in|out)? \\*[\"']?pass:"),
+    # `-p` alone asks for the password; what follows is then another option.
+    Command(
+        "password",
+        "mongo",
+        r"mongo(?:sh|dump|restore|export|import)? ",
+        r"-p(?! ?-)[ =]?",
+    ),
+    Command("password", "cqlsh", r"cqlsh ", r"-p(?! ?-)[ =]?"),
+    Command(
+        "password",
+        "ldap",
+        r"ldap(?:search|add|modify|delete|passwd|whoami|compare|modrdn) ",
+        r"-x?w ?",
+    ),
+    Command("password", " -a ", r"(?:http|https|xh|xhs) ", r"-a \\*[\"']?[^\s:\"'\\]{1,100}:"),
+    Command("password", "zip ", r"zip ", r"-P ?"),
+    Command("password", "7z", r"7z[ar]? [a-z] ", r"-p"),
+    Command("password", "sqlcmd", r"sqlcmd ", r"-P ?"),
+    Command("password", "mosquitto_", r"mosquitto_(?:pub|sub|rr) ", r"-P "),
+    Command("password", "keytool", r"keytool ", r"-(?:store|key|deststore|srcstore)pass "),
+    Command("password", " -pw ", r"(?:plink|pscp|psftp)(?:\.exe)? ", r"-pw "),
+    Command("password", "smbclient", r"smbclient ", r"-U ?\\*[\"']?[^\s%\"'\\]{1,100}%"),
+    Command("password", "lftp", r"lftp ", r"-u ?\\*[\"']?[^\s,\"'\\]{1,100},"),
 )
 # None of these is between a command and its option.
 COMMAND_END = r"[\n|;&]"
@@ -364,6 +387,56 @@ ARGUMENT = (
     r"(?:\\*\"(?P<double>[^\"\\\n]{3,2000})(?=\\*\")|'(?P<single>[^'\\\n]{3,2000})(?=')"
     r"|\\*[\"']?(?P<bare>[^\s\"'\\]{3,200}))"
 )
+
+# Lines: what is given to a command, or kept in a file, in a place that makes it a secret
+
+_GIVEN = r"(?:\\*\"([^\"\\\n]{3,200})\\*\"|'([^'\\\n]{3,200})'|([^\s\"'\\|;&<]{3,200}))"
+LINES: tuple[Rule, ...] = (
+    # echo x | sudo -S make
+    Rule(
+        "password",
+        ("sudo", "--password-stdin", "chpasswd", "--stdin", "--with-token", "--passphrase-fd"),
+        r"(?:echo|printf)(?: -[neE]{1,2}){0,2} (?:\\*[\"']?%s(?:\\+n)?\\*[\"']? )?"
+        + _GIVEN
+        + r" ?\| ?[^\n|;&]{0,100}?(?:sudo [^\n|;&]{0,40}?-[A-Za-z]{0,3}S|--password-stdin|chpasswd"
+        + r"|passwd [^\n|;&]{0,40}?--stdin|--with-token|--passphrase-fd)(?![\w-])",
+    ),
+    # sudo -S make <<< x
+    Rule(
+        "password", ("<<<",), r"sudo [^\n|;&<]{0,40}?-[A-Za-z]{0,3}S [^\n|;&<]{0,100}<<< ?" + _GIVEN
+    ),
+    # A line of a .pgpass: host:port:database:user:x
+    Rule(
+        "password",
+        (":5432:", ":5433:", ":6432:", ":*:"),
+        r"(?:(?<![\w.:/*-])|(?<=\\[nrt]))[\w.*-]{1,100}:(?:5432|5433|6432|\*):[\w.*-]{1,60}:"
+        r"[\w.*@-]{1,60}:([^\s\"'\\]{3,200})",
+    ),
+    # curl -u x: where a token needs no password
+    Rule(
+        "token",
+        (" -u ",),
+        r" -u \\*[\"']?(?=[A-Za-z_-]{0,40}[0-9])([A-Za-z0-9_-]{20,}):(?=[\s\"'\\]|\Z)",
+    ),
+    # kubectl create secret generic app --from-literal=name=x
+    Rule(
+        "secret",
+        ("--from-literal",),
+        r"--from-literal[ =]\\*[\"']?[\w.-]{1,80}=\\*[\"']?([^\s\"'\\]{3,300})",
+    ),
+)
+
+# Cookies, as in `Cookie: a=x; b=y` and `curl -b a=x`: the group is all of them, and those of them
+# that are random are secrets.
+COOKIES: tuple[Rule, ...] = (
+    Rule(
+        "cookie",
+        ("ookie",),
+        r"[Cc]ookie[\"'\\]{0,4}(?: ?[:=] ?| )[\"'\\]{0,4}([\w.-]{1,60}=[^\n\"'\\]{8,4000})",
+    ),
+    Rule("cookie", (" -b ",), r" -b \\*[\"']?([\w.-]{1,60}=[^\n\"'\\]{8,4000})"),
+)
+COOKIE = r"(?:\A|; ?)[\w.-]{1,60}=(?:s%3A)?([^\s;,]{8,})"
 
 # Frames: notations in which the name of a secret is apart from its value.
 

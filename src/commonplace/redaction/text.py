@@ -8,7 +8,7 @@ from commonplace.redaction.names import NAME_WORDS
 from commonplace.redaction.spans import Span, cut_spans, marker, merge_spans
 from commonplace.redaction.suspicion import has_access_token, has_run, may_hold_secret
 from commonplace.redaction.table import compile_pattern
-from commonplace.redaction.values import is_random, is_stand_in, is_url_password
+from commonplace.redaction.values import is_cookie, is_random, is_stand_in, is_url_password
 
 # Only a text made to defeat redaction still has secrets after this many rounds; it is then dropped
 # as a whole.
@@ -43,6 +43,10 @@ def find_spans(text: str) -> list[Span]:
         spans += find_named(text)
     if " -" in text:
         spans += _find_arguments(text)
+    for rule in table.LINES:
+        spans += [s for s in _find(text, rule) if not is_stand_in(text[s.start : s.end])]
+    for rule in table.COOKIES:
+        spans += _find_cookies(text, rule)
     return spans
 
 
@@ -71,6 +75,17 @@ def _find_url_secrets(text: str) -> list[Span]:
     for rule in table.URLS:
         is_secret = is_url_password if rule.kind == "url-password" else is_random
         spans += [span for span in _find(text, rule) if is_secret(text[span.start : span.end])]
+    return spans
+
+
+def _find_cookies(text: str, rule: table.Rule) -> list[Span]:
+    spans = []
+    for cookies in _find(text, rule):
+        header = text[cookies.start : cookies.end]
+        for match in compile_pattern(table.COOKIE).finditer(header):
+            if is_cookie(match[1]):
+                start, end = match.span(1)
+                spans.append(Span(cookies.start + start, cookies.start + end, rule.kind))
     return spans
 
 

@@ -128,6 +128,13 @@ def is_random(value: str) -> bool:
     )
 
 
+def is_cookie(value: str) -> bool:
+    """Whether the *value* of a cookie is random, with digits or without."""
+    plain = value.replace("%", "-")
+    is_mixed = len(plain) >= RANDOM_MIN and not (plain.islower() or plain.isupper())
+    return is_random(plain) or (is_mixed and not reads_as_words(plain) and not is_stand_in(plain))
+
+
 def is_stand_in(value: str) -> bool:
     """Whether *value* only stands for a secret: a marker, reference, placeholder, type or path."""
     if compile_pattern(_STAND_IN).fullmatch(value):
