@@ -1,14 +1,14 @@
 """The quick test whether a line may contain a secret; only such lines are searched for one."""
 
 from commonplace.redaction import table
-from commonplace.redaction.names import KEY_OWNERS, NAME_WORDS
+from commonplace.redaction.names import FOREIGN_WORDS, KEY_OWNERS, NAME_WORDS
 from commonplace.redaction.table import compile_pattern
 
 # The rest of a secret's name after one of NAME_WORDS, with room for a value, in a line in lower
 # case. It must accept everything that `assignments` finds, also where JSON has put backslashes
 # before quotes.
 _NAME_END = (
-    r"(?:word|wd|phrase|orization|entials?)?[_.-]*"
+    r"(?:word|wd|phrase|orization|entials?)?(?:[_-]*(?:data|base))?[_.-]*"
     r"(?:(?: \[[\w*. -]{0,40}\])?[\"'`\\\]) ]*[:=>]|[\\\"',\snrt]*+value"
     r"|(?: (?:is|was|to|of))? [\"'`\\]*[^\s\"'`\\]{0,60}[0-9])"
 )
@@ -42,9 +42,8 @@ def may_hold_secret(line: str) -> bool:
     and backslashes, and writes control characters as a backslash and letters.
     """
     lowered = line.lower()
-    for word in NAME_WORDS:
-        if word in lowered and _has_name(lowered, word):
-            return True
+    if _has_any_name(lowered):
+        return True
     if "@" in line and any(key in line for key in _URL_KEYS):
         return True
     if "<" in line and "<private" in lowered:
@@ -100,6 +99,12 @@ def _has_key(run: bytes, run_and_lead: bytes, plain: list[bytes], joined: list[b
             if key in run_and_lead:
                 return True
     return False
+
+
+def _has_any_name(lowered: str) -> bool:
+    return any(word in lowered and _has_name(lowered, word) for word in NAME_WORDS) or any(
+        word in lowered for word in FOREIGN_WORDS
+    )
 
 
 def _has_name(lowered: str, word: str) -> bool:

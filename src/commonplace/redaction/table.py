@@ -326,12 +326,14 @@ class Command(NamedTuple):
     """A command that takes a secret: its kind, a literal in every match, the command, the option.
 
     At most *gap_max* characters are between the command and the option that the secret follows.
+    *lead* is what the secret's argument begins with, as the user's name in `-u bob:x`.
     """
 
     kind: str
     key: str
     command: str
     option: str
+    lead: str = ""
     gap_max: int = 300
 
 
@@ -351,11 +353,12 @@ COMMANDS: tuple[Command, ...] = (
         "password",
         "curl",
         r"curl ",
-        r"(?:-[uU] ?|--(?:proxy-)?user[ =])\\*[\"']?[^\s:\"'\\]{1,100}:",
+        r"(?:-[uU] ?|--(?:proxy-)?user[ =])",
+        lead=r"[^\s:\"'\\]{1,100}:",
     ),
     Command("secret", "secretsmanager", r"secretsmanager ", r"--secret-(?:string|binary)[ =]"),
     Command("secret", "gh secret", r"gh secret set ", r"(?:-b|--body)[ =]"),
-    Command("password", "openssl", r"openssl ", r"-pass(?:in|out)? \\*[\"']?pass:"),
+    Command("password", "openssl", r"openssl ", r"-pass(?:in|out)? ", lead="pass:"),
     # `-p` alone asks for the password; what follows is then another option.
     Command(
         "password",
@@ -370,23 +373,28 @@ COMMANDS: tuple[Command, ...] = (
         r"ldap(?:search|add|modify|delete|passwd|whoami|compare|modrdn) ",
         r"-x?w ?",
     ),
-    Command("password", " -a ", r"(?:http|https|xh|xhs) ", r"-a \\*[\"']?[^\s:\"'\\]{1,100}:"),
+    Command("password", " -a ", r"(?:http|https|xh|xhs) ", r"-a ", lead=r"[^\s:\"'\\]{1,100}:"),
     Command("password", "zip ", r"zip ", r"-P ?"),
     Command("password", "7z", r"7z[ar]? [a-z] ", r"-p"),
     Command("password", "sqlcmd", r"sqlcmd ", r"-P ?"),
     Command("password", "mosquitto_", r"mosquitto_(?:pub|sub|rr) ", r"-P "),
     Command("password", "keytool", r"keytool ", r"-(?:store|key|deststore|srcstore)pass "),
     Command("password", " -pw ", r"(?:plink|pscp|psftp)(?:\.exe)? ", r"-pw "),
-    Command("password", "smbclient", r"smbclient ", r"-U ?\\*[\"']?[^\s%\"'\\]{1,100}%"),
-    Command("password", "lftp", r"lftp ", r"-u ?\\*[\"']?[^\s,\"'\\]{1,100},"),
+    Command("password", "smbclient", r"smbclient ", r"-U ?", lead=r"[^\s%\"'\\]{1,100}%"),
+    Command("password", "lftp", r"lftp ", r"-u ?", lead=r"[^\s,\"'\\]{1,100},"),
 )
 # None of these is between a command and its option.
 COMMAND_END = r"[\n|;&]"
-# The secret itself, in quotes or not.
-ARGUMENT = (
-    r"(?:\\*\"(?P<double>[^\"\\\n]{3,2000})(?=\\*\")|'(?P<single>[^'\\\n]{3,2000})(?=')"
-    r"|\\*[\"']?(?P<bare>[^\s\"'\\]{3,200}))"
-)
+
+
+def argument(lead: str) -> str:
+    """Return the regex of an argument, in quotes or not, that begins with *lead*."""
+    return (
+        rf"(?:\\*\"{lead}(?P<double>[^\"\\\n]{{3,2000}})(?=\\*\")"
+        rf"|'{lead}(?P<single>[^'\\\n]{{3,2000}})(?=')"
+        rf"|\\*[\"']?{lead}(?P<bare>[^\s\"'\\]{{3,200}}))"
+    )
+
 
 # Lines: what is given to a command, or kept in a file, in a place that makes it a secret
 

@@ -4,7 +4,7 @@ import re
 
 from commonplace.redaction import table
 from commonplace.redaction.assignments import find_named
-from commonplace.redaction.names import NAME_WORDS
+from commonplace.redaction.names import FOREIGN_WORDS, NAME_WORDS
 from commonplace.redaction.spans import Span, cut_spans, marker, merge_spans
 from commonplace.redaction.suspicion import has_access_token, has_run, may_hold_secret
 from commonplace.redaction.table import compile_pattern
@@ -39,7 +39,7 @@ def find_spans(text: str) -> list[Span]:
         spans += _find(text, rule)
     if "@" in text:
         spans += _find_url_secrets(text)
-    if any(word in lowered for word in NAME_WORDS):
+    if any(word in lowered for word in (*NAME_WORDS, *FOREIGN_WORDS)):
         spans += find_named(text)
     if " -" in text:
         spans += _find_arguments(text)
@@ -116,7 +116,7 @@ def _find_arguments_of(text: str, rule: table.Command) -> list[Span]:
     # Commands and options are searched for separately. One regex for both would read the same
     # words again for every command before them.
     command, end = compile_pattern(rule.command), compile_pattern(table.COMMAND_END)
-    option = compile_pattern("(?<= )" + rule.option + table.ARGUMENT)
+    option = compile_pattern("(?<= )" + rule.option + table.argument(rule.lead))
     spans = []
     at = 0
     found = option.search(text)
