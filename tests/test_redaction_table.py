@@ -613,7 +613,7 @@ LINES: dict[str, tuple[list[str], list[str]]] = {
         [f"curl -u {quote}«{some(20)}»:{quote} x.io" for quote in ("", "'", '"')],
         [f"curl -u {some(19)}: x.io", f"curl -u {some(30, LETTERS)}: x.io"],
     ),
-    "secret --from-literal": (
+    "secret  --from-literal": (
         [f"kubectl create secret generic x --from-literal{gap}a=«{WORD}»" for gap in " ="],
         [f"kubectl create secret generic x --from-file=a={WORD}"],
     ),

@@ -403,11 +403,11 @@ LINES: tuple[Rule, ...] = (
     # echo x | sudo -S make
     Rule(
         "password",
-        ("sudo", "--password-stdin", "chpasswd", "--stdin", "--with-token", "--passphrase-fd"),
+        ("sudo", "chpasswd", " --password-stdin", " --stdin", " --with-token", " --passphrase-fd"),
         r"(?:echo|printf)(?: -[neE]{1,2}){0,2} (?:\\*[\"']?%s(?:\\+n)?\\*[\"']? )?"
         + _GIVEN
-        + r" ?\| ?[^\n|;&]{0,100}?(?:sudo [^\n|;&]{0,40}?-[A-Za-z]{0,3}S|--password-stdin|chpasswd"
-        + r"|passwd [^\n|;&]{0,40}?--stdin|--with-token|--passphrase-fd)(?![\w-])",
+        + r" ?\| ?[^\n|;&]{0,100}?(?:sudo [^\n|;&]{0,40}?-[A-Za-z]{0,3}S| --password-stdin|chpasswd"
+        + r"|passwd[^\n|;&]{0,40}? --stdin| --with-token| --passphrase-fd)(?![\w-])",
     ),
     # sudo -S make <<< x
     Rule(
@@ -429,8 +429,8 @@ LINES: tuple[Rule, ...] = (
     # kubectl create secret generic app --from-literal=name=x
     Rule(
         "secret",
-        ("--from-literal",),
-        r"--from-literal[ =]\\*[\"']?[\w.-]{1,80}=\\*[\"']?([^\s\"'\\]{3,300})",
+        (" --from-literal",),
+        r" --from-literal[ =]\\*[\"']?[\w.-]{1,80}=\\*[\"']?([^\s\"'\\]{3,300})",
     ),
 )
 
