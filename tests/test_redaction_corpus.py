@@ -167,6 +167,8 @@ LISTED: dict[str, tuple[str, Draw]] = {
             f"{chars(32, HEX)(lot)}/{chars(36, HEX)(lot)}"
         ),
     ),
+    "prose": ("the root password is «» for now", lambda lot: f"aB7!{password(lot)}"),
+    "ENV": ("ENV DB_PASSWORD «»", lambda lot: f"aB7!{password(lot)}"),
     "contraseña": ("contraseña: «»", password),
     "contraseña, JSON": ('{"usuario": "bob", "contraseña": "«»"}', password),
     "contrasena": ("contrasena=«»", password),

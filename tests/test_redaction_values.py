@@ -282,6 +282,13 @@ VALUES: list[tuple[str, Form, str, str]] = [
     # In prose only what is random.
     ("token", "prose", "a1b2c3d4e5f6a7b8", "a1b2c3d4e5f6a7b"),
     ("password", "prose", "a1b2c3d4e5f6a7b8", "hunter2"),
+    # and a password of letters in both cases, a digit and a symbol inside: 10 characters.
+    ("password", "prose", "Hunter!2ab", "Hunter!2a"),
+    ("password", "prose", "Hunter!2ab", "hunter!2ab"),
+    ("password", "prose", "Hunter!2ab", "Hunter!xab"),
+    ("password", "prose", "Hunter!2ab", "Hunter22ab!"),
+    ("password", "prose", "Hunter!2ab", "Hunter(!2ab)"),
+    ("password", "prose", "Hunter!2ab", "src/Hunter!2ab"),
 ]
 
 

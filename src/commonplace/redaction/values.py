@@ -16,6 +16,7 @@ PASSWORD_LOOSE_MIN = 6
 PASSPHRASE_WORDS_MIN = 3
 PASSPHRASE_WORDS_MAX = 10
 LITERAL_MIN = 8
+STRONG_MIN = 10
 KEY_MIN = 8
 KEY_LOOSE_MIN = 12
 # What looks random: its length, how many digits, how often letters and digits alternate.
@@ -105,7 +106,7 @@ def is_secret_value(value: str, kind: str, name: str, form: Form) -> bool:
 
 def _may_be_secret(value: str, kind: str, name: str, form: Form) -> bool:
     if form == "prose":
-        return is_random(value)
+        return is_random(value) or (kind == "password" and _is_strong(value))
     if form == "header":
         return _is_header(value, kind)
     if kind == "password":
@@ -194,6 +195,18 @@ def _is_password(value: str, name: str, form: Form) -> bool:
         is_camel_case = compile_pattern(r"[a-z]+(?:[A-Z][a-z]+)+[0-9]").fullmatch(core)
         return not (is_camel_case and reads_as_words(core))
     return not reads_as_words(core) or (form == "literal" and _is_plain_password(value))
+
+
+def _is_strong(value: str) -> bool:
+    """Whether *value* has what sites ask of a password, and words of prose never have together."""
+    return (
+        len(value) >= STRONG_MIN
+        and count_digits(value[:DIGIT_WITHIN]) > 0
+        and not (value.islower() or value.isupper())
+        and bool(
+            compile_pattern(r"[^\s()\[\]{}<>/:]*[!@#$%^&*+][^\s()\[\]{}<>/:]+").fullmatch(value)
+        )
+    )
 
 
 def _is_passphrase(value: str, name: str) -> bool:
