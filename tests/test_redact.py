@@ -157,6 +157,20 @@ SECRETS = [
     ("password", 'setx DB_PASSWORD "', "correcthorse", '"'),
     ("password", "machine h login u password ", "hunter2", ""),
     ("password", "machine h\n  login u\n  password ", "correcthorse", "\n"),
+    ("password", '{"user": "bob", "pass": "', "correcthorse", '"}'),
+    ("password", "\nuser: bob\n  pass: ", "hunter2secret", "\n"),
+    ("password", "\nuser: bob\npassword: ", "correcthorse", "\n"),
+    ("password", "\n- user: bob\n- password: ", "correcthorse", "\n"),
+    ("password", "\npassword: ", "correcthorse", "\nport: 5432"),
+    ("password", 'password: "', "correct horse battery staple", '"'),
+    ("password", "Contraseña: ", "hunter2", ""),
+    ("password", "CONTRASEÑA=", "correcthorse", ""),
+    ("password", "Mot de passe : ", "hunter2", ""),
+    ("password", "senha do banco: ", "hunter2", ""),
+    ("password", "das Passwort ist ", "hunter2", ""),
+    ("password", "数据库密码：", "hunter2", ""),
+    ("password", "密码是", "hunter2", ""),
+    ("password", "curl -u 'bob:", "correct horse", "' x.io"),
     (
         "tailscale-key",
         "tailscale up --authkey ",
@@ -228,6 +242,20 @@ HARMLESS = [
     "AWS Secret Access Key [None]: ",
     'ERROR_PASSWORD="the password must have 8 characters"',
     "log in with the login form, then password reset",
+    '{"pass": "green", "fail": "none"} {"pass": "120/120"} {"pass": 1234}',
+    "tests pass: a1b2c3d4 is the commit; pass: 12 fail: 0",
+    "pass: a1b2c3d4 without another line",
+    "total: 12\npass: 12\nfail: 0",
+    "user: bob\npassword: correcthorse is what the form says",
+    "password: correcthorse",
+    "user: bob\nthe password: correcthorse\n",
+    "user: str\npassword: SecretStr\nother: bytes",
+    "Some words.\npassword: correcthorse\nMore words.",
+    'password: "Forgot it? Ask again" password: "must match both fields" password: "too short"',
+    "el campo contraseña es obligatorio; das Passwort ist falsch; 密码是必填的; senha: obrigatória",
+    "Cookie: theme=dark; lang=en-US; path=/",
+    "git checkout -b fix=thing && sudo -S true && echo done | tee x",
+    "mongosh -u bob -p --host db.internal and zip -r out.zip build and unzip -P $ZIP_PASS x.zip",
     "mysql -P3306 -h db and redis-cli -p 6379 and curl --user bob:$PASS x and az login -p $(pass az)",
 ]
 
@@ -369,6 +397,29 @@ def test_a_value_field_goes_by_the_name_field_before_it() -> None:
     assert found == [Redaction("password", "env[0].value"), Redaction("password", "more.value")]
 
 
+def test_cookies_and_pass_are_fields_of_secrets_only_with_such_values() -> None:
+    cookie = some(32)
+
+    clean, found = redact(
+        {
+            "headers": {"Cookie": f"theme=dark; sid={cookie}", "X": f"sid={cookie}"},
+            "a": {"pass": "hunter2"},
+            "b": {"pass": "green"},
+            "c": {"pass": 123456},
+            "d": {"пароль": "hunter2", "Mot de passe": "hunter2"},
+        }
+    )
+
+    assert clean == {
+        "headers": {"Cookie": "theme=dark; sid=[redacted:cookie]", "X": f"sid={cookie}"},
+        "a": {"pass": "[redacted:password]"},
+        "b": {"pass": "green"},
+        "c": {"pass": 123456},
+        "d": {"пароль": "[redacted:password]", "Mot de passe": "[redacted:password]"},
+    }
+    assert [r.field for r in found] == ["headers.Cookie", "a.pass", "d.пароль", "d.Mot de passe"]
+
+
 def test_secret_keys_go_and_their_values_both_survive() -> None:
     clean, found = redact({"ghp_" + some(36): 1, "ghp_" + some(36): 2})
 
@@ -429,6 +480,14 @@ PIECES = [
         "ſ",
         "K",
         "é",
+        "пароль",
+        "密码",
+        "Contraseña",
+        "mot de passe",
+        "pass",
+        "Cookie",
+        "cookie: ",
+        "-data",
     ],
     *["-----BEGIN RSA PRIVATE KEY-----", " -p", " -u ", "mysql ", "AKIA", "x" * 20],
 ]
@@ -568,6 +627,27 @@ SLOW = [
         "dp.st.",
         "/api/webhooks/" + "1" * 15,
     ],
+    *[
+        "echo a ",
+        "echo a | ",
+        "echo aaa | sudo ",
+        "sudo -S ",
+        "<<< ",
+        "Cookie: a=",
+        "; a=",
+        " -b a=",
+    ],
+    *[
+        "senha ",
+        "senha: ",
+        "senha a ",
+        "密码",
+        "пароль：",
+        "pass: ",
+        "\npass: a1",
+        "\npassword: abcdefgh",
+    ],
+    *["a:5432:", "*:*:", "--from-literal a=", " -u " + "a1" * 10, "AC" + "0" * 32, "a1" * 7 + "."],
 ]
 LEADS = ["password=", "-----BEGIN PRIVATE KEY-----", "token: {"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import string
 
@@ -15,6 +16,15 @@ from fake_secrets import DIGITS, HEX, MIXED, UPPER, bodies, pem, some
 LETTERS = string.ascii_lowercase
 # Values that no rule takes for a secret by themselves.
 WORD = "correcthorse"
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
 
 # Each row by its kind and first key: texts with the secret in «», and texts that must not be found.
 # Examples are as short as the row allows and misses one character shorter, so that both notice a
@@ -214,6 +224,122 @@ ACCESS_TOKENS: dict[str, tuple[list[str], list[str]]] = {
         [f"«gl{sort}_{some(30)}»" for sort in ("sa", "c")] + [f"«glc_{some(30)}+/{some(4)}=»"],
         ["glsa_" + some(29), "glx_" + some(30)],
     ),
+    "xai-key xai-": ([f"«xai-{some(40)}»"], [f"xai-{some(39)}"]),
+    "nvidia-key nvapi-": ([f"«nvapi-{some(40)}»"], [f"nvapi-{some(39)}"]),
+    "perplexity-key pplx-": ([f"«pplx-{some(40)}»"], [f"pplx-{some(39)}"]),
+    "groq-key gsk_": ([f"«gsk_{some(40)}»"], [f"gsk_{some(39)}"]),
+    "figma-token figd_": (
+        [*(f"«fig{letter}_{some(30)}»" for letter in "dour")],
+        [f"figd_{some(29)}", f"figx_{some(30)}"],
+    ),
+    "postman-key PMAK-": (
+        [f"«PMAK-{some(24, HEX)}-{some(34, HEX)}»"],
+        [f"PMAK-{some(24, HEX)}-{some(33, HEX)}", f"PMAK-{some(23, HEX)}-{some(34, HEX)}"],
+    ),
+    "newrelic-key NRAK-": (
+        [f"«NRAK-{some(27, UPPER)}»", f"«{some(36, HEX)}NRAL»"],
+        [f"NRAK-{some(26, UPPER)}", f"{some(35, HEX)}NRAL"],
+    ),
+    "replicate-token r8_": ([f"«r8_{some(30)}»"], [f"r8_{some(29)}"]),
+    "airtable-token pat": (
+        [f"«pat{some(14)}.{some(64, HEX)}»"],
+        [f"pat{some(13)}.{some(64, HEX)}", f"pat{some(14)}.{some(63, HEX)}"],
+    ),
+    "elevenlabs-key sk_": ([f"«sk_{some(40, HEX)}»"], [f"sk_{some(39, HEX)}"]),
+    "langsmith-key lsv2_": (
+        [*(f"«lsv2_{sort}_{some(32, HEX)}_{some(10, HEX)}»" for sort in ("pt", "sk"))],
+        [f"lsv2_pt_{some(31, HEX)}_{some(10, HEX)}", f"lsv2_pt_{some(32, HEX)}_{some(9, HEX)}"],
+    ),
+    "pinecone-key pcsk_": ([f"«pcsk_{some(40)}»"], [f"pcsk_{some(39)}"]),
+    "tavily-key tvly-": (
+        [f"«tvly-{some(24)}»", f"«tvly-dev-{some(32)}»"],
+        [f"tvly-{some(23)}", f"tvly-{some(32, LETTERS)}"],
+    ),
+    "together-key tgp_v1_": ([f"«tgp_v1_{some(40)}»"], [f"tgp_v1_{some(39)}"]),
+    "resend-key re_": (
+        [f"«re_{some(8)}_{some(24)}»"],
+        [f"re_{some(7)}_{some(24)}", f"re_{some(8)}_{some(23)}", f"re_{some(8)}_{some(25)}"],
+    ),
+    "posthog-key phx_": ([f"«phx_{some(40)}»"], [f"phx_{some(39)}"]),
+    "planetscale-token pscale_": (
+        [*(f"«pscale_{sort}_{some(32)}»" for sort in ("tkn", "pw", "oauth"))],
+        [f"pscale_tkn_{some(31)}", f"pscale_xyz_{some(32)}"],
+    ),
+    "pulumi-token pul-": (
+        [f"«pul-{some(40, HEX)}»"],
+        [f"pul-{some(39, HEX)}", f"pul-{some(41, HEX)}"],
+    ),
+    "rubygems-key rubygems_": ([f"«rubygems_{some(48, HEX)}»"], [f"rubygems_{some(47, HEX)}"]),
+    "brevo-key xkeysib-": (
+        [f"«xkeysib-{some(64, HEX)}-{some(16)}»"],
+        [f"xkeysib-{some(63, HEX)}-{some(16)}", f"xkeysib-{some(64, HEX)}-{some(15)}"],
+    ),
+    "terraform-token .atlasv1.": (
+        [f"«{some(14)}.atlasv1.{some(40)}»"],
+        [f"{some(13)}.atlasv1.{some(40)}", f"{some(14)}.atlasv1.{some(39)}"],
+    ),
+    "easypost-key EZAK": (
+        [*(f"«EZ{letter}K{some(54)}»" for letter in "AT")],
+        [f"EZAK{some(53)}", f"EZXK{some(54)}"],
+    ),
+    "contentful-token CFPAT-": ([f"«CFPAT-{some(40)}»"], [f"CFPAT-{some(39)}"]),
+    "typeform-token tfp_": ([f"«tfp_{some(40)}»"], [f"tfp_{some(39)}"]),
+    "dynatrace-token dt0": (
+        [f"«dt0c01.{some(24, UPPER)}.{some(64, UPPER)}»"],
+        [
+            f"dt0c01.{some(23, UPPER)}.{some(64, UPPER)}",
+            f"dt0c01.{some(24, UPPER)}.{some(63, UPPER)}",
+        ],
+    ),
+    "sonar-token sqp_": (
+        [*(f"«sq{letter}_{some(40, HEX)}»" for letter in "pua")],
+        [f"sqp_{some(39, HEX)}", f"sqx_{some(40, HEX)}"],
+    ),
+    "circleci-token CCIPAT_": (
+        [*(f"«CCIP{sort}_{some(16)}_{some(40, HEX)}»" for sort in ("AT", "RJ"))],
+        [f"CCIPAT_{some(15)}_{some(40, HEX)}", f"CCIPAT_{some(16)}_{some(39, HEX)}"],
+    ),
+    "buildkite-token bkua_": ([f"«bkua_{some(40, HEX)}»"], [f"bkua_{some(39, HEX)}"]),
+    "fly-token fo1_": (
+        [
+            *(f"«f{sort}_{some(40)}»" for sort in ("o1", "m1r", "m2")),
+            f"«fm2_{some(40)}+/{some(4)}=»",
+        ],
+        [f"fo1_{some(39)}", f"fx1_{some(40)}"],
+    ),
+    "netlify-token nfp_": ([f"«nfp_{some(30)}»"], [f"nfp_{some(29)}"]),
+    "neon-key napi_": ([f"«napi_{some(40)}»"], [f"napi_{some(39)}"]),
+    "alibaba-key LTAI": (
+        [f"«LTAI{some(16)}»", f"«LTAI{some(20)}»"],
+        [f"LTAI{some(15)}", f"LTAI{some(21)}"],
+    ),
+    "bitbucket-token ATBB": ([f"«ATBB{some(32)}»"], [f"ATBB{some(31)}", f"ATBB{some(33)}"]),
+    "artifactory-key AKCp": (
+        [f"«AKCp{some(69)}»", f"«cmVmdGtu{some(56)}»"],
+        [f"AKCp{some(68)}", f"cmVmdGtu{some(55)}"],
+    ),
+    "bedrock-key ABSKQmVkcm9ja0FQSUtleS": (
+        [f"«ABSKQmVkcm9ja0FQSUtleS{some(40)}»", f"«ABSKQmVkcm9ja0FQSUtleS1+/{some(40)}==»"],
+        ["ABSKQmVkcm9ja0FQSUtleS" + some(39)],
+    ),
+    "google-refresh-token 1//0": ([f"«1//0{some(40)}»"], [f"1//0{some(39)}"]),
+    "1password-token ops_eyJ": (
+        [f"«ops_eyJ{some(20)}»", f"«ops_eyJ{some(20)}+/{some(20)}=»"],
+        [f"ops_eyJ{some(19)}"],
+    ),
+    "dropbox-token sl.": ([f"«sl.{some(60)}»", f"«sl.u.{some(60)}»"], [f"sl.{some(59)}"]),
+    "prefect-key pnu_": ([f"«pnu_{some(36)}»"], [f"pnu_{some(35)}"]),
+    "private-key LS0tLS1CRUdJTi": (
+        [
+            f"«{encoded(f'-----BEGIN {word}PRIVATE' + some(30))}»"
+            for word in ("", "RSA ", "EC ", "DSA ", "OPENSSH ", "ENCRYPTED ", "PGP ")
+        ],
+        [encoded("-----BEGIN CERTIFICATE-----" + some(60)), encoded("-----BEGIN PRIVATE K")],
+    ),
+    "twilio-token AC": (
+        [f"AC{some(32, HEX)}:«{some(32, HEX)}»"],
+        [f"AC{some(32, HEX)}:{some(31, HEX)}", f"AC{some(31, HEX)}:{some(32, HEX)}"],
+    ),
     "jwt eyJ": (
         [f"«eyJ{some(17)}.{some(16)}»", f"«eyJ{some(17)}.{some(16)}.{some(43)}»"],
         [f"eyJ{some(16)}.{some(16)}", f"eyJ{some(17)}.{some(15)}"],
@@ -239,6 +365,13 @@ WEBHOOKS: dict[str, tuple[list[str], list[str]]] = {
             f"https://hooks.slack.com/services/{some(5)}/{some(5)}/{some(19)}",
             f"https://hooks.slack.com/docs/{some(5)}/{some(5)}/{some(20)}",
         ],
+    ),
+    "webhook .webhook.office.com/": (
+        [
+            f"https://a.webhook.office.com/«webhookb2/{some(36, HEX)}{rest}/{some(36, HEX)}»"
+            for rest in (f"@{some(36, HEX)}/IncomingWebhook/{some(32, HEX)}",)
+        ],
+        [f"https://a.webhook.office.com/webhookb2/{some(36, HEX)}/IncomingWebhook/{some(31, HEX)}"],
     ),
     "webhook /api/webhooks/": (
         [f"https://discord.com/api/webhooks/«{some(n, DIGITS)}/{some(40)}»" for n in (15, 20)],
@@ -395,6 +528,112 @@ COMMANDS: dict[str, tuple[list[str], list[str]]] = {
         ],
         [f"openssl rsa -passin env:{WORD}", f"openssl rsa -in pass:{WORD}"],
     ),
+    "password mongo": (
+        [
+            *(
+                f"mongo{tool} -u bob -p «{WORD}» --host db"
+                for tool in ("", "sh", "dump", "restore", "export", "import")
+            ),
+            *(f"mongosh -p{gap}«{WORD}»" for gap in ("", "=")),
+        ],
+        ["mongosh -u bob -p --host db.internal", f"mongox -p {WORD}", f"mongosh --port {WORD}"],
+    ),
+    "password cqlsh": ([f"cqlsh -u bob -p «{WORD}» db"], ["cqlsh -p --ssl"]),
+    "password ldap": (
+        [
+            *(
+                f"ldap{tool} -D cn=admin -w «{WORD}»"
+                for tool in words("search add modify delete passwd whoami compare modrdn")
+            ),
+            f"ldapsearch -xw «{WORD}»",
+        ],
+        [f"ldapsearch -W -D {WORD}", f"ldapx -w {WORD}"],
+    ),
+    "password  -a ": (
+        [f"{tool} -v -a bob:«{WORD}» x.io" for tool in ("http", "https", "xh", "xhs")],
+        [f"http -a {WORD} x.io", f"git -a bob:{WORD}", "http -a bob:$PASS x.io"],
+    ),
+    "password zip ": (
+        [f"{tool} -r -P{gap}«{WORD}» x" for tool in ("zip", "unzip") for gap in (" ", "")],
+        [f"zip -r {WORD}", f"zip x; xargs -P {WORD}"],
+    ),
+    "password 7z": (
+        [f"7z{tool} x -p«{WORD}» x.7z" for tool in ("", "a", "r")],
+        [f"7z x -o{WORD} x.7z", f"7z -p{WORD}"],
+    ),
+    "password sqlcmd": ([f"sqlcmd -U sa -P{gap}«{WORD}»" for gap in (" ", "")], ["sqlcmd -p 8080"]),
+    "password mosquitto_": (
+        [f"mosquitto_{tool} -u bob -P «{WORD}» -t x" for tool in ("pub", "sub", "rr")],
+        ["mosquitto_pub -p 1883 -t x", f"mosquitto_passwd -P {WORD}"],
+    ),
+    "password keytool": (
+        [f"keytool -list -{sort}pass «{WORD}»" for sort in words("store key deststore srcstore")],
+        [f"keytool -list -alias {WORD}"],
+    ),
+    "password  -pw ": (
+        [f"{tool} -pw «{WORD}» host" for tool in ("plink", "pscp", "psftp", "plink.exe")],
+        [f"other -pw {WORD}"],
+    ),
+    "password smbclient": (
+        [f"smbclient //h/x -U{gap}bob%«{WORD}»" for gap in (" ", "", "'")],
+        [f"smbclient //h/x -U {WORD}"],
+    ),
+    "password lftp": ([f"lftp -u bob,«{WORD}» host"], [f"lftp -u {WORD} host"]),
+}
+LINES: dict[str, tuple[list[str], list[str]]] = {
+    "password sudo": (
+        [
+            *(
+                f"{tool} «{WORD}» | sudo -S ls"
+                for tool in ("echo", "echo -n", "printf", "printf %s")
+            ),
+            f"echo '«{WORD} {WORD}»' | sudo -kS ls",
+            f'echo "«{WORD} {WORD}»"|sudo -u bob -S ls',
+            f"printf '%s\\n' '«{WORD}»' | sudo -S ls",
+            f"echo «{WORD}» | docker login -u bob --password-stdin",
+            f"echo bob:«{WORD}» | chpasswd".replace("bob:«", "«bob:"),
+            f"echo «{WORD}» | passwd bob --stdin",
+            f"echo «{WORD}» | gh auth login --with-token",
+            f"echo «{WORD}» | gpg --passphrase-fd 0",
+        ],
+        [
+            *(f"echo {WORD} | sudo tee x", f"echo {WORD} | prettier --stdin"),
+            *("echo $PASS | sudo -S ls", f"echo {WORD}; cat x | sudo -S ls"),
+        ],
+    ),
+    "password <<<": (
+        [f"sudo -S ls <<< {quote}«{WORD}»{quote}" for quote in ("", "'", '"')],
+        [f"sudo ls <<< {WORD}", "sudo -S ls <<< $PASS"],
+    ),
+    "password :5432:": (
+        [f"db.internal:{port}:app:bob:«{WORD}»" for port in ("5432", "5433", "6432", "*")],
+        [f"db:5439:app:bob:{WORD}", f"db:5432:app:{WORD}", f"arn:aws:x:*:y:z:{WORD}"],
+    ),
+    "token  -u ": (
+        [f"curl -u {quote}«{some(20)}»:{quote} x.io" for quote in ("", "'", '"')],
+        [f"curl -u {some(19)}: x.io", f"curl -u {some(30, LETTERS)}: x.io"],
+    ),
+    "secret  --from-literal": (
+        [f"kubectl create secret generic x --from-literal{gap}a=«{WORD}»" for gap in " ="],
+        [f"kubectl create secret generic x --from-file=a={WORD}"],
+    ),
+}
+COOKIES: dict[str, tuple[list[str], list[str]]] = {
+    "cookie ookie": (
+        [
+            f"Cookie: a=«{some(16)}»",
+            f"Set-Cookie: sid=«{some(40)}»; Path=/; Max-Age=3600",
+            f"cookie: theme=dark; connect.sid=s%3A«{some(20)}%2B{some(4)}»",
+            f'{{"Cookie": "a=«{some(16)}»"}}',
+            f"curl --cookie a=«{some(16)}» x.io",
+            "Cookie: a=«cIfSviRIDnlgrrUe»",
+        ],
+        [f"Cookie: a={some(15)}", f"cookies a={some(16)}", "Cookie: theme=dark; lang=en-US"],
+    ),
+    "cookie  -b ": (
+        [f"curl -b a=«{some(16)}» x.io", f"curl -b 'a=«{some(16)}»; b=c' x.io"],
+        [f"curl -b a={some(15)} x.io", "git checkout -b fix=the-long-branch-name"],
+    ),
 }
 FRAMES: dict[str, tuple[list[str], list[str]]] = {
     "</": (
@@ -493,6 +732,8 @@ TABLES: dict[str, dict[str, tuple[list[str], list[str]]]] = {
     "BLOCKS": BLOCKS,
     "URLS": URLS,
     "COMMANDS": COMMANDS,
+    "LINES": LINES,
+    "COOKIES": COOKIES,
     "FRAMES": FRAMES,
 }
 CASES = [(name, label) for name, rows in TABLES.items() for label in rows]
@@ -534,7 +775,7 @@ def test_every_row_has_examples() -> None:
 
 
 def test_every_key_of_a_row_has_an_example() -> None:
-    for name in ("ACCESS_TOKENS", "WEBHOOKS", "BLOCKS", "URLS"):
+    for name in ("ACCESS_TOKENS", "WEBHOOKS", "BLOCKS", "URLS", "LINES", "COOKIES"):
         for row in getattr(table, name):
             found, _ = TABLES[name][label_of(row)]
             for key in row.keys:
@@ -769,4 +1010,4 @@ def test_a_token_starts_where_a_word_starts(label: str, text: str) -> None:
     for before in ("x", "X", "7", "_", "-"):
         assert kind not in redact_text(before + secret)[1]
     for before in ("\\n", "\\r", "\\t", ".", "/", '"', "é"):
-        assert redact_text(before + secret) == (f"{before}[redacted:{kind}]", [kind])
+        assert redact_text(before + secret) == (before + redacted(text, kind), [kind])

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from commonplace.redaction.names import KEY_OWNERS, key_kind, name_kind, split_words
 from commonplace.redaction.text import redact_text
 from commonplace.redaction.values import (
+    is_cookie,
     is_random,
     is_secret_number,
     is_secret_value,
     is_stand_in,
+    is_token_like,
     is_url_password,
 )
 from commonplace.redaction.words import (
@@ -40,12 +42,17 @@ def words(text: str) -> list[str]:
 # Names
 
 OWNERS_OF_KEYS = words("""api access private secret auth account signing encryption master service app ssh
-    deploy license""")
+    deploy license client jwt hmac""")
 OWNERS_OF_PASS = words("""db database mysql postgres pg user smtp mail email redis admin root ftp ssh login
     sudo mongo amqp http proxy basic auth my bind become vault ldap keystore truststore vpn wifi
     default rabbitmq sa registry docker jenkins nexus artifactory sonar elastic gpg backup svc""")
 HARMLESS_TOKENS = words("""eos bos pad unk mask sep cls next page stop special continuation design
     cancellation cancel first last per syntax start end prev previous color""")
+FOREIGN = [
+    *("contraseña", "contrasena", "passwort", "kennwort", "mot de passe", "mot_de_passe"),
+    *("motdepasse", "senha", "wachtwoord", "lösenord", "hasło", "пароль", "密码", "密碼", "口令"),
+    *("パスワード", "비밀번호"),
+]
 NAMES = [
     ("password", "password"),
     ("DB_PASSWORD", "password"),
@@ -86,6 +93,13 @@ NAMES = [
     ("aws_access_key", "access-key"),
     ("--api-key", "api-key"),
     ("neo4j_pass", "password"),
+    ("client-key-data", "access-key"),
+    ("secret_key_base", "secret"),
+    ("primary_key_data", ""),
+    ("key_base", ""),
+    *((word, "password") for word in FOREIGN),
+    *((f"db_{word}".upper(), "password") for word in FOREIGN),
+    ("senhas", ""),
     ("NEO4J_PASS", "password"),
     *((f"{owner}_pass", "password") for owner in OWNERS_OF_PASS),
     *((f"{owner}_token", "") for owner in HARMLESS_TOKENS),
@@ -149,6 +163,8 @@ def test_a_key_of_a_record_announces_a_secret_only_if_it_is_an_identifier() -> N
     assert key_kind("x" * 72 + "password") == "password"
     assert key_kind("x" * 73 + "password") == ""
     assert key_kind("the password") == ""
+    assert key_kind("Mot de passe") == "password"
+    assert key_kind("ПАРОЛЬ") == "password"
     assert key_kind("") == ""
 
 
@@ -181,7 +197,18 @@ VALUES: list[tuple[str, Form, str, str]] = [
     *(
         ("password", "literal", "correcthorse", word)
         for word in (
-            *("argument", "cleartext", "database", "disabled", "encoded", "encrypted", "external"),
+            *(
+                "argument",
+                "bytearray",
+                "nullable",
+                "nvarchar",
+                "cleartext",
+                "database",
+                "disabled",
+                "encoded",
+                "encrypted",
+                "external",
+            ),
             *("generated", "hardcoded", "incorrect", "inherited", "parameter", "plaintext"),
             *(
                 "protected",
@@ -205,6 +232,15 @@ VALUES: list[tuple[str, Form, str, str]] = [
         for word in words("""a an and are at be can cannot do does enter for from has have in incorrect
         invalid is it least min missing must no not of or password passwords please required set
         should the to too use wrong you your""")
+    ),
+    # After a name in lower case three words or more are, and no label or message.
+    ("password", "quoted", "correct horse battery", "correct horse"),
+    ("password", "quoted", "correct horse battery", "correct horse battery."),
+    ("password", "quoted", "b c d e f g h i j k", "b c d e f g h i j k l"),
+    *(
+        ("password", "quoted", "correct horse battery", f"correct horse {word}")
+        for word in words("""account after characters confirm current default email field forgot
+        hash login name new only reset user via with tokens passphrase keyboard authors the""")
     ),
     # A path after PWD is a folder.
     ("PWD", "sure", "hunter2", "/home/me"),
@@ -246,6 +282,13 @@ VALUES: list[tuple[str, Form, str, str]] = [
     # In prose only what is random.
     ("token", "prose", "a1b2c3d4e5f6a7b8", "a1b2c3d4e5f6a7b"),
     ("password", "prose", "a1b2c3d4e5f6a7b8", "hunter2"),
+    # and a password of letters in both cases, a digit and a symbol inside: 10 characters.
+    ("password", "prose", "Hunter!2ab", "Hunter!2a"),
+    ("password", "prose", "Hunter!2ab", "hunter!2ab"),
+    ("password", "prose", "Hunter!2ab", "Hunter!xab"),
+    ("password", "prose", "Hunter!2ab", "Hunter22ab!"),
+    ("password", "prose", "Hunter!2ab", "Hunter(!2ab)"),
+    ("password", "prose", "Hunter!2ab", "src/Hunter!2ab"),
 ]
 
 
@@ -388,6 +431,38 @@ def test_a_url_with_a_word_for_a_password_has_none(word: str) -> None:
 )
 def test_a_number_is_a_secret_by_its_length(digits: str, kind: str, is_secret: bool) -> None:
     assert is_secret_number(digits, kind) == is_secret
+
+
+@pytest.mark.parametrize(
+    ("value", "is_secret"),
+    [
+        ("a1b2c3d4e5f6a7b8", True),
+        ("a1b2%2Fc3d4e5f6a7b8", True),
+        ("cIfSviRIDnlgrrUe", True),
+        ("cIfSviRIDnlgrrU", False),
+        ("cifsviridnlgrrue", False),
+        ("handlerFactoryService", False),
+        ("en-US", False),
+        ("${SESSION_COOKIE_VALUE}", False),
+    ],
+)
+def test_a_cookie_is_a_secret_if_it_is_random(value: str, is_secret: bool) -> None:
+    assert is_cookie(value) == is_secret
+
+
+@pytest.mark.parametrize(
+    ("value", "is_secret"),
+    [
+        ("abcdefg1", True),
+        ("abcdef1", False),
+        ("abcdefgh", False),
+        ("12345678", False),
+        ("12/34/56", False),
+        ("step-one-2", False),
+    ],
+)
+def test_a_password_after_pass_has_letters_and_digits(value: str, is_secret: bool) -> None:
+    assert is_token_like(value) == is_secret
 
 
 # Words

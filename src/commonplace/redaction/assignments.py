@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from commonplace.redaction import table
-from commonplace.redaction.names import KEY_OWNERS, name_kind, split_words, word_set
+from commonplace.redaction.names import FOREIGN_WORDS, KEY_OWNERS, name_kind, split_words, word_set
 from commonplace.redaction.spans import Span
 from commonplace.redaction.table import compile_pattern
-from commonplace.redaction.values import is_secret_value
+from commonplace.redaction.values import is_secret_value, is_token_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,21 +24,31 @@ JUDGED_MAX = 200
 # How many answers about values are remembered while a text is searched.
 ANSWERS_MAX = 1000
 
-_LOWER_CASE = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+_LOWER_CASE = {ord(letter.upper()): letter for letter in "".join(FOREIGN_WORDS)} | {
+    upper: chr(upper + 32) for upper in range(ord("A"), ord("Z") + 1)
+}
 _OWNERS = "|".join(KEY_OWNERS)
 _NAME_WORD = rf"(?:pass|pwd|secret|token|(?:{_OWNERS})[_-]{{0,3}}key|auth|cred|_pat)"
-# For a text in lower case: a regex that ignores case takes twice as long.
-_ASSIGNMENT = (
-    rf"(?<![\w-])(?=[\w-])(?P<name>secret access key|(?:{_OWNERS}) key"
-    rf"|(?=[\w-]{{0,60}}?{_NAME_WORD})[\w-]{{1,80}}+)"
-    r"(?P<gap>(?: \[[\w*. -]{0,40}\])?\\*[\"'`]?[\])]? {0,4}[:=]{1,2}>? {0,4}"
-    r"|(?: (?:is|was|to|of|=))? )"
+_VALUE = (
     rf"(?:\"(?P<double>(?:[^\"\\\n]|\\.){{1,{QUOTED_MAX}}})\""
     rf"|'(?P<single>(?:[^'\\\n]|\\.){{1,{QUOTED_MAX}}})'"
     rf"|\\+[\"'](?P<escaped>[^\"'\\\n]{{1,{QUOTED_MAX}}})\\+[\"']"
     rf"|`(?P<ticked>[^`\\\n]{{1,{QUOTED_MAX}}})`"
     r"|(?:bearer|basic|token|digest) (?P<header>[^\s\"'`\\,;]+)"
     r"|\\*[\"'`]?(?P<bare>[^\s\"'`\\,;]))"
+)
+# For a text in lower case: a regex that ignores case takes twice as long.
+_ASSIGNMENT = (
+    rf"(?<![\w-])(?=[\w-])(?P<name>secret access key|(?:{_OWNERS}) key"
+    rf"|(?=[\w-]{{0,60}}?{_NAME_WORD})[\w-]{{1,80}}+)"
+    r"(?P<gap>(?: \[[\w*. -]{0,40}\])?\\*[\"'`]?[\])]? {0,4}[:=]{1,2}>? {0,4}"
+    r"|(?: (?:is|was|to|of|=))? )" + _VALUE
+)
+# The same in other languages, where up to three words may follow the name: `senha do banco: x`.
+_FOREIGN = (
+    rf"(?P<name>{'|'.join(FOREIGN_WORDS)})"
+    r"(?P<gap>(?: [^\s\"'`\\:=\uff1a]{1,20}){0,3}\\*[\"'`]? {0,4}[:=\uff1a]{1,2}>? {0,4}"
+    r"|(?: (?:ist|es|est|\u00e9) |[\u662f\u4e3a\u70ba\u306f] ?))" + _VALUE
 )
 # Code sets a member of these: `self.password=password`.
 _OBJECTS = word_set(
@@ -51,8 +61,16 @@ _OBJECTS = word_set(
 def find_named(text: str) -> list[Span]:
     """Return the secrets of *text* that a name announces."""
     spans = _find_framed(text)
-    search = compile_pattern(_ASSIGNMENT).search
     lowered = _lower(text)
+    spans += _find_assigned(text, lowered, _ASSIGNMENT)
+    if any(word in lowered for word in FOREIGN_WORDS):
+        spans += _find_assigned(text, lowered, _FOREIGN)
+    return spans
+
+
+def _find_assigned(text: str, lowered: str, pattern: str) -> list[Span]:
+    spans = []
+    search = compile_pattern(pattern).search
     # A text often repeats its names and values.
     kinds: dict[str, str] = {}
     answers: Answers = {}
@@ -62,7 +80,7 @@ def find_named(text: str) -> list[Span]:
         name = text[begin:end]
         kind = kinds.get(name)
         if kind is None:
-            kind = kinds[name] = name_kind(name)
+            kind = kinds[name] = "password" if name.lower() == "pass" else name_kind(name)
         span = _assigned_span(text, match, name, kind, answers) if kind else None
         # What looks like a value may itself be `name=value`, so the search goes on inside it.
         at = span.end if span else end
@@ -106,12 +124,17 @@ def _assigned_span(
         end = _bare_end(text, start, start + JUDGED_MAX, in_query=in_query)
     form = _form(group, match["gap"], name)
     value = text[start:end]
+    if name.lower() == "pass":
+        # Tests pass, too: a password is in quotes, or on a line of YAML and no plain word.
+        form = "literal" if form == "quoted" else "tight"
+        if form == "tight" and not (is_token_like(value) and _is_yaml_line(text, begin, end, name)):
+            return None
     if not _is_secret(value, kind, name, form, answers) and not (
         # Only passwords may be plain words.
-        form == "tight"
-        and kind == "password"
+        kind == "password"
+        and (form == "tight" or (form == "loose" and value.islower()))
         and _is_secret(value, kind, name, "literal", answers)
-        and _is_outside_code(text, begin, end, name)
+        and (_is_outside_code if form == "tight" else _is_yaml_line)(text, begin, end, name)
     ):
         return None
     if end == start + JUDGED_MAX:
@@ -131,7 +154,7 @@ def _is_secret(value: str, kind: str, name: str, form: Form, answers: Answers) -
 def _form(group: str, gap: str, name: str) -> Form:
     if name.startswith("--"):
         return "sure" if group == "bare" else "quoted"
-    if ":" not in gap and "=" not in gap:
+    if not gap.strip() or gap.strip() in {"is", "was", "to", "of"}:
         return "prose"
     if group == "header":
         return "header"
@@ -152,6 +175,19 @@ def _bare_end(text: str, start: int, limit: int, *, in_query: bool) -> int:
     while end > start and text[end - 1] in ".:?)}":
         end -= 1
     return end
+
+
+def _is_yaml_line(text: str, start: int, end: int, name: str) -> bool:
+    """Whether `name: value` has a line of YAML to itself, next to another line of YAML."""
+    line = text.rfind("\n", 0, start) + 1
+    lead = text[max(line, start - 80) : start]
+    if lead.strip() not in {"", "-"} or not text.startswith(":", start + len(name)):
+        return False
+    if end < len(text) and text[end] != "\n":
+        return False
+    pair = compile_pattern(r"[ -]{0,80}[\w.-]{1,80}:(?: [^\n]{0,200})?(?:\n|\Z)")
+    before = text.rfind("\n", 0, max(0, line - 1)) + 1
+    return bool((line and pair.match(text, before)) or pair.match(text, end + 1))
 
 
 def _is_outside_code(text: str, start: int, end: int, name: str) -> bool:

@@ -1,5 +1,7 @@
 """The fields of a record without their secrets, at any depth; keys are searched as well."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 from commonplace.redaction.assignments import named_form
@@ -7,6 +9,13 @@ from commonplace.redaction.names import key_kind
 from commonplace.redaction.spans import marker
 from commonplace.redaction.text import redact_text
 from commonplace.redaction.values import is_secret_number, is_secret_value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from commonplace.redaction.table import Form
+
+# Fields of cookies are searched with their names before them, as the headers they are.
+_COOKIE_NAMES = ("Cookie", "cookie", "Set-Cookie", "set-cookie")
 
 
 class Redaction(NamedTuple):
@@ -58,9 +67,14 @@ def _redact_value(value: object, field: str, name: str, found: list[Redaction]) 
 
 
 def _redact_text_field(text: str, name: str) -> tuple[str, list[str]]:
-    clean, kinds = redact_text(text)
+    lead = f"{name}: " if name in _COOKIE_NAMES else ""
+    clean, kinds = redact_text(lead + text)
+    clean = clean.removeprefix(lead)
     kind = key_kind(name)
-    if kind and is_secret_value(clean, kind, name, "quoted"):
+    form: Form = "quoted"
+    if name.lower() == "pass":
+        kind, form = "password", "literal"
+    if kind and is_secret_value(clean, kind, name, form):
         return marker(kind), [*kinds, kind]
     return clean, kinds
 

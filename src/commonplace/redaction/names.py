@@ -4,10 +4,16 @@ from commonplace.redaction.table import compile_pattern
 
 # One of these is in every name that announces a secret.
 NAME_WORDS = ("token", "secret", "key", "pass", "auth", "cred", "pwd", "_pat")
+# The word for a password in other languages, in lower case; letters with and without accents.
+FOREIGN_WORDS = (
+    *("contraseña", "contrasena", "passwort", "kennwort", "mot de passe", "mot_de_passe"),
+    *("motdepasse", "senha", "wachtwoord", "lösenord", "hasło", "пароль", "密码", "密碼"),
+    *("口令", "パスワード", "비밀번호"),
+)
 # What stands before `key` in the name of a secret; a `primary_key` is none.
 KEY_OWNERS = (
     *("api", "access", "private", "secret", "auth", "account", "signing", "encryption", "master"),
-    *("service", "app", "ssh", "deploy", "license"),
+    *("service", "app", "ssh", "deploy", "license", "client", "jwt", "hmac"),
 )
 
 
@@ -47,7 +53,12 @@ _ENDINGS = (
 
 def name_kind(name: str) -> str:
     """Return the kind of secret that *name* announces, or an empty string."""
+    if name.lower().endswith(FOREIGN_WORDS):
+        return "password"
     words = ["", "", *split_words(name)]
+    # `client-key-data` of Kubernetes, `secret_key_base` of Rails.
+    if words[-2] == "key" and words[-1] in {"data", "base"}:
+        words.pop()
     owner, last = words[-2:]
     if last == "key" and owner in KEY_OWNERS:
         is_aws = "secret" in words and ("aws" in words or owner == "access")
@@ -69,7 +80,8 @@ def name_kind(name: str) -> str:
 
 def key_kind(key: str) -> str:
     """Return the kind of secret that *key* of a JSON object announces, or an empty string."""
-    return name_kind(key) if compile_pattern(r"[\w.-]{1,80}").fullmatch(key) else ""
+    is_name = compile_pattern(r"[\w.-]{1,80}").fullmatch(key) or key.lower() in FOREIGN_WORDS
+    return name_kind(key) if is_name else ""
 
 
 def split_words(name: str) -> list[str]:

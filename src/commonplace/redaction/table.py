@@ -160,6 +160,109 @@ ACCESS_TOKENS: tuple[Rule, ...] = (
         ("glsa_", "glc_"),
         WORD_START + r"gl(?:sa|c)_[A-Za-z0-9_]{30,}[A-Za-z0-9_=+/]*",
     ),
+    Rule("xai-key", ("xai-",), WORD_START + r"xai-[A-Za-z0-9]{40,}"),
+    Rule("nvidia-key", ("nvapi-",), WORD_START + r"nvapi-[A-Za-z0-9_-]{40,}"),
+    Rule("perplexity-key", ("pplx-",), WORD_START + r"pplx-[A-Za-z0-9]{40,}"),
+    Rule("groq-key", ("gsk_",), WORD_START + r"gsk_[A-Za-z0-9]{40,}"),
+    Rule(
+        "figma-token",
+        ("figd_", "figo_", "figu_", "figr_"),
+        WORD_START + r"fig[dour]_[A-Za-z0-9_-]{30,}",
+    ),
+    Rule("postman-key", ("PMAK-",), WORD_START + r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
+    Rule(
+        "newrelic-key",
+        ("NRAK-", "NRAL"),
+        WORD_START + r"(?:NRAK-[A-Z0-9]{27}|[a-f0-9]{36}NRAL)",
+    ),
+    Rule("replicate-token", ("r8_",), WORD_START + r"r8_[A-Za-z0-9]{30,}"),
+    Rule("airtable-token", ("pat",), WORD_START + r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
+    Rule("elevenlabs-key", ("sk_",), WORD_START + r"sk_[a-f0-9]{40,}"),
+    Rule("langsmith-key", ("lsv2_",), WORD_START + r"lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}"),
+    Rule("pinecone-key", ("pcsk_",), WORD_START + r"pcsk_[A-Za-z0-9_]{40,}"),
+    Rule(
+        "tavily-key",
+        ("tvly-",),
+        WORD_START + r"tvly-(?:dev-|prod-)?(?=[A-Za-z-]{0,30}[0-9])[A-Za-z0-9-]{24,}",
+    ),
+    Rule("together-key", ("tgp_v1_",), WORD_START + r"tgp_v1_[A-Za-z0-9_-]{40,}"),
+    Rule("resend-key", ("re_",), WORD_START + r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}(?![A-Za-z0-9_])"),
+    Rule("posthog-key", ("phx_",), WORD_START + r"phx_[A-Za-z0-9]{40,}"),
+    Rule(
+        "planetscale-token",
+        ("pscale_",),
+        WORD_START + r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_-]{32,}",
+    ),
+    Rule("pulumi-token", ("pul-",), WORD_START + r"pul-[a-f0-9]{40}(?![A-Za-z0-9])"),
+    Rule("rubygems-key", ("rubygems_",), WORD_START + r"rubygems_[a-f0-9]{48}"),
+    Rule("brevo-key", ("xkeysib-",), WORD_START + r"xkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16}"),
+    Rule(
+        "terraform-token",
+        (".atlasv1.",),
+        WORD_START + r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{40,}",
+    ),
+    Rule(
+        "easypost-key",
+        ("EZAK", "EZTK"),
+        WORD_START + r"EZ[AT]K[A-Za-z0-9]{54}",
+    ),
+    Rule("contentful-token", ("CFPAT-",), WORD_START + r"CFPAT-[A-Za-z0-9_-]{40,}"),
+    Rule("typeform-token", ("tfp_",), WORD_START + r"tfp_[A-Za-z0-9_-]{40,}"),
+    Rule("dynatrace-token", ("dt0",), WORD_START + r"dt0[a-z]01\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
+    Rule(
+        "sonar-token",
+        ("sqp_", "squ_", "sqa_"),
+        WORD_START + r"sq[pua]_[a-f0-9]{40}",
+    ),
+    Rule(
+        "circleci-token",
+        ("CCIPAT_", "CCIPRJ_"),
+        WORD_START + r"CCIP(?:AT|RJ)_[A-Za-z0-9]{16,}_[a-f0-9]{40}",
+    ),
+    Rule("buildkite-token", ("bkua_",), WORD_START + r"bkua_[a-f0-9]{40}"),
+    Rule(
+        "fly-token",
+        ("fo1_", "fm1", "fm2_"),
+        WORD_START + r"(?:fo1|fm1[ar]?|fm2)_[A-Za-z0-9_-]{40,}[A-Za-z0-9_+/=-]*",
+    ),
+    Rule("netlify-token", ("nfp_",), WORD_START + r"nfp_[A-Za-z0-9]{30,}"),
+    Rule("neon-key", ("napi_",), WORD_START + r"napi_[A-Za-z0-9]{40,}"),
+    Rule("alibaba-key", ("LTAI",), WORD_START + r"LTAI[A-Za-z0-9]{16,20}(?![A-Za-z0-9])"),
+    Rule("bitbucket-token", ("ATBB",), WORD_START + r"ATBB[A-Za-z0-9]{32}(?![A-Za-z0-9])"),
+    Rule(
+        "artifactory-key",
+        ("AKCp", "cmVmdGtu"),
+        WORD_START + r"(?:AKCp[A-Za-z0-9]{69}|cmVmdGtu[A-Za-z0-9]{56})",
+    ),
+    # Every one of these begins with `BedrockAPIKey` in base64.
+    Rule(
+        "bedrock-key",
+        ("ABSKQmVkcm9ja0FQSUtleS",),
+        WORD_START + r"ABSKQmVkcm9ja0FQSUtleS[A-Za-z0-9+/]{40,}={0,2}",
+    ),
+    Rule("google-refresh-token", ("1//0",), WORD_START + r"1//0[A-Za-z0-9_-]{40,}"),
+    Rule(
+        "1password-token", ("ops_eyJ",), WORD_START + r"ops_eyJ[A-Za-z0-9_-]{20,}[A-Za-z0-9_+/=-]*"
+    ),
+    Rule("dropbox-token", ("sl.",), WORD_START + r"sl\.(?:u\.)?[A-Za-z0-9_-]{60,}"),
+    Rule("prefect-key", ("pnu_",), WORD_START + r"pnu_[A-Za-z0-9]{36}"),
+    # A private key in base64, as in Kubernetes: `-----BEGIN ` and the word before PRIVATE.
+    Rule(
+        "private-key",
+        ("LS0tLS1CRUdJTi",),
+        WORD_START
+        + r"LS0tLS1CRUdJTi(?:BQUklWQVRF"
+        + r"|BSU0EgUFJJVkFUR"
+        + r"|BFQyBQUklWQVRF"
+        + r"|BEU0EgUFJJVkFUR|BPUEVOU1NIIFBSSVZBVE|BFTkNSWVBURUQgUFJJVkFUR|BQR1AgUFJJVkFUR)"
+        + r"[A-Za-z0-9+/]{20,}={0,2}",
+    ),
+    # An account and its token, as in `Client("AC…", "…")` and `curl -u AC…:…`.
+    Rule(
+        "twilio-token",
+        ("AC",),
+        WORD_START + r"AC[0-9a-f]{32}[\"'\\, :]{1,8}([0-9a-f]{32})(?![A-Za-z0-9])",
+    ),
     Rule(
         "jwt",
         ("eyJ",),
@@ -180,6 +283,12 @@ WEBHOOKS: tuple[Rule, ...] = (
         ("hooks.slack.com/",),
         r"(?<=hooks\.slack\.com/)(?:services|workflows|triggers)/"
         r"(?:[A-Za-z0-9]{5,20}/){2}[A-Za-z0-9_-]{20,}",
+    ),
+    Rule(
+        "webhook",
+        (".webhook.office.com/",),
+        r"(?<=\.webhook\.office\.com/)webhookb2/[A-Za-z0-9@-]{36,80}/IncomingWebhook/"
+        r"[A-Za-z0-9]{32}/[A-Za-z0-9/_-]{20,120}",
     ),
     Rule("webhook", ("/api/webhooks/",), r"(?<=/api/webhooks/)[0-9]{15,20}/[A-Za-z0-9_-]{40,}"),
 )
@@ -217,12 +326,14 @@ class Command(NamedTuple):
     """A command that takes a secret: its kind, a literal in every match, the command, the option.
 
     At most *gap_max* characters are between the command and the option that the secret follows.
+    *lead* is what the secret's argument begins with, as the user's name in `-u bob:x`.
     """
 
     kind: str
     key: str
     command: str
     option: str
+    lead: str = ""
     gap_max: int = 300
 
 
@@ -242,19 +353,98 @@ COMMANDS: tuple[Command, ...] = (
         "password",
         "curl",
         r"curl ",
-        r"(?:-[uU] ?|--(?:proxy-)?user[ =])\\*[\"']?[^\s:\"'\\]{1,100}:",
+        r"(?:-[uU] ?|--(?:proxy-)?user[ =])",
+        lead=r"[^\s:\"'\\]{1,100}:",
     ),
     Command("secret", "secretsmanager", r"secretsmanager ", r"--secret-(?:string|binary)[ =]"),
     Command("secret", "gh secret", r"gh secret set ", r"(?:-b|--body)[ =]"),
-    Command("password", "openssl", r"openssl ", r"-pass(?:in|out)? \\*[\"']?pass:"),
+    Command("password", "openssl", r"openssl ", r"-pass(?:in|out)? ", lead="pass:"),
+    # `-p` alone asks for the password; what follows is then another option.
+    Command(
+        "password",
+        "mongo",
+        r"mongo(?:sh|dump|restore|export|import)? ",
+        r"-p(?! ?-)[ =]?",
+    ),
+    Command("password", "cqlsh", r"cqlsh ", r"-p(?! ?-)[ =]?"),
+    Command(
+        "password",
+        "ldap",
+        r"ldap(?:search|add|modify|delete|passwd|whoami|compare|modrdn) ",
+        r"-x?w ?",
+    ),
+    Command("password", " -a ", r"(?:http|https|xh|xhs) ", r"-a ", lead=r"[^\s:\"'\\]{1,100}:"),
+    Command("password", "zip ", r"zip ", r"-P ?"),
+    Command("password", "7z", r"7z[ar]? [a-z] ", r"-p"),
+    Command("password", "sqlcmd", r"sqlcmd ", r"-P ?"),
+    Command("password", "mosquitto_", r"mosquitto_(?:pub|sub|rr) ", r"-P "),
+    Command("password", "keytool", r"keytool ", r"-(?:store|key|deststore|srcstore)pass "),
+    Command("password", " -pw ", r"(?:plink|pscp|psftp)(?:\.exe)? ", r"-pw "),
+    Command("password", "smbclient", r"smbclient ", r"-U ?", lead=r"[^\s%\"'\\]{1,100}%"),
+    Command("password", "lftp", r"lftp ", r"-u ?", lead=r"[^\s,\"'\\]{1,100},"),
 )
 # None of these is between a command and its option.
 COMMAND_END = r"[\n|;&]"
-# The secret itself, in quotes or not.
-ARGUMENT = (
-    r"(?:\\*\"(?P<double>[^\"\\\n]{3,2000})(?=\\*\")|'(?P<single>[^'\\\n]{3,2000})(?=')"
-    r"|\\*[\"']?(?P<bare>[^\s\"'\\]{3,200}))"
+
+
+def argument(lead: str) -> str:
+    """Return the regex of an argument, in quotes or not, that begins with *lead*."""
+    return (
+        rf"(?:\\*\"{lead}(?P<double>[^\"\\\n]{{3,2000}})(?=\\*\")"
+        rf"|'{lead}(?P<single>[^'\\\n]{{3,2000}})(?=')"
+        rf"|\\*[\"']?{lead}(?P<bare>[^\s\"'\\]{{3,200}}))"
+    )
+
+
+# Lines: what is given to a command, or kept in a file, in a place that makes it a secret
+
+_GIVEN = r"(?:\\*\"([^\"\\\n]{3,200})\\*\"|'([^'\\\n]{3,200})'|([^\s\"'\\|;&<]{3,200}))"
+LINES: tuple[Rule, ...] = (
+    # echo x | sudo -S make
+    Rule(
+        "password",
+        ("sudo", "chpasswd", " --password-stdin", " --stdin", " --with-token", " --passphrase-fd"),
+        r"(?:echo|printf)(?: -[neE]{1,2}){0,2} (?:\\*[\"']?%s(?:\\+n)?\\*[\"']? )?"
+        + _GIVEN
+        + r" ?\| ?[^\n|;&]{0,100}?(?:sudo [^\n|;&]{0,40}?-[A-Za-z]{0,3}S| --password-stdin|chpasswd"
+        + r"|passwd[^\n|;&]{0,40}? --stdin| --with-token| --passphrase-fd)(?![\w-])",
+    ),
+    # sudo -S make <<< x
+    Rule(
+        "password", ("<<<",), r"sudo [^\n|;&<]{0,40}?-[A-Za-z]{0,3}S [^\n|;&<]{0,100}<<< ?" + _GIVEN
+    ),
+    # A line of a .pgpass: host:port:database:user:x
+    Rule(
+        "password",
+        (":5432:", ":5433:", ":6432:", ":*:"),
+        r"(?:(?<![\w.:/*-])|(?<=\\[nrt]))[\w.*-]{1,100}:(?:5432|5433|6432|\*):[\w.*-]{1,60}:"
+        r"[\w.*@-]{1,60}:([^\s\"'\\]{3,200})",
+    ),
+    # curl -u x: where a token needs no password
+    Rule(
+        "token",
+        (" -u ",),
+        r" -u \\*[\"']?(?=[A-Za-z_-]{0,40}[0-9])([A-Za-z0-9_-]{20,}):(?=[\s\"'\\]|\Z)",
+    ),
+    # kubectl create secret generic app --from-literal=name=x
+    Rule(
+        "secret",
+        (" --from-literal",),
+        r" --from-literal[ =]\\*[\"']?[\w.-]{1,80}=\\*[\"']?([^\s\"'\\]{3,300})",
+    ),
 )
+
+# Cookies, as in `Cookie: a=x; b=y` and `curl -b a=x`: the group is all of them, and those of them
+# that are random are secrets.
+COOKIES: tuple[Rule, ...] = (
+    Rule(
+        "cookie",
+        ("ookie",),
+        r"[Cc]ookie[\"'\\]{0,4}(?: ?[:=] ?| )[\"'\\]{0,4}([\w.-]{1,60}=[^\n\"'\\]{8,4000})",
+    ),
+    Rule("cookie", (" -b ",), r" -b \\*[\"']?([\w.-]{1,60}=[^\n\"'\\]{8,4000})"),
+)
+COOKIE = r"(?:\A|; ?)[\w.-]{1,60}=(?:s%3A)?([^\s;,]{8,})"
 
 # Frames: notations in which the name of a secret is apart from its value.
 

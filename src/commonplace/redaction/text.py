@@ -4,11 +4,11 @@ import re
 
 from commonplace.redaction import table
 from commonplace.redaction.assignments import find_named
-from commonplace.redaction.names import NAME_WORDS
+from commonplace.redaction.names import FOREIGN_WORDS, NAME_WORDS
 from commonplace.redaction.spans import Span, cut_spans, marker, merge_spans
 from commonplace.redaction.suspicion import has_access_token, has_run, may_hold_secret
 from commonplace.redaction.table import compile_pattern
-from commonplace.redaction.values import is_random, is_stand_in, is_url_password
+from commonplace.redaction.values import is_cookie, is_random, is_stand_in, is_url_password
 
 # Only a text made to defeat redaction still has secrets after this many rounds; it is then dropped
 # as a whole.
@@ -39,10 +39,14 @@ def find_spans(text: str) -> list[Span]:
         spans += _find(text, rule)
     if "@" in text:
         spans += _find_url_secrets(text)
-    if any(word in lowered for word in NAME_WORDS):
+    if any(word in lowered for word in (*NAME_WORDS, *FOREIGN_WORDS)):
         spans += find_named(text)
     if " -" in text:
         spans += _find_arguments(text)
+    for rule in table.LINES:
+        spans += [s for s in _find(text, rule) if not is_stand_in(text[s.start : s.end])]
+    for rule in table.COOKIES:
+        spans += _find_cookies(text, rule)
     return spans
 
 
@@ -74,6 +78,17 @@ def _find_url_secrets(text: str) -> list[Span]:
     return spans
 
 
+def _find_cookies(text: str, rule: table.Rule) -> list[Span]:
+    spans = []
+    for cookies in _find(text, rule):
+        header = text[cookies.start : cookies.end]
+        for match in compile_pattern(table.COOKIE).finditer(header):
+            if is_cookie(match[1]):
+                start, end = match.span(1)
+                spans.append(Span(cookies.start + start, cookies.start + end, rule.kind))
+    return spans
+
+
 def _find_private(text: str) -> list[Span]:
     spans, depth, start = [], 0, 0
     for tag in compile_pattern(_PRIVATE_TAG, re.IGNORECASE | re.ASCII).finditer(text):
@@ -101,7 +116,7 @@ def _find_arguments_of(text: str, rule: table.Command) -> list[Span]:
     # Commands and options are searched for separately. One regex for both would read the same
     # words again for every command before them.
     command, end = compile_pattern(rule.command), compile_pattern(table.COMMAND_END)
-    option = compile_pattern("(?<= )" + rule.option + table.ARGUMENT)
+    option = compile_pattern("(?<= )" + rule.option + table.argument(rule.lead))
     spans = []
     at = 0
     found = option.search(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commonplace.redaction.names import NAME_WORDS, word_set
+from commonplace.redaction.names import FOREIGN_WORDS, NAME_WORDS, word_set
 from commonplace.redaction.table import compile_pattern
 from commonplace.redaction.words import count_digits, count_switches, is_slug, reads_as_words
 
@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 HEADER_MIN = 6
 PASSWORD_MIN = 4
 PASSWORD_LOOSE_MIN = 6
+PASSPHRASE_WORDS_MIN = 3
 PASSPHRASE_WORDS_MAX = 10
 LITERAL_MIN = 8
+STRONG_MIN = 10
 KEY_MIN = 8
 KEY_LOOSE_MIN = 12
 # What looks random: its length, how many digits, how often letters and digits alternate.
@@ -41,11 +43,21 @@ _MESSAGE_WORDS = word_set(
     "least min missing must no not of or password passwords please required set should the to too "
     "use wrong you your"
 )
+# Words of a label or a note about a password, beyond those of a message.
+_LABEL_WORDS = word_set(
+    "account after again all always any as base because before but by character characters chars "
+    "change check clear code confirm contain contains current default email empty error exactly "
+    "expired field first forgot hash hashed hidden if input into length letter letters log login "
+    "long longer maximum may mismatch minimum more name never new none number off old on one only "
+    "optional per plain prompt read reset same see shown sign some stored string symbol text than "
+    "that then this type until update user username using via we when where which will with "
+    "without"
+)
 # A plain word that says what a password is like, or that code uses for one.
 _STATE_WORDS = word_set(
-    "argument cleartext database disabled enabled encoded encrypted external generated hardcoded "
-    "incorrect inherited managed parameter plaintext protected provided required settings "
-    "something supplied unchanged undefined variable whatever"
+    "argument bytearray cleartext database disabled enabled encoded encrypted external generated "
+    "hardcoded incorrect inherited managed nullable nvarchar parameter plaintext protected "
+    "provided required settings something supplied unchanged undefined variable whatever"
 )
 # A URL's password that is only the word for it, as in documentation.
 _URL_PASSWORD_WORDS = word_set("password pass passwd pw pwd secret token")
@@ -94,7 +106,7 @@ def is_secret_value(value: str, kind: str, name: str, form: Form) -> bool:
 
 def _may_be_secret(value: str, kind: str, name: str, form: Form) -> bool:
     if form == "prose":
-        return is_random(value)
+        return is_random(value) or (kind == "password" and _is_strong(value))
     if form == "header":
         return _is_header(value, kind)
     if kind == "password":
@@ -128,6 +140,23 @@ def is_random(value: str) -> bool:
     )
 
 
+def is_token_like(value: str) -> bool:
+    """Whether *value* has letters and digits, and is no name or path."""
+    return (
+        len(value) >= KEY_MIN
+        and 0 < count_digits(value) < len(value)
+        and not is_slug(value)
+        and any(map(str.isalpha, value))
+    )
+
+
+def is_cookie(value: str) -> bool:
+    """Whether the *value* of a cookie is random, with digits or without."""
+    plain = value.replace("%", "-")
+    is_mixed = len(plain) >= RANDOM_MIN and not (plain.islower() or plain.isupper())
+    return is_random(plain) or (is_mixed and not reads_as_words(plain) and not is_stand_in(plain))
+
+
 def is_stand_in(value: str) -> bool:
     """Whether *value* only stands for a secret: a marker, reference, placeholder, type or path."""
     if compile_pattern(_STAND_IN).fullmatch(value):
@@ -156,8 +185,7 @@ def _is_authorization_header(value: str) -> bool:
 
 def _is_password(value: str, name: str, form: Form) -> bool:
     if _has_space(value):
-        is_named = name.isupper() or name.startswith("--")
-        return form == "quoted" and is_named and _is_passphrase(value)
+        return form == "quoted" and _is_passphrase(value, name)
     if form in {"quoted", "sure"}:
         return len(value) >= PASSWORD_MIN
     if len(value) < PASSWORD_LOOSE_MIN:
@@ -169,9 +197,33 @@ def _is_password(value: str, name: str, form: Form) -> bool:
     return not reads_as_words(core) or (form == "literal" and _is_plain_password(value))
 
 
-def _is_passphrase(value: str) -> bool:
+def _is_strong(value: str) -> bool:
+    """Whether *value* has what sites ask of a password, and words of prose never have together."""
+    return (
+        len(value) >= STRONG_MIN
+        and count_digits(value[:DIGIT_WITHIN]) > 0
+        and not (value.islower() or value.isupper())
+        and bool(
+            compile_pattern(r"[^\s()\[\]{}<>/:]*[!@#$%^&*+][^\s()\[\]{}<>/:]+").fullmatch(value)
+        )
+    )
+
+
+def _is_passphrase(value: str, name: str) -> bool:
     words = value.lower().split()
-    return PASSPHRASE_WORDS_MAX >= len(words) > 1 and _MESSAGE_WORDS.isdisjoint(words)
+    if not PASSPHRASE_WORDS_MAX >= len(words) > 1 or not _MESSAGE_WORDS.isdisjoint(words):
+        return False
+    # After a name in lower case there may be a label or a message, rarely without these words.
+    return (
+        name.isupper()
+        or name.startswith("--")
+        or (
+            len(words) >= PASSPHRASE_WORDS_MIN
+            and _LABEL_WORDS.isdisjoint(compile_pattern(r"[a-z]+").findall(value.lower()))
+            and not any(word in value.lower() for word in (*NAME_WORDS, *FOREIGN_WORDS))
+            and value[-1] not in ".:?!…"
+        )
+    )
 
 
 def _is_plain_password(value: str) -> bool:
