@@ -207,6 +207,25 @@ def test_an_index_replaced_while_it_is_open_is_noticed(memory: Memory, own_home:
     assert len(ids(memory, "redis")) == 1
 
 
+@pytest.mark.parametrize("what", ["file", "fifo"])
+def test_something_else_in_the_place_of_an_open_index_is_removed(
+    memory: Memory, own_home: Path, tmp_path: Path, what: str
+) -> None:
+    logged(memory, "about postgres deadlocks")
+    memory.recall("postgres")
+    folder = own_home / ".index"
+    folder.rename(tmp_path / "moved away")
+    if what == "file":
+        folder.write_text("not an index")
+    else:
+        os.mkfifo(folder)
+
+    logged(memory, "about redis caches")
+
+    assert len(ids(memory, "redis")) == len(ids(memory, "postgres")) == 1
+    assert (folder / TABLES).is_file()
+
+
 def test_an_index_of_another_schema_is_thrown_away(memory: Memory, own_home: Path) -> None:
     logged(memory, "about postgres deadlocks")
     memory.recall("postgres")

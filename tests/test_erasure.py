@@ -10,11 +10,12 @@ import pytest
 
 from commonplace import erasure
 from commonplace.memory import Memory
+from commonplace.rules import Fold
 from commonplace.where.home import Home
 from histories import append, feedback, lesson, link, pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 TEXT = "the Käfer vault opens at “noon”"
 
@@ -164,3 +165,24 @@ def test_a_receipt_counts_what_was_searched(home: Home) -> None:
 
     assert receipt.files_rewritten == ["log/app.jsonl"]
     assert receipt.files_searched >= 2
+
+
+def test_a_chain_that_changes_homes_at_each_link_is_followed_once(
+    own_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    homes = [Home(own_home), Home(tmp_path / "other")]
+    length = 40
+    for n in range(length):
+        links = [{"to": f"c{n - 1}", "rel": "derived_from"}] if n else []
+        append(homes[n % 2], "app", lesson(f"c{n}", links=links))
+    asked: list[str] = []
+    dependents = Fold.dependents
+
+    def counted(folded: Fold[Any], ids: Collection[str]) -> Any:
+        asked.extend(ids)
+        return dependents(folded, ids)
+
+    monkeypatch.setattr(Fold, "dependents", counted)
+
+    assert len(erasure.reach(homes, "c0")[0]) == length
+    assert len(asked) == len(homes) * length

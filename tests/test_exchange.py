@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import tracemalloc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -988,3 +989,47 @@ def test_real_logs_are_taken_whole_and_once(memory: Memory) -> None:
     before = log_bytes(memory.home.path)
     assert [import_files(memory, LOGS / name).records for name in reports] == [0] * 5
     assert log_bytes(memory.home.path) == before
+
+
+# --- Nested without end -------------------------------------------------------------------------------
+
+
+def test_folders_that_are_nested_without_end_are_a_sentence(
+    own_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "deep"
+    root.mkdir()
+    (root / "one.jsonl").write_text(json.dumps(
+        {"kind": "lesson", "id": "les-1", "event_type": "learned", "lesson": "x",
+         "timestamp": "2026-01-01T00:00:00Z", "agent_id": ""}) + "\n")  # fmt: skip
+    with monkeypatch.context() as inside:
+        inside.chdir(root)
+        for _ in range(1500):  # The whole path is longer than the system allows at once.
+            Path("d").mkdir()
+            os.chdir("d")
+    try:
+        with Memory.open(own_home, background=False) as memory:
+            report = import_files(memory, root)
+    finally:
+        subprocess.run(["rm", "-rf", str(root)], check=True)  # `shutil` would recurse.
+
+    assert report.records == 1
+    ((name, _line, reason),) = report.unread
+    assert name.count("d/") == files.FOLDERS_DEEP_MAX
+    assert reason == "was not read: it is over 100 folders deep"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [" " + "[" * 3000 + "x" + "]" * 3000, "\n" + "".join(" " * n + "a:\n" for n in range(1, 600))],
+    ids=["lists", "fields"],
+)
+def test_front_matter_that_is_nested_without_end_is_kept_as_text(value: str) -> None:
+    fields, rest = frontmatter.split(f"---\ntitle: one\nx:{value}\n---\nbody\n")
+
+    assert fields is not None
+    assert (fields["title"], rest) == ("one", "body\n")
+    depth, inner = 0, fields["x"]
+    while not isinstance(inner, str):
+        depth, inner = depth + 1, inner[0] if isinstance(inner, list) else inner["a"]
+    assert depth <= frontmatter.LEVELS_MAX

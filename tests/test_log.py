@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -17,8 +18,8 @@ from commonplace.errors import DiskFull, HomeUnusable, LogBusy
 from commonplace.files import atomic, lock
 from commonplace.files.lock import hold
 from commonplace.files.plain import open_for_read
+from commonplace.log import check, read
 from commonplace.log import fold as fold_module
-from commonplace.log import read
 from commonplace.log.append import Appender
 from commonplace.log.rotate import rotate
 from commonplace.where.home import Home
@@ -502,3 +503,17 @@ def test_lines_are_looked_for_block_by_block(
     lines = list(read.lines_with(io.BytesIO(raw), [b"needle"]))
 
     assert [(line.number, line.raw) for line in lines] == found
+
+
+def test_a_record_with_more_tags_than_we_would_write_stays_in_its_log(own_home: Path) -> None:
+    home = Home(own_home)
+    home.log_folder.mkdir(parents=True)
+    row = {"id": "a", "kind": "lesson", "timestamp": "2026-01-01T00:00:00Z", "event_type": "error"}
+    line = json.dumps({**row, "lesson": "x", "tags": [f"t{n}" for n in range(65)]}) + "\n"
+    home.log("app").write_text(line)
+
+    check.fix(home)
+
+    assert [found for found in check.check(home) if found.what == "damage"] == []
+    assert home.log("app").read_text() == line
+    assert not home.damaged_folder.exists()

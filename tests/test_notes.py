@@ -116,6 +116,20 @@ def test_a_text_that_occurs_twice_is_refused_with_its_lines(own_home: Path) -> N
     assert notes.read("CONTEXT.md", (4, -1)) == "line one\n"
 
 
+@pytest.mark.parametrize(
+    ("text", "old"), [("\n" * 5000, "\n"), ("a" * 5000, "a"), ("a" * 5000, "a" * 2500)]
+)
+def test_of_a_text_that_occurs_very_often_only_the_first_matches_are_sought(
+    own_home: Path, text: str, old: str
+) -> None:
+    notes = Notes(Home(own_home), "researcher")
+    notes.write("a.md", text)
+
+    with pytest.raises(NoteRefused, match="more than 20 times, in lines 1,") as refused:
+        notes.replace("a.md", old, "x")
+    assert len(refused.value.lines or ()) == 21
+
+
 @pytest.mark.parametrize("view", [(0, 1), (2, 1), (1, 9), (-1, -1)])
 def test_a_range_outside_the_note_is_refused(own_home: Path, view: tuple[int, int]) -> None:
     notes = Notes(Home(own_home), "researcher")

@@ -23,7 +23,7 @@ from commonplace.recall.dedupe import SUPERSEDED, Entry
 from commonplace.recall.hits import Explanation, Hit
 from commonplace.recall.priors import NO_PRIORS, Priors, Weights
 from commonplace.recall.query import Query
-from commonplace.recall.search import Fusion, Search
+from commonplace.recall.search import PAGE, Fusion, Search
 from commonplace.recall.visibility import shown_cards
 from commonplace.records import Rate, from_line, micros
 from commonplace.rules import Standing, Tally
@@ -585,7 +585,9 @@ def readers_of(index_engine: Engine, tmp_path: Path) -> Iterator[Callable[..., l
     """Readers of some homes, each given as its rows."""
     with ExitStack() as stack:
 
-        def open_readers(*homes: list[dict[str, Any]], log: str = "app") -> list[Reader]:
+        def open_readers(
+            *homes: list[dict[str, Any]], log: str = "app", as_of_micros: int | None = None
+        ) -> list[Reader]:
             found = []
             for number, rows in enumerate(homes):
                 home = Home(tmp_path / f"home{number}")
@@ -593,7 +595,7 @@ def readers_of(index_engine: Engine, tmp_path: Path) -> Iterator[Callable[..., l
                 append(home, log, *rows)
                 index = index_engine(home)
                 index.catch_up()
-                found.append(stack.enter_context(index.reading()))
+                found.append(stack.enter_context(index.reading(as_of_micros)))
             return found
 
         yield open_readers
@@ -826,6 +828,34 @@ def test_each_home_hides_what_the_other_has(
 
     assert set(shown(readers, home)) == {"c"}
     assert set(shown(readers, home, superseded=True)) == {"b", "c"}
+
+
+@pytest.mark.parametrize("past", [False, True])
+def test_page_after_page_of_a_hidden_chain_is_read_with_one_walk_along_it(
+    readers_of: Callable[..., list[Reader]], monkeypatch: pytest.MonkeyPatch, *, past: bool
+) -> None:
+    rows = [
+        lesson(f"c{n}", "quokka", links=[{"to": f"c{n - 1}", "rel": "derived_from"}])
+        for n in range(300)
+    ]
+    homes = [[*rows, forget("c0")]] if past else [[*rows, forget("c0")], [lesson("far", "quokka")]]
+    readers = readers_of(*homes, as_of_micros=micros("2100-01-01T00:00:00Z") if past else None)
+    asked: list[str] = []
+    for reader in readers:
+        supports = reader.supports
+
+        def counted(ids: Collection[str], supports: Any = supports) -> Any:
+            asked.extend(ids)
+            return supports(ids)
+
+        monkeypatch.setattr(reader, "supports", counted)
+    candidates = Candidates(readers, Query(text="quokka"), lambda _ident: 0, WEIGHTS)
+    keys = sorted(readers[0].keys([f"c{n}" for n in range(300)]).values())
+    for start in range(0, 300, PAGE):
+        candidates.weigh((0, key) for key in keys[start : start + PAGE])
+
+    assert candidates.leaders(dict.fromkeys([(0, key) for key in keys], 1.0), 300) == []
+    assert len(asked) <= len(readers) * (len(rows) + 2)
 
 
 def test_feedback_of_all_homes_is_counted_and_one_id_once(

@@ -75,11 +75,11 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
     "text": NOT_TEXT,
     "filled": [*NOT_TEXT, *EMPTY],
     "texts": [("a", "list"), ([1], "text"), (["a", None], "text"), ({"a": 1}, "list")],
-    "tags": [("a", "list"), ([1], "text"), (["t"] * (TAGS_MAX + 1), "65 entries, over 64")],
+    "tags": [("a", "list"), ([1], "text")],
     "list": [("a", "list, not text"), ({}, "list, not an object"), (1, "list, not a number")],
     "object": [([], "object, not a list"), ("a", "object, not text"), (1, "object, not a number")],
     "number": NOT_A_NUMBER,
-    "share": [*NOT_A_NUMBER, (-0.01, "between 0 and 1"), (1.01, "between 0 and 1")],
+    "share": NOT_A_NUMBER,
     "count": [(-1, "0 or more"), (1.0, "whole"), (True, "whole"), ("1", "whole")],
     "rate": [("11/10", "more often"), ("1", "X/Y"), ("", "X/Y"), (1, "X/Y"), ("a/b", "X/Y")],
     "time": [("soon", "not a time"), (7, "not a number"), (["x"], "not a list")],
@@ -100,6 +100,8 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
 }
 # Refused only from a writer: another program's line is read, and its weights are bounded.
 REFUSED_IN_WRITING: dict[str, list[tuple[Any, str]]] = {
+    "tags": [(["t"] * (TAGS_MAX + 1), "65 entries, over 64")],
+    "share": [(-0.01, "between 0 and 1"), (1.01, "between 0 and 1")],
     "links": [
         ([{"to": "a", "w": 1.01}], "`w` is not between"),
         ([{"to": "a"}, {"to": "b", "w": -0.01}], "`w` is not between"),
@@ -107,6 +109,8 @@ REFUSED_IN_WRITING: dict[str, list[tuple[Any, str]]] = {
 }
 # A reader accepts these from other programs and newer versions.
 ACCEPTED_IN_READING: dict[str, list[Any]] = {
+    "tags": [["t"] * (TAGS_MAX + 1)],
+    "share": [7, -1],
     "links": [[{"to": "a", "w": 7}], [{"to": "a", "w": -1, "rel": "likes"}]],
     "event_type": ["banana", ""],
     "outcome": ["meh"],
@@ -116,7 +120,7 @@ ACCEPTED_IN_READING: dict[str, list[Any]] = {
     "repo": ["a/b"],
 }
 ACCEPTED["weight"], REFUSED["weight"] = ACCEPTED["share"], NOT_A_NUMBER
-REFUSED_IN_WRITING["weight"] = [(1.01, "between 0 and 1"), (-0.01, "between 0 and 1")]
+REFUSED_IN_WRITING["weight"] = REFUSED_IN_WRITING["share"]
 
 COMMON = {
     "id": "id",

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from commonplace import rules
 from commonplace.memory import Memory
 from commonplace.records import Rate, encode, from_line, micros
-from commonplace.rules import Fold, SeveralHomes, Stamp, Standing, Tally
+from commonplace.rules import Fold, SeveralHomes, Stamp, Standing, Support, Tally
 from histories import CASES, feedback, folded, forget, lesson, link, rows
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
 START = "2026-01-01T00:00:00Z"
@@ -330,6 +331,65 @@ def test_any_interleaving_of_two_logs_gives_the_same(
     assert [shuffled.rate(one) for one in straight.ids()] == [
         straight.rate(one) for one in straight.ids()
     ]
+
+
+# --- Work: each fact is asked for once ----------------------------------------------------------------
+
+
+@given(st.lists(rows, max_size=12), st.randoms(use_true_random=False))
+def test_records_stand_the_same_asked_about_together_or_one_after_another(
+    given_rows: list[dict[str, Any]], order: random.Random
+) -> None:
+    facts = SeveralHomes([folded(given_rows[::2]), folded(given_rows[1::2])])
+    ids = sorted({str(row["id"]) for row in given_rows})
+    decided = rules.Standings(facts)
+    together = rules.standings(ids, facts)
+
+    assert {one: decided.of([one])[one] for one in order.sample(ids, len(ids))} == together
+    assert decided.of(ids) == together
+
+
+class CountingFacts(SeveralHomes):
+    """Counts the ids that supports are asked for."""
+
+    asked = 0
+
+    def supports(self, ids: Collection[str]) -> Iterator[Support]:
+        self.asked += len(ids)
+        return super().supports(ids)
+
+
+def chain(length: int, *, closed: bool) -> list[dict[str, Any]]:
+    """Lessons that each derive from the one before, the first from the last if *closed*."""
+    return [
+        lesson(
+            f"c{n}",
+            links=[{"to": f"c{(n - 1) % length}", "rel": "derived_from"}] if n or closed else [],
+        )
+        for n in range(length)
+    ]
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_the_links_of_a_chain_are_followed_once_however_often_it_is_asked_about(
+    *, closed: bool
+) -> None:
+    facts = CountingFacts([folded([*chain(300, closed=closed), forget("c0")])])
+    decided = rules.Standings(facts)
+    found = [decided.of([f"c{n}"])[f"c{n}"] for n in reversed(range(300))]
+
+    assert found == [DERIVED] * 299 + [FORGOTTEN]
+    assert facts.asked == 300
+
+
+def test_the_feedback_of_a_record_is_counted_without_following_what_it_rests_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given_rows = [feedback(f"fb{n}", f"c{n}") for n in range(50)]
+    found = folded([*chain(50, closed=True), *given_rows, forget("c0"), forget("fb1")])
+    monkeypatch.setattr(found, "supports", None)
+
+    assert [len(found.feedback(f"c{n}")) for n in range(3)] == [1, 0, 1]
 
 
 # --- Every surface uses them ------------------------------------------------------------------------

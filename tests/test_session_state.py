@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.sessions import episode, ingest, state
+from commonplace.sessions import episode, ingest, spool, state
 from commonplace.sessions.events import AT_MAX, Event, is_time
 from test_sessions import LEARNED, Agent, kinds, spooled
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from commonplace.memory import Memory
     from commonplace.where.home import Home
 
@@ -131,6 +130,52 @@ def test_a_start_time_without_a_date_does_not_stop_the_drain(
     assert not ingest.has_events(home)
     assert [lesson["lesson"] for lesson in kinds(memory, "lesson")] == ["said after the damage"]
     assert [one["task_id"] for one in kinds(memory, "episode")] == ["s-1"]
+
+
+@pytest.mark.parametrize("what", ["folder", "fifo", "kept"])
+def test_what_cannot_be_an_event_or_be_removed_does_not_keep_the_drain_busy(
+    what: str, agent: Agent, memory: Memory, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spooled(memory, agent, ["said before", "said after"])
+    odd = home.spool_folder / "00000000000000000001-1-odd.json"
+    if what == "folder":
+        odd.mkdir()
+    elif what == "fifo":
+        os.mkfifo(odd)
+        os.close(os.open(odd, os.O_RDWR))
+    else:
+        monkeypatch.setattr(spool, "remove", lambda _folder, _name: False)
+    rounds = iter(range(20))
+    read: list[str] = []
+    read_event = spool.read
+
+    def counted(folder: Path, name: str) -> Any:
+        read.append(name)
+        return None if name == odd.name else read_event(folder, name)
+
+    monkeypatch.setattr(spool, "read", counted)
+    ingest.drain(memory, is_over=lambda: next(rounds, None) is None)
+
+    assert len(read) == 2
+    assert len(kinds(memory, "lesson")) == 2
+
+
+def test_a_pipe_in_the_place_of_a_draft_is_not_waited_for(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = state.load(home, "s-1").path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(path)
+    read: list[Path] = []
+
+    def counted(one: Path) -> bytes:
+        read.append(one)
+        return b"{}"
+
+    monkeypatch.setattr(Path, "read_bytes", counted)
+
+    assert state.load(home, "s-1").fields == {"session": "s-1"}
+    assert read == []
 
 
 @pytest.mark.parametrize("error", [OverflowError, KeyError("repo"), TypeError, ValueError])

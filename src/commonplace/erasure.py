@@ -14,7 +14,7 @@ from commonplace.index import removal
 from commonplace.log import read
 from commonplace.log.fold import fold
 from commonplace.log.logs import files
-from commonplace.rules import is_statement
+from commonplace.rules import is_statement, spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -77,11 +77,13 @@ def erase(homes: Sequence[Home], ident: str) -> Receipt:
 def reach(homes: Iterable[Home], ident: str) -> tuple[set[str], set[str]]:
     """Return *ident* with its dependents in all homes; and these with the statements on them."""
     folds = [fold(home)[0] for home in homes]
-    everything, size = {ident}, 0
-    while len(everything) > size:
-        size = len(everything)
-        for folded in folds:
-            everything |= folded.dependents(everything)
+    everything: set[str] = set()
+    # One step in all homes at a time: what rests on a record may be in another home each time.
+    spread(
+        {ident},
+        lambda ids: (one for folded in folds for one in folded.dependents(ids)),
+        everything,
+    )
     statements = {
         one
         for folded in folds

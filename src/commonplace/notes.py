@@ -132,11 +132,12 @@ class Notes:
                     path, "does not hold the text to replace; it must match exactly", ()
                 )
             if len(lines) > 1:
+                is_more = len(lines) > MATCHES_SHOWN_MAX
+                count = f"more than {MATCHES_SHOWN_MAX}" if is_more else len(lines)
                 shown = ", ".join(map(str, lines[:MATCHES_SHOWN_MAX]))
                 raise NoteRefused(
                     path,
-                    f"holds the text to replace {len(lines)} times, in lines {shown}; "
-                    "give more of it",
+                    f"holds the text to replace {count} times, in lines {shown}; give more of it",
                     lines,
                 )
             return self._write(path, text.replace(old, new, 1), if_sha256)._replace(line=lines[0])
@@ -382,10 +383,15 @@ def _lines(text: str) -> list[str]:
 
 
 def _lines_of_matches(text: str, old: str) -> list[int]:
-    """Return the number of the line in which each match begins."""
+    """Return the number of the line in which each match begins, at most one more than is shown.
+
+    Each match costs a search of the text, so there may not be as many as it has characters.
+    """
     found: list[int] = []
+    line, counted = 1, 0
     at = text.find(old) if old else -1
-    while at >= 0:
-        found.append(text.count("\n", 0, at) + 1)
+    while at >= 0 and len(found) <= MATCHES_SHOWN_MAX:
+        line, counted = line + text.count("\n", counted, at), at
+        found.append(line)
         at = text.find(old, at + 1)
     return found

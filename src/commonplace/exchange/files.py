@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILES_MAX = 100_000
+# Walking a folder recurses once per level.
+FOLDERS_DEEP_MAX = 100
 # The limit for files that are read as a whole; files of JSON lines are read line by line.
 WHOLE_BYTES_MAX = 16 << 20
 HEAD_BYTES = 64 << 10
@@ -71,6 +73,10 @@ def find_files(root: Path) -> Iterator[tuple[Path, Unreadable | Skipped | None]]
         folders[:] = sorted(
             name for name in folders if name not in _FOLDERS_SKIPPED and name not in links
         )
+        if folders and len((root / folder).relative_to(root).parts) >= FOLDERS_DEEP_MAX:
+            reason = f"was not read: it is over {FOLDERS_DEEP_MAX} folders deep"
+            yield from ((root / folder / name, Unreadable(0, reason)) for name in folders)
+            folders.clear()
         for name in sorted([*names, *links]):
             path = root / folder / name
             count += 1

@@ -1,7 +1,8 @@
 """Front matter: the lines of YAML before a Markdown text.
 
-This reads texts, lists, one level of inner fields, and folded or literal blocks. Any other YAML is
-kept as the text it is, so that a note is read whatever its front matter says.
+This reads texts, lists, inner fields, and folded or literal blocks. Any other YAML, and what is
+nested deeper than `LEVELS_MAX`, is kept as the text it is, so that a note is read whatever its
+front matter says.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+LEVELS_MAX = 8
 _OPENING = re.compile(r"\A---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$\n?", re.MULTILINE)
 _FIELD = re.compile(
@@ -32,7 +34,7 @@ def split(text: str) -> tuple[dict[str, Any] | None, str]:
     return _fields(inner.split("\n")), text[closing.end() :].lstrip("\r\n")
 
 
-def _fields(lines: list[str]) -> dict[str, Any]:
+def _fields(lines: list[str], levels: int = LEVELS_MAX) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     at = 0
     while at < len(lines):
@@ -45,7 +47,7 @@ def _fields(lines: list[str]) -> dict[str, Any]:
         while at < len(lines) and _continues(lines[at], indent):
             inner.append(lines[at])
             at += 1
-        fields[found["name"].strip("\"'")] = _value(value, inner)
+        fields[found["name"].strip("\"'")] = _value(value, inner, levels)
     return fields
 
 
@@ -61,7 +63,7 @@ def _continues(line: str, indent: int) -> bool:
     )
 
 
-def _value(value: str, inner: list[str]) -> Any:  # noqa: ANN401 (what the field holds)
+def _value(value: str, inner: list[str], levels: int) -> Any:  # noqa: ANN401 (what the field holds)
     if _BLOCK.match(value):
         return _block(inner, folded=value.startswith(">"))
     filled = [line.strip() for line in inner if line.strip() and not line.strip().startswith("#")]
@@ -70,19 +72,19 @@ def _value(value: str, inner: list[str]) -> Any:  # noqa: ANN401 (what the field
         return _scalar(plain)
     if not plain and filled[0].startswith("-"):
         return _items(filled)
-    if not plain and _FIELD.match(filled[0]):
-        return _fields([line for line in inner if line.strip()])
+    if not plain and levels > 1 and _FIELD.match(filled[0]):
+        return _fields([line for line in inner if line.strip()], levels - 1)
     return _scalar(" ".join([plain, *filled]).strip())  # A text over several lines.
 
 
 def _items(lines: list[str]) -> list[Any]:
-    items: list[str] = []
+    items: list[list[str]] = []
     for line in lines:
         if line == "-" or line.startswith("- "):
-            items.append(line[1:].strip())
+            items.append([line[1:].strip()])
         elif items:
-            items[-1] = f"{items[-1]} {line}".strip()
-    return [_scalar(item) for item in items]
+            items[-1].append(line)
+    return [_scalar(" ".join(parts).strip()) for parts in items]
 
 
 def _block(inner: list[str], *, folded: bool) -> str:
@@ -91,11 +93,10 @@ def _block(inner: list[str], *, folded: bool) -> str:
     return " ".join(line for line in lines if line) if folded else "\n".join(lines).strip("\n")
 
 
-def _scalar(value: str) -> Any:  # noqa: ANN401 (a text or a list)
-    if value[:1] == "[" and value.rstrip(",").endswith("]"):
-        return [
-            _scalar(item.strip()) for item in _split_list(value.rstrip(",")[1:-1]) if item.strip()
-        ]
+def _scalar(value: str, levels: int = LEVELS_MAX) -> Any:  # noqa: ANN401 (a text or a list)
+    if levels and value[:1] == "[" and value.rstrip(",").endswith("]"):
+        items = _split_list(value.rstrip(",")[1:-1])
+        return [_scalar(item.strip(), levels - 1) for item in items if item.strip()]
     if len(value) > 1 and value[0] == value[-1] == '"':
         return _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), value[1:-1])
     if len(value) > 1 and value[0] == value[-1] == "'":
@@ -104,12 +105,14 @@ def _scalar(value: str) -> Any:  # noqa: ANN401 (a text or a list)
 
 
 def _split_list(inner: str) -> list[str]:
-    items, quote = [""], ""
-    for char in inner:
+    items: list[str] = []
+    quote, start, is_blank = "", 0, True
+    for at, char in enumerate(inner):
         if char == "," and not quote:
-            items.append("")
+            items.append(inner[start:at])
+            start, is_blank = at + 1, True
             continue
-        if char in "\"'" and (not quote or quote == char) and (quote or not items[-1].strip()):
+        if char in "\"'" and (not quote or quote == char) and (quote or is_blank):
             quote = "" if quote else char
-        items[-1] += char
-    return items
+        is_blank = is_blank and char.isspace()
+    return [*items, inner[start:]]

@@ -57,7 +57,7 @@ def _groups(lines: list[bytes]) -> list[list[int]]:
 
     def root(ident: str) -> str:
         while (parent := roots.setdefault(ident, ident)) != ident:
-            ident = parent
+            roots[ident] = ident = roots[parent]  # Halves the way for the next one.
         return ident
 
     idents: list[str | None] = []

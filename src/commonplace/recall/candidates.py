@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.index.document import Document, document
 from commonplace.recall.hits import Explanation, Hit
 from commonplace.recall.priors import Priors
-from commonplace.recall.visibility import shown_cards
+from commonplace.recall.visibility import shown_cards, standings_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -63,6 +63,7 @@ class Candidates:
         weights: Weights,
     ) -> None:
         self._readers = readers
+        self._standings = standings_of(readers)
         self._query = query
         self._uses = uses
         newest = max((reader.newest_micros() or 0 for reader in readers), default=0)
@@ -81,7 +82,7 @@ class Candidates:
             if not keys:
                 continue
             cards = reader.cards(keys).values()
-            for card in shown_cards(self._readers, home, cards, self._query):
+            for card in shown_cards(self._readers, home, cards, self._query, self._standings):
                 self._weighed[home, card.key] = self._weigh(home, card)
 
     def _weigh(self, home: int, card: Card) -> _WeightedCard:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.index.ports import Count
 from commonplace.recall.hits import Explanation, Hit
-from commonplace.recall.visibility import shown_cards
+from commonplace.recall.visibility import shown_cards, standings_of
 from commonplace.rules import Standing, is_doubted, is_gone, is_statement
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ def latest(readers: Sequence[Reader], count: int, filter_: Filter) -> list[Hit]:
 def _latest_of_home(
     readers: Sequence[Reader], home: int, reader: Reader, count: int, filter_: Filter
 ) -> list[Card]:
-    wanted = count + LOOKED_AT_FURTHER
+    wanted, decided = count + LOOKED_AT_FURTHER, standings_of(readers)
     while True:
         cards = reader.select(filter_, newest=wanted)
         # A note is its agent's own file, and a statement means nothing by itself.
         records = [c for c in cards if c.kind != "note" and not is_statement(c.kind)]
-        shown = shown_cards(readers, home, records, filter_)
+        shown = shown_cards(readers, home, records, filter_, decided)
         if len(shown) >= count or len(cards) < wanted:
             return shown[:count]
         wanted *= 4  # Another home hides many of them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commonplace.rules import SeveralHomes, standings, tally
+from commonplace.rules import SeveralHomes, Standings, tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -13,16 +13,30 @@ if TYPE_CHECKING:
 
 
 def shown_cards(
-    readers: Sequence[Reader], home: int, cards: Iterable[Card], filter_: Filter
+    readers: Sequence[Reader],
+    home: int,
+    cards: Iterable[Card],
+    filter_: Filter,
+    decided: Standings | None = None,
 ) -> list[Card]:
-    """Return those of *cards*, from that home, that pass the filter and are not hidden."""
+    """Return those of *cards*, from that home, that pass the filter and are not hidden.
+
+    A question that asks page by page gives the same *decided* (`standings_of`) each time.
+    """
     admitted = [card for card in cards if filter_.admits(card)]
     if len(readers) > 1 and admitted:
-        admitted = _combine_homes(readers, home, admitted)
+        admitted = _combine_homes(readers, home, admitted, decided or standings_of(readers))
     return [card for card in admitted if filter_.shows(card.standing)]
 
 
-def _combine_homes(readers: Sequence[Reader], home: int, cards: Sequence[Card]) -> list[Card]:
+def standings_of(readers: Sequence[Reader]) -> Standings:
+    """Return the standings over all homes."""
+    return Standings(SeveralHomes(readers))
+
+
+def _combine_homes(
+    readers: Sequence[Reader], home: int, cards: Sequence[Card], decided: Standings
+) -> list[Card]:
     """Return *cards* with the standings of all homes, without those that a nearer home has."""
     ids = {card.id for card in cards}
     for nearer in readers[:home]:
@@ -30,7 +44,7 @@ def _combine_homes(readers: Sequence[Reader], home: int, cards: Sequence[Card]) 
     kept = [card for card in cards if card.id in ids]
     if not kept or not any(reader.has_statements() for reader in readers):
         return kept
-    standing = standings(ids, SeveralHomes(readers))
+    standing = decided.of(ids)
     feedback: dict[str, dict[str, str]] = {}
     for reader in reversed(readers):  # The nearest home's feedback replaces others.
         for ident, outcomes in reader.feedback(ids).items():

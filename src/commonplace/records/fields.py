@@ -36,7 +36,8 @@ class Field:
         check_read: Callable[[Any], None] | None = None,
     ) -> None:
         self.check = check
-        # A line may come from a newer version: an option that is not known here is no damage.
+        # A line may come from another program or a newer version: what is over a limit here, or an
+        # option that is not known, is no damage. It can be read.
         self.check_read = check_read or check
         self.default = default
         self.required = required

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 LINE_READ_BYTES_MAX = 64 << 20
 # Code that walks a record may recurse once per level; Python allows some hundreds of calls.
 DEPTH_MAX = 64
+QUOTED_CHARS_MAX = 100
 NUMBER_MAX = sys.float_info.max
 
 _TYPE_NAMES: dict[type, str] = {
@@ -79,8 +80,9 @@ def type_name(value: object) -> str:
 
 
 def quoted(value: object) -> str:
-    """Return *value* as an error message shows it: in backticks and on one line."""
-    return f"`{repr(value)[1:-1] if isinstance(value, str) else repr(value)}`"
+    """Return *value* as an error message shows it: in backticks, on one line, cut if long."""
+    shown = repr(value)[1:-1] if isinstance(value, str) else repr(value)
+    return f"`{shown if len(shown) <= QUOTED_CHARS_MAX else shown[:QUOTED_CHARS_MAX] + '…'}`"
 
 
 def _encode_with(encoder: json.JSONEncoder, value: object) -> str:

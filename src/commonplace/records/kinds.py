@@ -58,7 +58,7 @@ class Record:
     timestamp: str = field(check_time, "", required=True)
     agent_id: str = text()
     repo: str = text()
-    tags: Sequence[str] = field(check_tags, ())
+    tags: Sequence[str] = field(check_tags, (), check_read=check_texts)
     meta: Mapping[str, Any] = mapping()
     links: Sequence[Mapping[str, Any]] = field(check_links, (), check_read=check_links_read)
 
@@ -154,7 +154,7 @@ class Pattern(Record):
     conditions: Sequence[str] = field(check_texts, ())
     correct_approach: str = text()
     incorrect_approach: str = text()
-    confidence: float = field(check_share, 0.0)
+    confidence: float = field(check_share, 0.0, check_read=check_number)
     source_episodes: Sequence[str] = field(check_texts, ())
     usage_count: int = field(check_count, 0)
     last_used: str = field(check_time, "")

@@ -6,7 +6,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from commonplace.rules.feedback import Tally, rate, tally
 from commonplace.rules.order import newest
-from commonplace.rules.standing import Standing, Support, is_gone, standings
+from commonplace.rules.standing import Standing, Support, find_forgotten, is_gone, standings
 from commonplace.rules.statements import Edge, edges, is_statement, subjects
 
 TYPE_CHECKING = False
@@ -105,9 +105,8 @@ class Fold(Generic[T]):
     def feedback(self, ident: str) -> dict[str, str]:
         """Return the feedback about a record that was not forgotten: feedback id → outcome."""
         ids = self._graph_now().feedback.get(ident, ())
-        known = self.standings(ids) if ids and self._forgets else {}
-        valid = (one for one in ids if known.get(one) is not Standing.FORGOTTEN)
-        return {one: self.current(one).outcome for one in valid}
+        forgotten = find_forgotten(ids, self)
+        return {one: self.current(one).outcome for one in ids if one not in forgotten}
 
     def tally(self, ident: str) -> Tally:
         """Return how often a use of the record ended in each outcome."""
@@ -117,20 +116,11 @@ class Fold(Generic[T]):
         """Return the success rate with the feedback; `None` if the record was never tried."""
         return self.current(ident).rate(self.tally(ident))
 
-    def dependents(self, ids: Collection[str]) -> set[str]:
-        """Everything that rests on *ids*, directly or through others, statements included."""
-        resting: dict[str, list[str]] = {}
-        for supports in self._graph_now().supports.values():
-            for one in supports:
-                resting.setdefault(one.on, []).append(one.of)
-        found: set[str] = set()
-        waiting = list(ids)
-        while waiting:
-            for ident in resting.get(waiting.pop(), ()):
-                if ident not in found:
-                    found.add(ident)
-                    waiting.append(ident)
-        return found - set(ids)
+    def dependents(self, ids: Iterable[str]) -> Iterator[str]:
+        """Yield everything that rests directly on *ids*, statements included."""
+        graph = self._graph_now()
+        for ident in ids:
+            yield from graph.dependents.get(ident, ())
 
     # --- Facts for the rules ----------------------------------------------------------------------
 
@@ -169,6 +159,7 @@ class _Graph:
         self.supports: dict[str, list[Support]] = {}
         self.superseders: dict[str, list[Support]] = {}
         self.feedback: dict[str, list[str]] = {}
+        self.dependents: dict[str, list[str]] = {}
         for ident in fold.ids():
             kept = fold.current(ident)
             for subject in kept.subjects if kept.kind != "forget" else ():
@@ -182,3 +173,6 @@ class _Graph:
                 elif edge.rel == "supersedes":
                     support = Support(edge.to, edge.of, edge.by)
                     self.superseders.setdefault(edge.to, []).append(support)
+        for supports in self.supports.values():
+            for one in supports:
+                self.dependents.setdefault(one.on, []).append(one.of)

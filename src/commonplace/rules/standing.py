@@ -9,7 +9,7 @@ from commonplace.rules.order import Stamp, is_after
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 
 class Standing(IntEnum):
@@ -58,41 +58,90 @@ class Facts(Protocol):
 
 def standings(ids: Collection[str], facts: Facts) -> dict[str, Standing]:
     """Return the standing of each of *ids*. Linear in what they rest on, cycles included."""
-    superseding = list(facts.superseders(ids))
-    supports = _reach({*ids, *(one.on for one in superseding)}, facts)
-    named = {*ids, *(name for one in (*supports, *superseding) for name in one)}
-    forgotten = _find_forgotten(named, facts)
-    gone = _with_dependents(forgotten, supports)
-    superseded = {
-        one.of
-        for one in superseding
-        # A record does not supersede itself, and one that is gone supersedes nothing any more.
-        if one.of != one.on and one.on not in gone and one.by not in forgotten
-    }
-    return {ident: _standing(ident, forgotten, gone, superseded) for ident in ids}
+    return Standings(facts).of(ids)
 
 
-def _standing(ident: str, forgotten: set[str], gone: set[str], superseded: set[str]) -> Standing:
-    if ident in forgotten:
-        return Standing.FORGOTTEN
-    if ident in gone:
-        return Standing.DERIVED
-    return Standing.SUPERSEDED if ident in superseded else Standing.CURRENT
+class Standings:
+    """The standings by *facts* that do not change; what was decided once is not read again.
+
+    So the questions of one reader about some records after others are linear together.
+    """
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        # The records whose supports were read, with everything that those rest on.
+        self._reached: set[str] = set()
+        # The records of which it is known whether they are forgotten, and those that are.
+        self._checked: set[str] = set()
+        self._forgotten: set[str] = set()
+        # Everything forgotten, and everything reached that rests on it.
+        self._gone: set[str] = set()
+
+    def of(self, ids: Collection[str]) -> dict[str, Standing]:
+        """Return the standing of each of *ids*."""
+        superseding = list(self._facts.superseders(ids))
+        supports = self._reach({*ids, *(one.on for one in superseding)})
+        self._check({*ids, *(name for one in (*supports, *superseding) for name in one)})
+        self._spread(supports)
+        superseded = {
+            one.of
+            for one in superseding
+            # A record does not supersede itself, and one that is gone supersedes nothing any more.
+            if one.of != one.on and one.on not in self._gone and one.by not in self._forgotten
+        }
+        return {ident: self._standing(ident, superseded) for ident in ids}
+
+    def _standing(self, ident: str, superseded: set[str]) -> Standing:
+        if ident in self._forgotten:
+            return Standing.FORGOTTEN
+        if ident in self._gone:
+            return Standing.DERIVED
+        return Standing.SUPERSEDED if ident in superseded else Standing.CURRENT
+
+    def _reach(self, ids: set[str]) -> list[Support]:
+        """Everything that *ids* rest on, directly or through others, and that is not known yet."""
+        found: list[Support] = []
+
+        def sources(frontier: set[str]) -> Iterable[str]:
+            level = list(self._facts.supports(frontier))
+            found.extend(level)
+            return (one.on for one in level)
+
+        spread(ids, sources, self._reached)
+        return found
+
+    def _check(self, ids: set[str]) -> None:
+        fresh = ids - self._checked
+        self._checked |= fresh
+        forgotten = find_forgotten(fresh, self._facts)
+        self._forgotten |= forgotten
+        self._gone |= forgotten
+
+    def _spread(self, supports: Iterable[Support]) -> None:
+        """Add what rests on something gone. All that rests on it by other supports is known."""
+        dependents: dict[str, list[str]] = {}
+        for one in supports:
+            # A forgotten link no longer holds.
+            if one.by == one.of or one.by not in self._forgotten:
+                dependents.setdefault(one.on, []).append(one.of)
+        waiting = [ident for ident in dependents if ident in self._gone]
+        while waiting:
+            for ident in dependents.get(waiting.pop(), ()):
+                if ident not in self._gone:
+                    self._gone.add(ident)
+                    waiting.append(ident)
 
 
-def _reach(ids: set[str], facts: Facts) -> list[Support]:
-    """Everything that *ids* rest on, directly or through others."""
-    found: list[Support] = []
-    seen, frontier = set(ids), ids
+def spread(ids: set[str], step: Callable[[set[str]], Iterable[str]], known: set[str]) -> None:
+    """Add *ids* to *known*, and what *step* leads to from them; each id is stepped from once."""
+    frontier = ids - known
     while frontier:
-        level = list(facts.supports(frontier))
-        found += level
-        frontier = {one.on for one in level} - seen
-        seen |= frontier
-    return found
+        known |= frontier
+        frontier = {*step(frontier)} - known
 
 
-def _find_forgotten(ids: Collection[str], facts: Facts) -> set[str]:
+def find_forgotten(ids: Collection[str], facts: Facts) -> set[str]:
+    """Return those of *ids* that were forgotten themselves, whatever they rest on."""
     forgets = facts.forgets(ids)
     if not forgets:
         return set()
@@ -106,18 +155,3 @@ def is_forgotten(current: Stamp | None, forgets: Iterable[Stamp]) -> bool:
     A record without a current line stays forgotten.
     """
     return current is None or any(is_after(stamp, current) for stamp in forgets)
-
-
-def _with_dependents(forgotten: set[str], supports: Iterable[Support]) -> set[str]:
-    """Return *forgotten* and everything that rests on it, directly or through others."""
-    dependents: dict[str, list[str]] = {}
-    for one in supports:
-        if one.by == one.of or one.by not in forgotten:  # A forgotten link no longer holds.
-            dependents.setdefault(one.on, []).append(one.of)
-    found, waiting = set(forgotten), list(forgotten)
-    while waiting:
-        for ident in dependents.get(waiting.pop(), ()):
-            if ident not in found:
-                found.add(ident)
-                waiting.append(ident)
-    return found

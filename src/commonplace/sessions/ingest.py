@@ -107,7 +107,8 @@ def _drain_batch(memory: Memory) -> tuple[int, bool]:
     for each in states.values():
         each.save()
     for name in applied:
-        spool.remove(folder, name)
+        # What cannot be removed would be applied again without end.
+        is_blocked = not spool.remove(folder, name) or is_blocked
     if is_start:
         tidy(memory)
     return len(applied), is_blocked

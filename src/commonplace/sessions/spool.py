@@ -42,12 +42,17 @@ def add(folder: Path, event: Mapping[str, Any]) -> bool:
 def list_names(folder: Path) -> list[str]:
     """Return the names of the files in the spool, in the order of the events."""
     try:
-        names = os.listdir(folder)
+        with os.scandir(folder) as entries:
+            # A pipe would be waited for, and a folder could not be removed.
+            return sorted(
+                entry.name
+                for entry in entries
+                if entry.name.endswith(SUFFIX)
+                and entry.name.partition("-")[0].isdecimal()
+                and entry.is_file(follow_symlinks=False)
+            )
     except OSError:
         return []
-    return sorted(
-        name for name in names if name.endswith(SUFFIX) and name.partition("-")[0].isdecimal()
-    )
 
 
 def read(folder: Path, name: str) -> dict[str, Any] | None:
@@ -60,9 +65,13 @@ def read(folder: Path, name: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def remove(folder: Path, name: str) -> None:
-    with suppress(OSError):
-        (folder / name).unlink()
+def remove(folder: Path, name: str) -> bool:
+    """Remove the file of an event; return whether it is gone."""
+    try:
+        (folder / name).unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True
 
 
 def remove_leftovers(folder: Path) -> None:

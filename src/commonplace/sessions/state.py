@@ -165,8 +165,8 @@ def prune(home: Home, now: float) -> None:
 
 def _read(path: Path) -> Draft | None:
     try:
-        if path.stat().st_size > FILE_BYTES_MAX:
-            return None
+        if not path.is_file() or path.stat().st_size > FILE_BYTES_MAX:
+            return None  # A pipe would be waited for.
         value = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return None

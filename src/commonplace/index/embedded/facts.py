@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.index.embedded.tables import select_in
-from commonplace.rules import Stamp, Standing, Support, newest, standings
+from commonplace.rules import Stamp, Support, find_forgotten, newest, spread
 
 if TYPE_CHECKING:
     import sqlite3
@@ -116,18 +116,18 @@ class TableFacts:
     def dependents(self, ids: Collection[str]) -> set[str]:
         """Return everything that rests on *ids*, directly or through others, without *ids*."""
         found: set[str] = set()
-        frontier = set(ids)
-        while frontier:
-            level = {of for of, _to, _by in self._edges("to", "derived_from", frontier)}
-            for column in ("of", '"to"'):
-                rows = self._lines(
-                    f"SELECT line.id, line.key FROM line"
-                    f" WHERE {column} IN ({{}}) AND kind != 'forget'",
-                    frontier,
-                )
-                level.update(ident for ident, _key in rows)
-            frontier = level - found - set(ids)
-            found |= frontier
+        spread(set(ids), self._resting_on, found)
+        return found.difference(ids)
+
+    def _resting_on(self, ids: set[str]) -> set[str]:
+        """Return what rests directly on *ids*."""
+        found = {of for of, _to, _by in self._edges("to", "derived_from", ids)}
+        for column in ("of", '"to"'):
+            rows = self._lines(
+                f"SELECT line.id, line.key FROM line WHERE {column} IN ({{}}) AND kind != 'forget'",
+                ids,
+            )
+            found.update(ident for ident, _key in rows)
         return found
 
     def superseded_by(self, ids: Collection[str]) -> set[str]:
@@ -145,10 +145,9 @@ class TableFacts:
         )
         if not rows:
             return {}
-        forgotten = self.forgets({row[0] for row in rows})
-        known = standings(forgotten.keys(), self) if forgotten else {}
+        forgotten = find_forgotten({row[0] for row in rows}, self)
         found: dict[str, dict[str, str]] = {}
         for ident, _key, of, outcome in rows:
-            if known.get(ident) is not Standing.FORGOTTEN:
+            if ident not in forgotten:
                 found.setdefault(of, {})[ident] = outcome
         return found

@@ -18,7 +18,7 @@ from commonplace.index.embedded.reader import CARD_COLUMNS, Reader, card_of, con
 from commonplace.index.embedded.tables import select_in
 from commonplace.index.ports import Card, Count
 from commonplace.index.terms import term_hash, terms
-from commonplace.rules import NO_FEEDBACK, Standing, standings, tally
+from commonplace.rules import NO_FEEDBACK, Standing, Standings, tally
 from commonplace.rules.statements import STATEMENT_KINDS
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class PastReader(Reader):
         super().__init__(connection, snapshot, vectors, at(micros))
         self.micros = micros
         self._counts: dict[int, Counter[str]] = {}
+        self._standings = Standings(self)
 
     # --- Records ----------------------------------------------------------------------------------
 
@@ -84,7 +85,7 @@ class PastReader(Reader):
         lines = [row for row in given if keys[row[1]] == row[0]]
         if not self.has_statements():
             return [card_of(row, Standing.CURRENT, NO_FEEDBACK) for row in lines]
-        standing, feedback = standings(ids, self), self.feedback(ids)
+        standing, feedback = self._standings.of(ids), self.feedback(ids)
         return [
             card_of(row, standing[row[1]], tally(feedback.get(row[1], {}).values()))
             for row in lines

@@ -153,8 +153,8 @@ class Tables:
             return self.path is None or (
                 os.stat(self.path).st_ino == self.inode and not self._is_cut()
             )
-        except FileNotFoundError:
-            return False
+        except (FileNotFoundError, NotADirectoryError):
+            return False  # Something else may even stand in the place of its folder.
 
     def _is_cut(self) -> bool:
         try:
