@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from commonplace.index import removal
 from commonplace.index.embedded import catch_up as catch_up_module
 from commonplace.index.embedded import text as text_module
-from commonplace.index.embedded.index import TABLES, EmbeddedIndex
+from commonplace.index.embedded.index import EmbeddedIndex
+from commonplace.index.embedded.parts import TABLES
 from commonplace.index.ports import Filter
 from commonplace.maintenance import runner
 from commonplace.memory import Memory

@@ -211,7 +211,7 @@ class Engine:
         for index in self.indexes:
             try:
                 return self._search_once(query, vector)
-            except BaseException as error:
+            except BaseException as error:  # A panic of Tantivy is no `Exception`.
                 if not index.repair(error):
                     raise
         return self._search_once(query, vector)

@@ -15,12 +15,11 @@ from commonplace.errors import DiskFull, HomeUnusable
 from commonplace.files.lock import hold
 from commonplace.index import removal
 from commonplace.index.embedded import backlog
-from commonplace.index.embedded.catch_up import CatchUp
+from commonplace.index.embedded.parts import TABLES, OpenParts
 from commonplace.index.embedded.past import PastReader
 from commonplace.index.embedded.reader import Reader
-from commonplace.index.embedded.snapshot import Cache, Snapshot, read_totals
-from commonplace.index.embedded.tables import SCHEMA_VERSION, Tables, TablesClosed, is_busy
-from commonplace.index.embedded.text import Text, TextBroken
+from commonplace.index.embedded.tables import SCHEMA_VERSION, TablesClosed, is_busy
+from commonplace.index.embedded.text import TextBroken
 from commonplace.index.ports import Status, no_progress
 from commonplace.rules import Standing
 from commonplace.rules.statements import STATEMENT_KINDS
@@ -31,10 +30,9 @@ if TYPE_CHECKING:
 
     from commonplace.embed.embedder import Embedder
     from commonplace.index.embedded.snapshot import Totals
-    from commonplace.index.embedded.vectors import VectorSnapshot, VectorStore
+    from commonplace.index.embedded.vectors import VectorSnapshot
     from commonplace.where.home import Home
 
-TABLES = "tables.sqlite"
 # How often an index is rebuilt before one in memory is used, and for how long that one is used.
 STARTS_MAX = 2
 TURNS_MAX = 100
@@ -52,70 +50,6 @@ _REFUSED_OS = (
 )
 
 
-class _Open:
-    """The parts of an index that are open together, from one set of files."""
-
-    def __init__(self, home: Home, folder: Path | None, lock: threading.RLock) -> None:
-        self.tables = Tables(folder / TABLES if folder else None)
-        try:
-            # The text belongs to these tables only: its folder has their name.
-            text_folder = folder / f"text-{self._generation()}" if folder else None
-            self.text = Text(text_folder, self.tables)
-        except BaseException:
-            self.tables.close()
-            raise
-        self.catch_up = CatchUp(self.tables, home)
-        self.snapshot: Snapshot | None = None
-        self._lock = lock
-        self._loading = threading.Lock()
-        self._vectors: VectorStore | None = None
-
-    def refresh(self) -> None:
-        """Make the current content of the tables visible to new readers."""
-        # Another process may write meanwhile: then the version is too old, and the next catch-up
-        # refreshes again.
-        writes, version = int(self.tables.state("writes")), self.tables.changes()
-        before, changed = self.snapshot, self.catch_up.take_changed_keys()
-        # What another process changed is not known.
-        only_we_wrote = before is not None and before.version[0] == version[0]
-        cache = before.cache.without(changed) if before and only_we_wrote else Cache()
-        self.text.refresh()
-        self.snapshot = Snapshot(
-            version,
-            writes,
-            self.text.snapshot,
-            self.catch_up.log_sizes(),
-            read_totals(self.tables.connection),
-            cache,
-        )
-
-    def is_fresh(self) -> bool:
-        """Whether the tables hold nothing that readers do not see."""
-        return self.snapshot is not None and self.snapshot.version == self.tables.changes()
-
-    def _generation(self) -> str:
-        tables = self.tables
-        if not tables.state("generation", ""):
-            with tables.writing():
-                if not tables.state("generation", ""):
-                    tables.set_state("generation", os.urandom(6).hex())
-        return str(tables.state("generation"))
-
-    @property
-    def vectors(self) -> VectorStore:
-        if self._vectors is None:
-            # Loads NumPy, which a home without an embedder does not need.
-            from commonplace.index.embedded.vectors import VectorStore  # noqa: PLC0415
-
-            # Not the index's lock: its holder may wait for tables that a reader in memory holds.
-            with self._loading:
-                self._vectors = self._vectors or VectorStore(self.tables, self._lock)
-        return self._vectors
-
-    def is_usable(self) -> bool:
-        return self.tables.is_current() and self.text.is_whole()
-
-
 class EmbeddedIndex:
     """The index of *home*, kept in its index folder, or in memory where nothing may be written.
 
@@ -130,7 +64,7 @@ class EmbeddedIndex:
         self.commits_in_background = False
         self._in_memory_until = math.inf if in_memory else 0.0
         self._lock = threading.RLock()
-        self._open: _Open | None = None
+        self._open: OpenParts | None = None
         self._last_totals: Totals | None = None
         self._catch_ups_begun = 0
         self._last_complete = 0
@@ -198,19 +132,19 @@ class EmbeddedIndex:
             parts.text.commit(self._lock)
         parts.refresh()
 
-    def _ensure_open(self) -> _Open:
+    def _ensure_open(self) -> OpenParts:
         """Return the open parts, opened again if another process replaced or broke the files."""
         if self._open is None or not self._open.is_usable():
             self._close()
             if self.folder is not None and not self._may_write():
                 self.folder = None  # For now; the next catch-up checks again.
             if self.folder is None:
-                self._open = _Open(self.home, None, self._lock)
+                self._open = OpenParts(self.home, None, self._lock)
             else:
                 # SQLite opens several files by name: all of them must belong to this index.
                 with hold(self.home.index_lock):
                     self.folder.mkdir(mode=0o700, exist_ok=True)
-                    self._open = _Open(self.home, self.folder, self._lock)
+                    self._open = OpenParts(self.home, self.folder, self._lock)
         return self._open
 
     def _run_with_repair(self, work: Callable[[], None]) -> None:
@@ -293,7 +227,7 @@ class EmbeddedIndex:
             else:
                 yield PastReader(connection, snapshot, vectors, as_of_micros)
 
-    def _begin_reading(self, stack: ExitStack) -> tuple[_Open, sqlite3.Connection]:
+    def _begin_reading(self, stack: ExitStack) -> tuple[OpenParts, sqlite3.Connection]:
         for _turn in range(TURNS_MAX):
             parts = self._open
             if parts is not None and parts.snapshot is not None:
@@ -310,7 +244,7 @@ class EmbeddedIndex:
         assert self._last_totals is not None, "`catch_up` makes a snapshot"
         return self._last_totals
 
-    def _parts(self) -> _Open:
+    def _parts(self) -> OpenParts:
         assert self._open is not None, "`catch_up` opens it"
         return self._open
 
