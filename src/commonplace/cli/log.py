@@ -142,7 +142,8 @@ def log_lines(writer: Writer, *, as_json: bool) -> int:
     else:
         print(f"{number_of(bulk.taken, 'record')} stored")
     if bulk.redacted:
-        note(f"redacted: secrets in {number_of(bulk.redacted, 'record')}")
+        count = number_of(bulk.redacted, "record")
+        note(f"redacted: secrets or control characters in {count}")
     for refusal in bulk.refused[:REFUSALS_SHOWN_MAX]:
         note(f"line {refusal.line}: {refusal.reason}")
     if bulk.refused:
