@@ -111,14 +111,17 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_link_stays_one(tmp_path: Path) -> None:
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").write_bytes(b"old")
     (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "folder").symlink_to(tmp_path)
 
-    atomic.write(tmp_path / "link", [b"new"])
+    for path in (tmp_path / "link", tmp_path / "folder" / "real"):
+        with pytest.raises(OSError, match=r"plain|symbolic"):
+            atomic.write(path, [b"new"])
 
     assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "real").read_bytes() == b"new"
+    assert (tmp_path / "real").read_bytes() == b"old"
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "commonplace"
 FLOW = [
-    "client",
     "processes",
     "errors",
     "vocabulary",
     "records",
-    "where",
-    "settings",
     "redaction",
     "files",
+    "where",
+    "client",
+    "settings",
     "rules",
     "log",
     "embed",

@@ -101,7 +101,7 @@ def test_the_users_home_by_another_name_is_no_second_one(tmp_path: Path) -> None
 
     for cwd in (tmp_path / "me", tmp_path / "me" / "notes", tmp_path / "link" / "notes"):
         for home in (tmp_path / "me", tmp_path / "link"):
-            assert found(cwd, HOME=str(home)) == [home / ".commonplace"]
+            assert found(cwd, HOME=str(home)) == [tmp_path / "me" / ".commonplace"]
 
 
 def test_a_home_that_is_a_file_is_told_so(tmp_path: Path) -> None:

@@ -271,9 +271,9 @@ def test_where_the_lock_is_a_file_beside_it_the_log_is_closed_whenever_it_is_rep
     real_open, real_close, real_replace = os.open, os.close, os.replace
     path = tmp_path / "log" / "app.jsonl"
 
-    def watched_open(name: Path, *arguments: int) -> int:
-        descriptor = real_open(name, *arguments)
-        opened.update([descriptor] if name == path else [])
+    def watched_open(name: str, *arguments: int, **folder: int) -> int:
+        descriptor = real_open(name, *arguments, **folder)
+        opened.update([descriptor] if name == path.name else [])
         return descriptor
 
     def watched_close(descriptor: int) -> None:

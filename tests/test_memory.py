@@ -36,7 +36,15 @@ def test_importing_the_package_loads_nothing_a_hook_does_not_need() -> None:
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert done.stdout.strip() == "['commonplace', 'commonplace.client', 'commonplace.hooks']"
+    assert done.stdout.strip() == str(
+        [
+            "commonplace",
+            "commonplace.client",
+            "commonplace.hooks",
+            "commonplace.where",
+            "commonplace.where.state",
+        ]
+    )
 
 
 def test_the_write_path_needs_the_standard_library_only() -> None:

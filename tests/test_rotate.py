@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace.errors import HomeUnusable
 from commonplace.files import atomic
 from commonplace.log import rotate as rotation
 from commonplace.log.fold import fold
@@ -208,17 +209,18 @@ def test_one_id_with_more_versions_than_may_move_does_not_keep_the_rest_from_mov
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links are POSIX's")
-def test_a_link_to_a_log_stays_one_when_the_log_is_rotated(tmp_path: Path) -> None:
+def test_a_link_in_place_of_a_log_is_not_rotated(tmp_path: Path) -> None:
     log, _archive = paths(tmp_path, [])
     log.unlink()
     (tmp_path / "elsewhere").mkdir()
     log.symlink_to(tmp_path / "elsewhere" / "real.jsonl")
     log.write_bytes(b"".join(lesson(f"l{n}") for n in range(4)))
 
-    rotate(log, lines_max=2, move=2)
+    with pytest.raises(HomeUnusable, match="symbolic link"):
+        rotate(log, lines_max=2, move=2)
 
     assert log.is_symlink()
-    assert (tmp_path / "elsewhere" / "real.jsonl").read_bytes() == lesson("l2") + lesson("l3")
+    assert len((tmp_path / "elsewhere" / "real.jsonl").read_bytes().splitlines()) == 4
 
 
 def test_maintenance_rotates_by_the_settings_and_an_append_never_does(own_home: Path) -> None:

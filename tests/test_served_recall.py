@@ -204,4 +204,5 @@ def test_the_client_knows_where_the_servers_files_are(tmp_path: Path) -> None:
     text = Path(client.__file__).read_text("utf-8")
 
     for path in (home.server_file, home.server_lock):
-        assert f"/{path.relative_to(tmp_path).as_posix()}" in text
+        assert f"{{state}}/{path.name}" in text
+    assert home.server_file.parent == home.server_lock.parent == home.state_folder

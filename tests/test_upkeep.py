@@ -321,28 +321,6 @@ def test_erasing_reaches_every_home_that_holds_the_record(tmp_path: Path) -> Non
     assert (receipt.records_erased, receipt.lines_removed, receipt.left_in) == (2, 3, [])
 
 
-@pytest.mark.skipif(os.name != "posix", reason="links are POSIX's")
-@pytest.mark.parametrize("linked", ["log", "log/archive", "log/app.jsonl"])
-def test_erasing_and_scanning_follow_the_links_that_reading_follows(
-    memory: Memory, own_home: Path, tmp_path: Path, linked: str
-) -> None:
-    gone = logged(memory, "the xylophonist must vanish")
-    archive = own_home / "log" / "archive" / "app.jsonl"
-    archive.parent.mkdir()
-    archive.write_text(
-        f'{{"id":"old","kind":"hologram","timestamp":"2026-01-01T00:00:00Z","of":"{gone}","x":"{SECRET}"}}\n'
-    )
-    (own_home / linked).rename(tmp_path / "elsewhere")
-    (own_home / linked).symlink_to(tmp_path / "elsewhere")
-
-    assert len(memory.scan(fix=True)) == 1
-    receipt = memory.erase(gone)
-
-    assert (own_home / linked).is_symlink()
-    assert "xylophonist" not in everything_in(tmp_path)
-    assert (receipt.lines_removed, receipt.left_in) == (2, [])
-
-
 def test_what_a_killed_rewrite_left_is_erased_too(memory: Memory, own_home: Path) -> None:
     gone = logged(memory, "the xylophonist must vanish")
     (own_home / "log" / ".app.jsonl.999999999.rewriting").write_bytes(

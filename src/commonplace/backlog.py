@@ -9,7 +9,6 @@ when its work is done, when its home is gone, when another process embeds there,
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -23,6 +22,7 @@ from commonplace import processes
 from commonplace.embed.service import EmbeddingService
 from commonplace.errors import CommonplaceError, EmbedderUnavailable
 from commonplace.files.lock import try_hold
+from commonplace.files.plain import touch
 from commonplace.index.embedded.index import EmbeddedIndex
 from commonplace.index.ports import no_progress
 from commonplace.where.home import Home
@@ -102,8 +102,7 @@ def is_worker_due(home: Home, now_s: float) -> bool:
             return False
         with try_hold(home.embed_lock) as free:
             if free and not started_lately():
-                mark.touch(mode=0o600)
-                os.utime(mark, (now_s, now_s))
+                touch(mark, now_s)
                 return True
     return False
 
@@ -115,15 +114,15 @@ def start_worker(
 
     It is given the *settings* of the embedder: they may come from another home than its own.
     """
-    paths = [str(home.path.absolute()) for home in homes]
+    places = [(str(home.path), str(home.state_elsewhere or "")) for home in homes]
     try:
         process = processes.start(
-            "commonplace.backlog", cwd=paths[0], stdin=subprocess.PIPE, lowest_priority=True
+            "commonplace.backlog", cwd=places[0][0], stdin=subprocess.PIPE, lowest_priority=True
         )
         threading.Thread(target=process.wait, daemon=True).start()  # Prevents a zombie.
         assert process.stdin is not None
         with process.stdin:
-            process.stdin.write(json.dumps({"homes": paths, "settings": dict(settings)}).encode())
+            process.stdin.write(json.dumps({"homes": places, "settings": dict(settings)}).encode())
     except OSError:
         return None  # A later answer tries again.
     return process
@@ -148,7 +147,11 @@ def main() -> None:
     with suppress(OSError):  # Linux may weigh sessions against each other before processes.
         Path("/proc/self/autogroup").write_text(str(processes.LOWEST_PRIORITY), "ascii")
     job = json.load(sys.stdin)
-    run_worker([Home(Path(home)) for home in job["homes"]], job["settings"])
+    homes = [
+        Home(Path(path), state_elsewhere=Path(state) if state else None)
+        for path, state in job["homes"]
+    ]
+    run_worker(homes, job["settings"])
 
 
 if __name__ == "__main__":

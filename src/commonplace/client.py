@@ -7,24 +7,26 @@ Hooks and `commonplace recall` use it. It imports only what the interpreter has 
 import os
 import time
 
+from commonplace.where.state import FOLDER, STATE, state_of_repository_home
+
 # Where the server answers what `commonplace recall` asks.
 ASK_PATH = "/api/v1/ask"
 PRESENCE_BYTES_MAX = 4096
 _PARENTS_MAX = 64
 
 
-def find_server(home: str) -> "tuple[str, int, str] | None":
-    """Return the address, port and key of the running server of *home*; `None` if there is none."""
+def find_server(state: str) -> "tuple[str, int, str] | None":
+    """Return the address, port and key of the running server, or `None`."""
     try:
-        with open(f"{home}/.state/server.json", encoding="utf-8") as stream:
+        with open(f"{state}/server.json", encoding="utf-8") as stream:
             text = stream.read(PRESENCE_BYTES_MAX)
     except (OSError, ValueError):
         return None
     host, port, key = (_field(text, name) for name in ("host", "port", "key"))
-    # A repository's home may come from anyone: nothing is sent to another machine.
+    # Nothing is sent to another machine.
     if host not in ("127.0.0.1", "::1") or not port.isdecimal() or not key:
         return None
-    if not _is_locked(f"{home}/.state/server.lock"):
+    if not _is_locked(f"{state}/server.lock"):
         return None  # A killed server left the file; another program may have its port by now.
     return host, int(port), key
 
@@ -112,14 +114,12 @@ def quote(text: str) -> str:
     return "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in os.fsencode(text))
 
 
-# --- The nearest home, by the rules of `homes.find` (a test compares the two) ---------------------
+# --- The nearest home and its state, by the rules of `homes.find` (a test compares the two) -----
 
 
 def nearest_home(cwd: str, environment: "os._Environ[str] | dict[str, str]") -> str:
     """Return the home in use in *cwd*, as `homes.find` would, without its imports."""
-    own = environment.get("HOME") or environment.get("USERPROFILE") or os.path.expanduser("~")
-    named = environment.get("COMMONPLACE_HOME")
-    user = os.path.abspath(os.path.expanduser(named)) if named else f"{own}/.commonplace"
+    own, user = _user_folder(environment), _user_home(environment)
     folders = _parents(os.path.realpath(cwd))
     for folder in folders:
         git = _git_directory(folder)
@@ -138,6 +138,23 @@ def nearest_home(cwd: str, environment: "os._Environ[str] | dict[str, str]") -> 
     return user
 
 
+def state_folder(home: str, environment: "os._Environ[str] | dict[str, str]") -> str:
+    """Return the folder with this machine's state of *home*."""
+    elsewhere = state_of_repository_home(home, _user_home(environment))
+    return elsewhere or f"{home}/{STATE}"
+
+
+def _user_folder(environment: "os._Environ[str] | dict[str, str]") -> str:
+    return environment.get("HOME") or environment.get("USERPROFILE") or os.path.expanduser("~")
+
+
+def _user_home(environment: "os._Environ[str] | dict[str, str]") -> str:
+    named = environment.get("COMMONPLACE_HOME")
+    if named:
+        return os.path.abspath(os.path.expanduser(named))
+    return f"{_user_folder(environment)}/{FOLDER}"
+
+
 def _parents(folder: str) -> list[str]:
     found = [folder]
     while len(found) < _PARENTS_MAX and os.path.dirname(found[-1]) != found[-1]:
@@ -146,7 +163,7 @@ def _parents(folder: str) -> list[str]:
 
 
 def _home_in(folder: str, user: str) -> str:
-    path = os.path.join(folder, ".commonplace")
+    path = os.path.join(folder, FOLDER)
     return path if os.path.isdir(path) and os.path.realpath(path) != os.path.realpath(user) else ""
 
 

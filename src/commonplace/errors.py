@@ -102,9 +102,15 @@ class DiskFull(CommonplaceError):
 
 def unusable(path: Path | str, error: OSError) -> DiskFull | HomeUnusable:
     """Return our error for the system's *error* with a file of a home."""
-    return (
-        DiskFull(path) if error.errno in _FULL else HomeUnusable(path, error.strerror or str(error))
-    )
+    if error.errno in _FULL:
+        return DiskFull(path)
+    if error.errno == errno.ELOOP:
+        return HomeUnusable(
+            path,
+            "a part of its path is a symbolic link, and links in a home are not followed",
+            "put the file or folder itself there; only the home as a whole may be a link",
+        )
+    return HomeUnusable(path, error.strerror or str(error))
 
 
 class LinesRefused(CommonplaceError):

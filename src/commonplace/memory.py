@@ -25,11 +25,13 @@ from commonplace.errors import (
     RecordNotFound,
     UsageError,
 )
+from commonplace.files.plain import read_small
 from commonplace.lookup import Lookup
 from commonplace.records import OUTCOMES, Record, check_repo_name, encode
 from commonplace.rules import Standing
 from commonplace.usage import Usage
 from commonplace.where import repository
+from commonplace.where.home import SKILL_BYTES_MAX
 from commonplace.writing import Writer
 
 TYPE_CHECKING = False
@@ -196,8 +198,8 @@ class Memory(Writer):
             # A folder's name, not a path: other files are not skills of this home.
             is_plain = path.parent.parent == home.skills_folder and path.parent.name == name != ".."
             with suppress(OSError, ValueError):  # The name may be invalid in a file system.
-                if is_plain and path.is_file() and not path.is_symlink():
-                    text = path.read_text("utf-8", "replace")
+                if is_plain:
+                    text = read_small(path, SKILL_BYTES_MAX).decode("utf-8", "replace")
                     return {"id": ident, "kind": kind, "path": str(path), "text": text}
         raise RecordNotFound(ident)
 

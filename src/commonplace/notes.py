@@ -16,7 +16,7 @@ from unicodedata import normalize
 from commonplace.errors import NoteChanged, NoteExists, NoteNotFound, NoteRefused, unusable
 from commonplace.files import atomic
 from commonplace.files.lock import hold
-from commonplace.files.plain import make_folder
+from commonplace.files.plain import make_folder, read_small
 from commonplace.records import check_repo_name
 from commonplace.redaction.text import redact_text
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from commonplace.where.home import Home
 
 NOTE_BYTES_MAX = 256 << 10
+# A larger file, put there by hand, is not even read.
+FILE_BYTES_MAX = 16 << 20
 NOTES_MAX = 500
 DEPTH_MAX = 8
 NAME_BYTES_MAX = 120
@@ -356,7 +358,7 @@ class Notes:
 def _read_bytes(target: Path) -> bytes:
     """Return the content of the file. Raises `FileNotFoundError`, and our error for any other."""
     try:
-        return target.read_bytes()
+        return read_small(target, FILE_BYTES_MAX)
     except FileNotFoundError:
         raise
     except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from commonplace.errors import SettingsInvalid
+from commonplace.files.plain import read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from commonplace.where.home import Home
+
+SETTINGS_BYTES_MAX = 1 << 20
 
 
 class Setting(NamedTuple):
@@ -176,7 +179,7 @@ class Settings:
     def read(self, path: Path, *, of_user: bool) -> None:
         """Read the values in the file at *path*, if it exists. Raises `SettingsInvalid`."""
         try:
-            raw = path.read_bytes()
+            raw = read_small(path, SETTINGS_BYTES_MAX)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
@@ -187,6 +190,8 @@ class Settings:
             table = tomllib.loads(raw.decode("utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise SettingsInvalid(path, f"is not valid TOML ({error})") from None
+        except RecursionError:
+            raise SettingsInvalid(path, "is nested too deep") from None
         for name, value in _flatten(table):
             setting = SETTINGS.get(name)
             if setting is None:

@@ -15,6 +15,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.compose.tokens import BYTES_PER_TOKEN
+from commonplace.files.plain import ensure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -218,11 +219,10 @@ class Usage:
             self._close()  # The file was removed or replaced; counts in the old one would be lost.
             self._counts = None
         if self._connection is None:
-            self._path.parent.mkdir(mode=0o700, exist_ok=True)
+            ensure(self._path)
             self._connection = sqlite3.connect(
                 self._path, timeout=BUSY_S_MAX, check_same_thread=False
             )
-            self._path.chmod(0o600)
             # An id may contain words of its record; erased ones must not stay in a free page.
             self._connection.execute("PRAGMA secure_delete = ON")
             # Counts are not worth a journal file for every answer; a damaged file is removed.

@@ -67,7 +67,7 @@ class Writer:
         # Whether threads and processes may be started for background work.
         self.background = background
         for home in homes_found:
-            homes.check_usable(home.path)
+            homes.check_usable(home)
         self.settings: Settings = settings_module.load(reversed(homes_found))
         self.settings.override(settings or {})
         self._clock = clock

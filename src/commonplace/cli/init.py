@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from commonplace.cli.arguments import add_json
 from commonplace.cli.output import print_json
 from commonplace.where import homes, repository
-from commonplace.where.home import FOLDER, Home
+from commonplace.where.home import FOLDER
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -28,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     here = homes.current_folder()
     root = repository.find(here).root or here
-    home = homes.user_home(os.environ) if args.user else Home(root / FOLDER)
+    home = homes.user_home(os.environ) if args.user else homes.at(root / FOLDER, os.environ)
     new_paths = homes.make(home)
     if args.json:
         print_json({"home": str(home.path), "made": [str(path) for path in new_paths]})

@@ -18,7 +18,7 @@ from commonplace.cli.arguments import (
     whole_number,
 )
 from commonplace.cli.output import note, plain, print_json
-from commonplace.client import ASK_PATH, find_server, nearest_home, post
+from commonplace.client import ASK_PATH, find_server, nearest_home, post, state_folder
 from commonplace.errors import UsageError
 from commonplace.vocabulary import EVENT_TYPES, KIND_NAMES, LIMIT_MAX, TOKENS_MIN
 
@@ -156,7 +156,7 @@ def ask_server(home: str | None, request: dict[str, Any]) -> Any:  # noqa: ANN40
         return None
     if home:
         home = os.path.join(cwd, os.path.expanduser(home))
-    server = find_server(home or nearest_home(cwd, os.environ))
+    server = find_server(state_folder(home or nearest_home(cwd, os.environ), os.environ))
     if server is None:
         return None
     names = ("HOME", "USERPROFILE", "COMMONPLACE_HOME")

@@ -32,13 +32,22 @@ def show_homes(memory: Memory, *, as_json: bool) -> int:
     repo = memory.repository.name
     if as_json:
         rows = [
-            {"path": str(home.path), "why": home.why, "exists": home.path.is_dir()}
+            {
+                "path": str(home.path),
+                "why": home.why,
+                "exists": home.path.is_dir(),
+                "index": str(home.index_folder),
+                "state": str(home.state_folder),
+            }
             for home in memory.homes
         ]
-        print_json({"home": rows[0]["path"], "why": rows[0]["why"], "homes": rows, "repo": repo})
+        first = {name: rows[0][name] for name in ("why", "index", "state")}
+        print_json({"home": rows[0]["path"], **first, "homes": rows, "repo": repo})
         return 0
     print(nearest.path)
     note(f"  {nearest.why}{'' if nearest.path.is_dir() else '; it is made on first use'}")
+    if nearest.state_elsewhere:
+        note(f"  this machine's state of it: {nearest.state_elsewhere}")
     for home in others:
         note(f"  also read: {home.path} ({home.why})")
     note(f"  lessons from this folder go to log/{repo}.jsonl")

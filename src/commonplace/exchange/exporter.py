@@ -15,9 +15,11 @@ from commonplace.errors import FolderRefused, HomeUnusable, NoteRefused, UsageEr
 from commonplace.exchange.formats import LAYOUTS, harness, loki
 from commonplace.exchange.round_trip import is_ours
 from commonplace.files import atomic
+from commonplace.files.plain import read_small
 from commonplace.log.read import lines
 from commonplace.records import decode, encode
 from commonplace.redaction.text import redact_text
+from commonplace.where.home import SKILL_BYTES_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -59,6 +61,7 @@ def export_layout(
     report = ExportReport(layout, str(target))
     with _raise_folder_refused(target):
         _check(target, module, force=force)
+        target = target.resolve()  # Of what is written below it, no part may be a link.
     lines = memory.export_lines(repo, kind, superseded=superseded)
     records = _choose(lines, module, report)
     notes, skills = list(_notes(memory, report)), _skills(memory)
@@ -175,7 +178,9 @@ def _skills(memory: Memory) -> dict[str, str]:
     found = sorted(memory.home.skills_folder.glob("*/SKILL.md"))
     try:
         texts = {
-            path: path.read_text("utf-8", "replace") for path in found if not path.is_symlink()
+            path: read_small(path, SKILL_BYTES_MAX).decode("utf-8", "replace")
+            for path in found
+            if not path.is_symlink()
         }
     except OSError as error:
         raise unusable(memory.home.skills_folder, error) from error

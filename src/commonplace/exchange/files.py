@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.errors import CommonplaceError
 from commonplace.exchange import frontmatter
 from commonplace.exchange.items import Head, Skipped, Unreadable
-from commonplace.files.plain import open_for_read
+from commonplace.files.plain import open_named
 from commonplace.log.read import Line, lines
 from commonplace.records import check_depth, decode
 
@@ -134,7 +134,7 @@ def read_text(path: Path) -> str:
 
 def _read_bytes(path: Path, bytes_max: int) -> bytes:
     try:
-        stream = open_for_read(path)
+        stream = open_named(path)
         if stream is None:
             raise UnreadableFile("is gone")
         with stream:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from commonplace.errors import FormatUnknown, HomeUnusable, NoteRefused, RecordInvalid, UsageError
+from commonplace.errors import FormatUnknown, NoteRefused, RecordInvalid, UsageError
 from commonplace.exchange import files, frontmatter, normalize
 from commonplace.exchange.existing import OUTSIDE, Existing, digest
 from commonplace.exchange.formats import FORMATS
@@ -384,9 +384,4 @@ def _add_front_matter(name: str, text: str) -> str:
 
 def _write_skill(home: Home, path: Path, raw: bytes) -> None:
     homes.make(home)
-    try:
-        for folder in (path.parent.parent, path.parent):
-            folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise HomeUnusable(path.parent, error.strerror or str(error)) from error
     atomic.replace(path, [raw])

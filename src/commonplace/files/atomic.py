@@ -6,11 +6,14 @@ process is killed before that, the old file stays, and `commonplace doctor` find
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import time
 from contextlib import suppress
 
 from commonplace.errors import unusable
+from commonplace.files import nofollow
 from commonplace.files.plain import make_folder, sync, sync_folder
 
 TYPE_CHECKING = False
@@ -35,18 +38,17 @@ def write(path: Path, chunks: Iterable[bytes], *, mode: int = 0o600, durable: bo
 
     An existing file keeps its mode, and its owner where the system allows it; a new one gets
     *mode*. With *durable*, the content is synced before the rename, so that a power cut leaves
-    the old file or the new one.
+    the old file or the new one. A link at *path*, or a folder above it that is one, is an error.
     """
-    path = path.resolve()  # A symbolic link stays, and its target is replaced.
     temporary = path.with_name(
-        f".{path.name}.{os.urandom(4).hex()}.{os.getpid()}{TEMPORARY_SUFFIX}"
+        f".{path.name}.{os.urandom(8).hex()}.{os.getpid()}{TEMPORARY_SUFFIX}"
     )
     try:
-        found = path.stat() if path.exists() else None
+        found = _stat(path)
         make_folder(path.parent)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         with os.fdopen(
-            os.open(temporary, flags, found.st_mode & 0o777 if found else mode), "wb"
+            nofollow.open_file(temporary, flags, found.st_mode & 0o777 if found else mode), "wb"
         ) as stream:
             for chunk in chunks:
                 stream.write(chunk)
@@ -62,6 +64,17 @@ def write(path: Path, chunks: Iterable[bytes], *, mode: int = 0o600, durable: bo
         with suppress(OSError):
             temporary.unlink()
         raise
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found.st_mode) or nofollow.is_link(path):
+        # What we replace is ours: a link or a pipe was put there by somebody else.
+        raise OSError(errno.EINVAL, "it is not a plain file", str(path))
+    return found
 
 
 def _keep_mode_and_owner(descriptor: int, found: os.stat_result) -> None:

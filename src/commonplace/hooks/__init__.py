@@ -9,7 +9,7 @@ answer of a server, `offline.py` answers from the files.
 import os
 import sys
 
-from commonplace.client import find_server, nearest_home, post, quote
+from commonplace.client import find_server, nearest_home, post, quote, state_folder
 
 EVENT_BYTES_MAX = 64 << 20
 # A larger event is shortened here, so that a server need not hold twenty megabytes.
@@ -46,9 +46,11 @@ def _answer(agent: str, raw: bytes, arguments: list[str]) -> bytes:
 
         return stop_check.check(sender, raw, cwd, variables).encode()
     home = nearest_home(cwd, os.environ)
-    _touch_mark(home, agent)
+    state = state_folder(home, os.environ)
+    if os.path.isdir(home):
+        _touch_mark(state, agent)
     if len(raw) <= FORWARD_BYTES_MAX:
-        answer = ask_server(home, sender, raw, cwd, variables)
+        answer = ask_server(state, sender, raw, cwd, variables)
         if answer is not None:
             return answer
     if "--ensure" in arguments:
@@ -65,9 +67,9 @@ def _write_stdout(answer: bytes) -> None:
         answer = answer[os.write(1, answer) :]
 
 
-def ask_server(home: str, agent: str, raw: bytes, cwd: str, variables: list[str]) -> bytes | None:
+def ask_server(state: str, agent: str, raw: bytes, cwd: str, variables: list[str]) -> bytes | None:
     """Return the server's answer; `None` if there is no server or it does not answer in time."""
-    server = find_server(home)
+    server = find_server(state)
     if server is None:
         return None
     path = f"/api/v1/hook?agent={quote(agent)}&cwd={quote(cwd)}&environment={','.join(variables)}"
@@ -116,21 +118,25 @@ def _current_folder() -> str:
         return os.path.abspath(os.sep)
 
 
-def _touch_mark(home: str, agent: str) -> None:
+def _touch_mark(state: str, agent: str) -> None:
     """Touch the file that shows `commonplace doctor` when this agent's hook last ran."""
     if not agent.replace("-", "").isalnum():
         return
-    path = f"{home}/.state/hooks/{agent}"
+    path = f"{state}/hooks/{agent}"
     try:
         if os.path.islink(path):
             return  # We create no links; it could point anywhere.
         os.utime(path)
     except OSError:
         try:
-            if os.path.isdir(home):
-                for folder in (f"{home}/.state", f"{home}/.state/hooks"):
-                    if not os.path.isdir(folder):
-                        os.mkdir(folder, 0o700)
-                os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+            _make_folders(f"{state}/hooks")
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
         except OSError:
             pass
+
+
+def _make_folders(path: str) -> None:
+    """Create the folder and those above it, each for its owner only."""
+    if not os.path.isdir(path):
+        _make_folders(os.path.dirname(path))
+        os.mkdir(path, 0o700)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from commonplace.errors import unusable
 from commonplace.files.atomic import TEMPORARY_SUFFIX
 from commonplace.files.lock import hold
+from commonplace.files.nofollow import is_link
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +23,7 @@ def remove(home: Home, wanted: Callable[[], bool] = lambda: True) -> None:
     Processes that have it open keep it whole.
     """
     folder = home.index_folder
-    if not any(home.path.glob(f"{folder.name}*")):
+    if not any(folder.parent.glob(f"{folder.name}*")):
         return  # Without an index, no lock file is created either.
     with hold(home.index_lock):
         if wanted():
@@ -34,10 +35,10 @@ def remove(home: Home, wanted: Callable[[], bool] = lambda: True) -> None:
                 pass
             except OSError as error:
                 raise unusable(folder, error) from error
-        for aside in home.path.glob(
+        for aside in folder.parent.glob(
             f"{folder.name}.*{TEMPORARY_SUFFIX}"
         ):  # Ours, and those of killed processes.
-            if aside.is_dir():
+            if aside.is_dir() and not is_link(aside):
                 shutil.rmtree(aside, ignore_errors=True)
             else:
                 aside.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from commonplace.files import atomic
 from commonplace.files.lock import hold
 from commonplace.log import read
 from commonplace.log.append import append_once
-from commonplace.log.logs import files, log_files
+from commonplace.log.logs import entries, files, is_of_git, log_files
 from commonplace.records import KINDS
 
 if TYPE_CHECKING:
@@ -96,12 +96,8 @@ def _permissions(home: Home) -> Iterator[Finding]:
     if os.name != "posix":
         return
     forbidden = _forbidden_bits(home)
-    for path in (home.path, *sorted(home.path.rglob("*"))):
-        if (
-            path.is_symlink()
-            or ".git" in path.relative_to(home.path).parts
-            or not (path.is_dir() or path.is_file())
-        ):
+    for path in (home.path, *entries(home)):
+        if is_of_git(home, path) or not (path.is_dir() or path.is_file()):
             continue
         if home.index_folder in path.parents and not _mode(home.index_folder) & forbidden:
             continue  # The mode of the index folder protects the files that the engines create.

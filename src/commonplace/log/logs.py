@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from commonplace.errors import DiskFull, unusable
 from commonplace.files.lock import LOCK_S_MAX
+from commonplace.files.plain import is_ours
 from commonplace.log.append import Appender
 from commonplace.where.home import LOG_SUFFIX, repo_of
 
@@ -29,13 +30,25 @@ def list_repos(home: Home) -> list[str]:
 
 
 def files(home: Home) -> list[Path]:
-    """Return every file of the home. Links are followed only for the log folder and the logs."""
-    found = {
+    """Return every plain file of the home and of its state. No link is followed."""
+    return [path for path in entries(home) if path.is_file()]
+
+
+def entries(home: Home) -> list[Path]:
+    """Return the files and folders of *home* and of its state, in order, without links."""
+    others = home.other_states_folder
+    roots = [home.path] if home.state_elsewhere is None else [home.path, home.state_elsewhere]
+    return sorted(
         path
-        for path in (*home.path.rglob("*"), *home.log_folder.rglob("*"))
-        if not path.is_symlink()
-    }
-    return sorted(path for path in found.union(log_files(home)) if path.is_file())
+        for root in roots
+        for path in root.rglob("*")
+        if not path.is_symlink() and others not in path.parents
+    )
+
+
+def is_of_git(home: Home, path: Path) -> bool:
+    """Whether *path* belongs to git, in a home that is a repository."""
+    return path.is_relative_to(home.path) and ".git" in path.relative_to(home.path).parts
 
 
 def _logs_in(folder: Path) -> list[Path]:
@@ -43,7 +56,7 @@ def _logs_in(folder: Path) -> list[Path]:
         return sorted(
             path
             for path in folder.iterdir()
-            if path.suffix == LOG_SUFFIX and not path.name.startswith(".")
+            if path.suffix == LOG_SUFFIX and not path.name.startswith(".") and is_ours(path)
         )
     except FileNotFoundError:
         return []

@@ -12,7 +12,7 @@ from commonplace.files import atomic
 from commonplace.files.lock import hold
 from commonplace.files.plain import read_all
 from commonplace.log import read
-from commonplace.log.logs import files
+from commonplace.log.logs import files, is_of_git
 from commonplace.redaction.fields import Redaction, redact
 from commonplace.redaction.text import redact_text
 
@@ -55,7 +55,7 @@ def _files(home: Home) -> list[Path]:
         return (
             not atomic.in_progress(path)
             and home.index_folder not in path.parents
-            and ".git" not in path.relative_to(home.path).parts
+            and not is_of_git(home, path)
         )
 
     return [path for path in files(home) if is_scanned(path)]

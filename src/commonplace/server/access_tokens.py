@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from commonplace.errors import AccessTokenNotFound, UsageError, unusable
 from commonplace.files import atomic
 from commonplace.files.lock import hold
+from commonplace.files.plain import read_small
 from commonplace.records import check_repo_name
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 SCOPES = ("read", "write", "admin")
 TOKENS_MAX = 1000
 PREFIX = "cpb_"
+TOKENS_BYTES_MAX = 1 << 20
 
 
 class Token(NamedTuple):
@@ -104,7 +106,7 @@ class Tokens:
 
     def _read(self) -> list[Token]:
         try:
-            rows = json.loads(self._path.read_bytes())
+            rows = json.loads(read_small(self._path, TOKENS_BYTES_MAX))
             if not isinstance(rows, list):
                 raise TypeError
             return [_from_row(row) for row in rows]

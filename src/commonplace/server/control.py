@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace import processes
 from commonplace.errors import ServerTrouble, unusable
 from commonplace.files.lock import hold
+from commonplace.files.plain import open_for_append, read_small
 from commonplace.server import presence
 
 if TYPE_CHECKING:
@@ -104,8 +105,8 @@ def request(server: Presence, method: str, path: str) -> dict[str, Any]:
 def _start(home: Home, arguments: Sequence[str]) -> Presence:
     log = home.server_log
     try:
-        # Appending, so that the server can truncate it.
-        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+        descriptor = open_for_append(log)  # Appending, so that the server can truncate it.
+        os.ftruncate(descriptor, 0)
     except OSError as error:
         raise unusable(log, error) from error
     try:
@@ -132,7 +133,12 @@ def _start(home: Home, arguments: Sequence[str]) -> Presence:
     else:
         process.kill()
     with suppress(OSError):
-        last = log.read_text("utf-8", "replace").strip().splitlines()[-LOG_LINES_SHOWN_MAX:]
+        last = (
+            read_small(log, presence.LOG_BYTES_MAX)
+            .decode("utf-8", "replace")
+            .strip()
+            .splitlines()[-LOG_LINES_SHOWN_MAX:]
+        )
     # On a full disk there is no log, only the exit code.
     why = " ".join(last) or f"exit code {process.returncode}, see docs/CLI.md"
     raise ServerTrouble(f"the server did not start: {why}", f"its log is `{log}`")

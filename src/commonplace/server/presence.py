@@ -12,9 +12,10 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.client import PRESENCE_BYTES_MAX
 from commonplace.errors import CommonplaceError, ServerTrouble
-from commonplace.files import atomic, lock
-from commonplace.files.plain import open_for_append
+from commonplace.files import atomic, lock, nofollow
+from commonplace.files.plain import open_for_append, read_small
 
 if TYPE_CHECKING:
     from commonplace.where.home import Home
@@ -42,7 +43,7 @@ def trim_log(home: Home) -> None:
     """Empty the log of a detached server when it is long: clients can cause messages in it."""
     with suppress(OSError):
         if home.server_log.stat().st_size > LOG_BYTES_MAX:
-            os.truncate(home.server_log, 0)
+            os.close(nofollow.open_file(home.server_log, os.O_WRONLY | os.O_TRUNC))
 
 
 def write(home: Home, presence: Presence) -> None:
@@ -52,7 +53,7 @@ def write(home: Home, presence: Presence) -> None:
 def read(home: Home) -> Presence | None:
     """Return the content of the file, if it is there and valid."""
     try:
-        return Presence(**json.loads(home.server_file.read_bytes()))
+        return Presence(**json.loads(read_small(home.server_file, PRESENCE_BYTES_MAX)))
     except (OSError, ValueError, TypeError):
         return None
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.errors import CandidateNotFound, IdAmbiguous
 from commonplace.files import atomic
+from commonplace.files.plain import read_small
 from commonplace.records import slug
 from commonplace.redaction.text import redact_text
 from commonplace.sessions.lesson_prefixes import tags_for
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from commonplace.where.home import Home
 
 CANDIDATES_MAX = 200
+CANDIDATE_BYTES_MAX = 1 << 20
 # An error code, an errno or the name of an exception: something that can be searched for.
 _SPECIFIC_ERROR = r"\bE[A-Z]{4,}\b|\b[A-Z]{1,4}\d{3,5}\b|\b\w+(Error|Exception)\b"
 
@@ -148,7 +150,7 @@ def drop(home: Home, prefix: str) -> Candidate:
 
 def _read(path: Path) -> Candidate | None:
     try:
-        fields = json.loads(path.read_bytes())
+        fields = json.loads(read_small(path, CANDIDATE_BYTES_MAX))
         one = Candidate(**{name: fields[name] for name in Candidate._fields if name in fields})
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from commonplace.files import atomic
+from commonplace.files.plain import read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,8 +59,7 @@ def list_names(folder: Path) -> list[str]:
 def read(folder: Path, name: str) -> dict[str, Any] | None:
     """Return the event in a file; `None` if the file is damaged."""
     try:
-        with (folder / name).open("rb") as stream:
-            value = json.loads(stream.read(FILE_BYTES_MAX + 1))
+        value = json.loads(read_small(folder / name, FILE_BYTES_MAX))
     except (OSError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from typing import Any, TypedDict, cast
 
 from commonplace.files import atomic
+from commonplace.files.plain import read_small
 from commonplace.records import slug
 from commonplace.sessions.events import is_time
 
@@ -165,9 +166,7 @@ def prune(home: Home, now: float) -> None:
 
 def _read(path: Path) -> Draft | None:
     try:
-        if not path.is_file() or path.stat().st_size > FILE_BYTES_MAX:
-            return None  # A pipe would be waited for.
-        value = json.loads(path.read_bytes())
+        value = json.loads(read_small(path, FILE_BYTES_MAX))
     except (OSError, ValueError, RecursionError):
         return None
     return cast("Draft", value) if isinstance(value, dict) and _is_valid(value) else None

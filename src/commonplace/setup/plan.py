@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace import agents
 from commonplace.errors import CommonplaceError
 from commonplace.files import atomic
+from commonplace.files.plain import read_small
 from commonplace.redaction.text import redact_text
 from commonplace.setup.edits import edit_for
 from commonplace.setup.jsonc import NotEditable
@@ -145,7 +146,9 @@ def apply(change: Change, scope: Scope, folders: Folders) -> Change:
         else:
             folders.make(target.parent, mode=0o700 if scope.of_user else 0o777)
             atomic.write(
-                target, [change.after.encode("utf-8")], mode=0o600 if scope.of_user else 0o666
+                target.resolve(),
+                [change.after.encode("utf-8")],
+                mode=0o600 if scope.of_user else 0o666,
             )
     except NotEditable as error:
         return change._replace(left_alone=str(error))
@@ -161,7 +164,9 @@ class Folders:
         self.path = path
         self.made: set[str] = set()
         with suppress(OSError, ValueError, TypeError, KeyError):
-            self.made = {str(folder) for folder in json.loads(path.read_bytes())["folders"]}
+            self.made = {
+                str(folder) for folder in json.loads(read_small(path, FILE_BYTES_MAX))["folders"]
+            }
 
     def make(self, folder: Path, mode: int) -> None:
         missing = [one for one in (folder, *folder.parents) if not one.exists()]
@@ -182,8 +187,6 @@ class Folders:
         """Write the list, or remove it when it is empty. Without it, empty folders stay."""
         with suppress(CommonplaceError, OSError):
             if self.made:
-                for folder in (self.path.parent.parent, self.path.parent):
-                    folder.mkdir(mode=0o700, exist_ok=True)
                 atomic.replace(
                     self.path, [json.dumps({"folders": sorted(self.made)}).encode(), b"\n"]
                 )

@@ -9,16 +9,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-FOLDER = ".commonplace"
+from commonplace.where.state import FOLDER, HOMES, INDEX, STATE
+
+__all__ = ["FOLDER", "LOG_SUFFIX", "SKILL_BYTES_MAX", "Home", "repo_of"]
+
 LOG_SUFFIX = ".jsonl"
+SKILL_BYTES_MAX = 1 << 20
 
 
 class Home(NamedTuple):
-    """A folder of memory, whether it is the user's own, and why it was chosen."""
+    """A folder of memory, whether it is the user's own, and why it was chosen.
+
+    `state_elsewhere` is the state folder if that is not in the home itself (see `state.py`).
+    """
 
     path: Path
     of_user: bool = True
     why: str = ""
+    state_elsewhere: Path | None = None
 
     # --- The memory itself ------------------------------------------------------------------------
 
@@ -66,18 +74,39 @@ class Home(NamedTuple):
 
     @property
     def index_folder(self) -> Path:
-        return self.path / ".index"
+        return (self.state_elsewhere or self.path) / INDEX
 
     @property
     def index_lock(self) -> Path:
         """Held by a process while it opens or removes the index."""
         return self.state_folder / "index.lock"
 
+    def folders(self) -> list[Path]:
+        """Return the folders that a home has, and those of its state."""
+        return [
+            self.log_folder,
+            self.archive_folder,
+            self.damaged_folder,
+            self.notes_folder,
+            self.skills_folder,
+            self.index_folder,
+            self.state_folder,
+            self.spool_folder,
+            self.sessions_folder,
+            self.inbox_folder,
+            self.hook_marks_folder,
+        ]
+
     # --- State of this machine --------------------------------------------------------------------
 
     @property
     def state_folder(self) -> Path:
-        return self.path / ".state"
+        return self.state_elsewhere or self.path / STATE
+
+    @property
+    def other_states_folder(self) -> Path:
+        """In the user's home: the state of the homes of repositories."""
+        return self.state_folder / HOMES
 
     @property
     def usage_file(self) -> Path:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 from commonplace.errors import HomeUnusable, UsageError, unusable
+from commonplace.files import atomic
+from commonplace.files.nofollow import is_link
+from commonplace.files.plain import is_allowed_owner, make_folder
 from commonplace.where.home import FOLDER, Home
+from commonplace.where.state import state_of_repository_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,10 +36,23 @@ def find(
     it is the only one.
     """
     if given is not None:
-        return [Home(Path(given).expanduser().absolute(), of_user=True, why="it was named")]
+        return [at(Path(given).expanduser(), environment, why="it was named")]
     user = user_home(environment)
     nearest = _nearest(cwd, repository, user.path, user_folder(environment))
-    return [nearest, user] if nearest else [user]
+    return [at(nearest[0], environment, why=nearest[1]), user] if nearest else [user]
+
+
+def at(path: Path, environment: Mapping[str, str], *, why: str = "") -> Home:
+    """Return the home at *path*, which may have come with a repository.
+
+    In its path no link is followed later on; so the links above it are resolved here. The home of
+    the user may be a link itself, that of a repository may not.
+    """
+    path = path.parent.resolve() / path.name
+    state = state_of_repository_home(str(path), str(user_home(environment).path))
+    if state:
+        return Home(path, of_user=False, why=why, state_elsewhere=Path(state))
+    return Home(path.resolve(), of_user=True, why=why)
 
 
 def current_folder() -> Path:
@@ -46,30 +64,44 @@ def current_folder() -> Path:
         ) from None
 
 
-def check_usable(path: Path) -> None:
-    """Raise `HomeUnusable` if the home at *path* exists and cannot be read."""
+def check_usable(home: Home) -> None:
+    """Raise `HomeUnusable` if *home* exists and cannot be read, is another user's or has links."""
+    path = home.path
+    if is_link(path):
+        raise HomeUnusable(
+            path,
+            "it is a symbolic link, and a repository could bring a link to anywhere",
+            "name the folder itself with `--home` or `COMMONPLACE_HOME`",
+        )
     try:
         os.scandir(f"{path}{os.sep}.").close()
+        if not is_allowed_owner(os.stat(path).st_uid):
+            raise HomeUnusable(
+                path,
+                "it belongs to another user",
+                f"if you trust them, run `commonplace trust {path}`",
+            )
     except FileNotFoundError:
         return  # It is created on first use.
     except NotADirectoryError:
         raise HomeUnusable(path, "it, or a folder above it, is a file") from None
     except OSError as error:
         raise unusable(path, error) from error
+    for folder in home.folders():
+        if is_link(folder):
+            raise unusable(folder, OSError(errno.ELOOP, "")) from None
 
 
 def user_home(environment: Mapping[str, str]) -> Home:
     """Return the user's home: `COMMONPLACE_HOME` if set and not empty, else `~/.commonplace`."""
     named = environment.get("COMMONPLACE_HOME")
     if named:
-        return Home(
-            Path(named).expanduser().absolute(), of_user=True, why="COMMONPLACE_HOME names it"
-        )
-    return Home(user_folder(environment) / FOLDER, of_user=True, why="it is the user's")
+        return Home(Path(named).expanduser().resolve(), why="COMMONPLACE_HOME names it")
+    return Home((user_folder(environment) / FOLDER).resolve(), why="it is the user's")
 
 
-def _nearest(cwd: Path, repository: Repository, user: Path, own: Path) -> Home | None:
-    """Return the home at the root of the repository or of its main worktree.
+def _nearest(cwd: Path, repository: Repository, user: Path, own: Path) -> tuple[Path, str] | None:
+    """Return the home at the root of the repository or of its main worktree, and why it is used.
 
     Outside git, return the home in this folder or one above it. That search stays within the
     user's own folder: another user may own a `.commonplace` in a shared folder such as `/tmp`.
@@ -77,14 +109,12 @@ def _nearest(cwd: Path, repository: Repository, user: Path, own: Path) -> Home |
     if repository.root is not None:
         for root in dict.fromkeys((repository.root, repository.main_root)):
             if root is not None and _is_another(root / FOLDER, user):
-                return Home(
-                    root / FOLDER, of_user=False, why="it is at the root of this repository"
-                )
+                return root / FOLDER, "it is at the root of this repository"
         return None
     own, cwd = own.resolve(), cwd.resolve()
     for folder in (cwd, *cwd.parents):
         if _is_another(folder / FOLDER, user):
-            return Home(folder / FOLDER, of_user=False, why="it is in this folder or one above it")
+            return folder / FOLDER, "it is in this folder or one above it"
         if not folder.is_relative_to(own) or folder == own:
             return None
     return None
@@ -101,13 +131,11 @@ def make(home: Home) -> list[Path]:
     try:
         for folder in (path, home.log_folder):
             if not folder.is_dir():
-                # Another process may create it at the same time.
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_folder(folder)
                 made.append(folder)
         for name, text in ((".gitignore", GITIGNORE), (".gitattributes", GITATTRIBUTES)):
-            if not (path / name).exists():
-                (path / name).touch(mode=0o600)
-                (path / name).write_text(text, encoding="utf-8", newline="\n")
+            if not os.path.lexists(path / name):
+                atomic.write(path / name, [text.encode()])
                 made.append(path / name)
     except (FileExistsError, NotADirectoryError):
         raise HomeUnusable(path, "it, or a folder above it, is a file") from None

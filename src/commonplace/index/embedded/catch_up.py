@@ -12,6 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.files.plain import read_start
 from commonplace.index.embedded import sources
 from commonplace.index.embedded.settle import Settling
 from commonplace.index.embedded.tables import FOREVER
@@ -295,9 +296,8 @@ class CatchUp:
         name = self._name(text.path)
         self._settling.remove(self._keys_of(name))
         try:
-            path = Path(text.path)
-            content = path.read_bytes()[:NOTE_BYTES_MAX].decode("utf-8", "replace")
-            found = path.stat()
+            found = os.stat(text.path, follow_symlinks=False)
+            content = read_start(Path(text.path), NOTE_BYTES_MAX).decode("utf-8", "replace")
         except OSError:
             return 0
         record = _text_record(text, content, name, found.st_mtime)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.errors import DiskFull, HomeUnusable
 from commonplace.files.lock import hold
+from commonplace.files.plain import first_existing, has_odd_files, make_folder
 from commonplace.index import removal
 from commonplace.index.embedded import backlog
 from commonplace.index.embedded.parts import TABLES, OpenParts
@@ -143,7 +144,9 @@ class EmbeddedIndex:
             else:
                 # SQLite opens several files by name: all of them must belong to this index.
                 with hold(self.home.index_lock):
-                    self.folder.mkdir(mode=0o700, exist_ok=True)
+                    make_folder(self.folder)
+                    if has_odd_files(self.folder):
+                        raise TextBroken("there is a link or a special file in its folder")
                     self._open = OpenParts(self.home, self.folder, self._lock)
         return self._open
 
@@ -183,10 +186,9 @@ class EmbeddedIndex:
 
     def _may_write(self) -> bool:
         """Whether an index can be kept in the home, as far as permissions say."""
-        home = self.home.path
         folders = (self.home.index_folder, self.home.state_folder)
-        return home.is_dir() and all(
-            os.access(folder if folder.is_dir() else home, os.W_OK | os.X_OK) for folder in folders
+        return self.home.path.is_dir() and all(
+            os.access(first_existing(folder), os.W_OK | os.X_OK) for folder in folders
         )
 
     def _remove_index(self) -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.files.plain import READ_BUFFER_BYTES
+from commonplace.files.plain import is_ours_by, open_for_read
 from commonplace.where.home import LOG_SUFFIX, repo_of
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ class Sources:
         for folder in (self._home.log_folder, self._home.archive_folder):
             for path in self._log_paths(folder):
                 with suppress(FileNotFoundError):
-                    found[path] = stat_of(os.stat(path))
+                    stat = os.stat(path, follow_symlinks=False)
+                    if is_ours_by(stat):
+                        found[path] = stat_of(stat)
         return found
 
     def _log_paths(self, folder: Path) -> list[str]:
@@ -75,7 +77,7 @@ class Sources:
                     for entry in entries
                     if entry.name.endswith(LOG_SUFFIX)
                     and not entry.name.startswith(".")
-                    and entry.is_file()
+                    and entry.is_file(follow_symlinks=False)
                 ]
         except (FileNotFoundError, NotADirectoryError):
             return []
@@ -121,8 +123,8 @@ def _files_below(folder: str) -> list[tuple[str, Stat]]:
         try:
             if entry.is_dir(follow_symlinks=False):
                 found += _files_below(entry.path)
-            elif entry.is_file(follow_symlinks=False):
-                found.append((entry.path, stat_of(entry.stat(follow_symlinks=False))))
+            elif is_ours_by(stat := entry.stat(follow_symlinks=False)):
+                found.append((entry.path, stat_of(stat)))
         except OSError:  # It was removed meanwhile.
             continue
     return found
@@ -142,7 +144,7 @@ def changed_files(stats: dict[str, Stat], seen: dict[str, ReadPosition]) -> set[
 
 def is_unchanged(seen: dict[str, ReadPosition], path: str | Path) -> bool:
     try:
-        found = os.stat(path)
+        found = os.stat(path, follow_symlinks=False)
     except OSError:
         return str(path) not in seen
     known = seen.get(str(path))
@@ -174,10 +176,7 @@ def position_of(stream: BinaryIO, end: int) -> ReadPosition:
 
 
 def open_log(path: Path) -> BinaryIO | None:
-    try:
-        return path.open("rb", buffering=READ_BUFFER_BYTES)
-    except FileNotFoundError:
-        return None
+    return open_for_read(path)
 
 
 def pairs(home: Home, paths: Iterable[str]) -> Iterator[tuple[str, Path, Path]]:

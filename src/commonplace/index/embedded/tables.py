@@ -13,6 +13,7 @@ import time
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
+from commonplace.files.plain import ensure
 from commonplace.index import terms
 
 if TYPE_CHECKING:
@@ -81,9 +82,7 @@ class Tables:
     def __init__(self, path: Path | None) -> None:
         self.path = path
         if path is not None:
-            os.close(
-                os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-            )  # SQLite would create it readable by everyone.
+            ensure(path)  # SQLite would create it readable by everyone.
         self.connection = self._connect()
         self._readers: list[sqlite3.Connection] = []
         # In memory there is only one connection, and readers wait for one another.

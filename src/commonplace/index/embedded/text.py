@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tantivy
 
+from commonplace.files.plain import make_folder
 from commonplace.index import bm25
 from commonplace.index.bm25 import Statistics
 from commonplace.index.document import document
@@ -191,7 +192,7 @@ class Text:
         # Counted before opening: a commit of another process meanwhile only adds to it.
         documents = int(tables.state("documents")) - len(self._read_dropped(tables.connection))
         if folder is not None:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(folder)
             self._index = tantivy.Index(_schema(), path=str(folder))
         else:
             self._index = tantivy.Index(_schema())
