@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 USERS_OWN = {
     "embedder.kind", "embedder.url", "embedder.model", "embedder.key_variable",
     "server.host", "server.hosts", "server.token_required", "server.rate_max", "server.concurrency_max",
+    "trust.repositories",
 }  # fmt: skip
 
 

@@ -16,7 +16,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commonplace.where import repository
+from commonplace import client
+from commonplace.errors import HomeUnusable
+from commonplace.memory import Memory
+from commonplace.where import git as run_git
+from commonplace.where import homes, repository, trust
 from conftest import git
 
 if TYPE_CHECKING:
@@ -164,17 +168,49 @@ STATE_FILES = ("server.log", "server.json", "server.lock", "usage.sqlite", "toke
 HOME_FILES = ("config.toml", ".gitignore", ".gitattributes", "agents/default/CONTEXT.md")
 
 SHAPES: dict[str, Callable[[Victim], object]] = {}
+
+
+def _linked(name: str, target: str) -> Callable[[Victim], object]:
+    return lambda victim: victim.link(name, victim.user / target)
+
+
+def _piped(name: str) -> Callable[[Victim], object]:
+    return lambda victim: victim.pipe(name)
+
+
+def _filled(name: str, content: str | bytes) -> Callable[[Victim], object]:
+    return lambda victim: victim.put(name, content)
+
+
+def _damaged_lines_linked(victim: Victim) -> None:
+    victim.link(f"log/damaged/{victim.log.name}", victim.user / ".bashrc")
+    victim.put(f"log/{victim.log.name}", "no record\n")
+
+
+def _home_as_link(victim: Victim) -> None:
+    victim.home.rmdir()
+    victim.home.symlink_to(victim.outside)
+
+
+def _home_as_pipe(victim: Victim) -> None:
+    victim.home.rmdir()
+    os.mkfifo(victim.home)
+
+
+def _home_as_file(victim: Victim) -> None:
+    victim.home.rmdir()
+    victim.home.write_text("x")
+
+
 for _name in FOLDERS:
-    SHAPES[f"{_name} is a link to a folder"] = lambda v, n=_name: v.link(n, v.outside)
-    SHAPES[f"{_name} is a file"] = lambda v, n=_name: v.put(n, "x")
+    SHAPES[f"{_name} is a link to a folder"] = _linked(_name, "outside")
+    SHAPES[f"{_name} is a file"] = _filled(_name, "x")
 for _name in STATE_FILES:
-    SHAPES[f"state {_name} is a link"] = lambda v, n=_name: v.link(
-        f".state/{n}", v.outside / "precious.txt"
-    )
+    SHAPES[f"state {_name} is a link"] = _linked(f".state/{_name}", "outside/precious.txt")
 for _name in HOME_FILES:
-    SHAPES[f"{_name} is a link"] = lambda v, n=_name: v.link(n, v.outside / "precious.txt")
-    SHAPES[f"{_name} is a pipe"] = lambda v, n=_name: v.pipe(n)
-    SHAPES[f"{_name} is endless"] = lambda v, n=_name: v.link(n, "/dev/zero")
+    SHAPES[f"{_name} is a link"] = _linked(_name, "outside/precious.txt")
+    SHAPES[f"{_name} is a pipe"] = _piped(_name)
+    SHAPES[f"{_name} is endless"] = _linked(_name, "/dev/zero")
 SHAPES |= {
     "the log is a link": lambda v: v.link(f"log/{v.log.name}", v.user / ".bashrc"),
     "the log is a link to nothing": lambda v: v.link(f"log/{v.log.name}", v.user / "new.txt"),
@@ -188,12 +224,7 @@ SHAPES |= {
     "another log is another user's": lambda v: _foreign_owner(v, "log/other.jsonl"),
     "the log is another user's": lambda v: _foreign_owner(v, f"log/{v.log.name}"),
     "the archive is a link": lambda v: v.link(f"log/archive/{v.log.name}", v.user / ".bashrc"),
-    "damaged lines are a link": lambda v: (
-        (
-            v.link(f"log/damaged/{v.log.name}", v.user / ".bashrc"),
-            v.put(f"log/{v.log.name}", "no record\n"),
-        )
-    ),
+    "damaged lines are a link": _damaged_lines_linked,
     "the lock beside the log is a link": lambda v: v.link(
         f"log/.{v.log.name}.lock", v.user / ".bashrc"
     ),
@@ -249,9 +280,9 @@ SHAPES |= {
     ),
     "a home in the home": lambda v: v.put(".commonplace/log/x.jsonl", _line()),
     "its own git": lambda v: v.link(".git", v.outside),
-    "the home is a link": lambda v: (v.home.rmdir(), v.home.symlink_to(v.outside)),
-    "the home is a pipe": lambda v: (v.home.rmdir(), os.mkfifo(v.home)),
-    "the home is a file": lambda v: (v.home.rmdir(), v.home.write_text("x")),
+    "the home is a link": _home_as_link,
+    "the home is a pipe": _home_as_pipe,
+    "the home is a file": _home_as_file,
 }
 
 EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd")
@@ -276,7 +307,7 @@ COMMANDS = (
 )
 
 
-def _calls(victim: Victim) -> list[Call]:
+def calls_of(victim: Victim) -> list[Call]:
     events = [(["commonplace-hook", "claude-code"], _event(victim, name)) for name in EVENTS]
     return [*((["commonplace", *text.split()], "") for text in COMMANDS), *events]
 
@@ -307,5 +338,117 @@ def test_a_hostile_home_changes_nothing_outside_and_hangs_nobody(
     SHAPES[shape](victim)
     before = victim.seen_outside()
 
-    assert victim.run(_calls(victim)) == ""
+    assert victim.run(calls_of(victim)) == ""
     assert victim.seen_outside() == before
+
+
+def test_a_home_that_is_a_link_is_refused_with_a_sentence(victim: Victim) -> None:
+    _home_as_link(victim)
+
+    with pytest.raises(HomeUnusable, match="symbolic link"):
+        Memory.open(cwd=victim.clone)
+
+
+def test_the_users_own_home_may_be_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "synced").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "synced")
+    monkeypatch.setenv("COMMONPLACE_HOME", str(tmp_path / "link"))
+
+    with Memory.open() as memory:
+        memory.log(event_type="learned", lesson="the kettle boils", repo="app")
+        assert memory.recall("kettle").hits
+
+    assert (tmp_path / "synced" / "log" / "app.jsonl").is_file()
+
+
+def test_a_folder_that_becomes_a_link_while_it_is_open_is_not_followed(
+    memory: Memory, own_home: Path, tmp_path: Path
+) -> None:
+    memory.log(event_type="learned", lesson="one", repo="app")
+    (own_home / "log").rename(tmp_path / "before")
+    (tmp_path / "elsewhere").mkdir()
+    (own_home / "log").symlink_to(tmp_path / "elsewhere")
+
+    for repo in ("app", "other"):
+        with pytest.raises(HomeUnusable, match="symbolic link"):
+            memory.log(event_type="learned", lesson="two", repo=repo)
+
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_the_home_of_another_user_is_refused_until_it_is_trusted(victim: Victim) -> None:
+    victim.put(f"log/{victim.log.name}", _line())
+    for path in (victim.home, victim.home / "log", victim.log):
+        os.chown(path, 12345, 12345)
+
+    with pytest.raises(HomeUnusable, match="another user") as refused:
+        Memory.open(cwd=victim.clone)
+    assert "commonplace trust" in refused.value.hint
+
+    trust.trust(homes.find(None, victim.clone, repository.find(victim.clone), os.environ)[0])
+    with Memory.open(cwd=victim.clone) as memory:
+        assert memory.recall("kettle").hits
+
+
+def test_the_state_of_a_repositorys_home_is_in_the_users_home(
+    victim: Victim, own_home: Path
+) -> None:
+    victim.put(".state/server.json", "theirs")
+    with Memory.open(cwd=victim.clone) as memory:
+        memory.log(event_type="learned", lesson="the kettle boils")
+        assert memory.recall("kettle").hits
+        home = memory.home
+
+    assert home.path == victim.home
+    assert home.state_folder.parent == own_home / ".state" / "homes"
+    assert home.index_folder.is_dir()
+    left = {path.name for path in victim.home.iterdir()}
+    assert left == {"log", ".state", ".gitignore", ".gitattributes"}
+    assert [path.name for path in (victim.home / ".state").iterdir()] == ["server.json"]
+
+
+@pytest.mark.parametrize("named", ["relative", "absolute", "linked", "slash"])
+def test_a_repositorys_home_has_one_state_however_it_is_named(
+    victim: Victim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    (tmp_path / "alias").symlink_to(victim.clone)
+    monkeypatch.chdir(victim.clone)
+    names = {
+        "relative": ".commonplace",
+        "absolute": str(victim.home),
+        "linked": str(tmp_path / "alias" / ".commonplace"),
+        "slash": f"{victim.home}/",
+    }
+    with Memory.open(cwd=victim.clone) as found, Memory.open(names[named]) as given:
+        assert given.home.state_folder == found.home.state_folder
+    state = client.state_folder(os.path.join(victim.clone, names[named]), os.environ)  # noqa: PTH118
+    assert state == str(found.home.state_folder)
+
+
+def test_git_runs_nothing_that_a_repository_names(victim: Victim, tmp_path: Path) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    (victim.clone / ".gitattributes").write_text("*.txt filter=evil\n*.md filter=e=vil\n")
+    for name in ("a.txt", "b.md"):
+        (victim.clone / name).write_text("one\n")
+    git("add", "-A", cwd=victim.clone)
+    git("commit", "-qm", "one", cwd=victim.clone)
+    for key in (
+        "filter.evil.clean",
+        "filter.e=vil.clean",
+        "filter.evil.process",
+        "core.fsmonitor",
+        "core.pager",
+        "diff.external",
+    ):
+        git("config", key, f"touch {marks}/{key.replace('=', '-')}; cat", cwd=victim.clone)
+    git("config", "filter.evil.required", "true", cwd=victim.clone)
+    for name in ("a.txt", "b.md"):
+        (victim.clone / name).write_text("two\n")
+
+    listing = run_git.output(victim.clone, "status", "--porcelain", seconds_max=20)
+
+    assert "a.txt" in listing
+    assert "b.md" in listing
+    assert list(marks.iterdir()) == []

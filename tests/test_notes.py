@@ -21,6 +21,7 @@ from commonplace.errors import NoteChanged, NoteExists, NoteNotFound, NoteRefuse
 from commonplace.memory import Memory
 from commonplace.notes import DEPTH_MAX, NOTE_BYTES_MAX, NOTES_MAX, Notes
 from commonplace.server.build import build_server
+from commonplace.where import homes
 from commonplace.where.home import Home
 from conftest import SLOW_LAW
 
@@ -558,11 +559,11 @@ def test_the_preamble_has_the_order_of_the_seed(tmp_path: Path) -> None:
 
 def test_what_is_read_at_the_start_comes_from_the_nearest_home_that_has_it(tmp_path: Path) -> None:
     project, user = tmp_path / "p" / ".commonplace", tmp_path / "user"
-    project.mkdir(parents=True)
+    environment = {"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}
+    homes.make(homes.at(project, environment))
     Notes(Home(user), "me").write("IDENTITY.md", "I am the researcher.")
     Notes(Home(user), "me").write("CONTEXT.md", "everywhere: be brief")
     Notes(Home(user), "other").write("CONTEXT.md", "not mine")
-    environment = {"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}
 
     with Memory.open(cwd=project.parent, environment=environment, agent_id="me") as memory:
         assert memory.read_at_start() == "everywhere: be brief"

@@ -899,13 +899,13 @@ def test_the_latest_of_several_homes(readers_of: Callable[..., list[Reader]]) ->
     )
 
     def latest(count: int, **conditions: Any) -> list[str]:
-        return [hit.id for hit in overview.latest(readers, count, Filter(**conditions))]
+        return [hit.id for hit in overview.latest(readers, count, Query(**conditions))]
 
     assert latest(9) == ["d", "c", "b", "a"]
     assert latest(2) == ["d", "c"]
     assert latest(0) == []
     assert latest(9, repos=frozenset(["lib"])) == []
-    hits = overview.latest(readers, 9, Filter())
+    hits = overview.latest(readers, 9, Query())
     assert {hit.id: hit.is_doubted for hit in hits} == {
         "a": False,
         "b": True,
@@ -924,7 +924,7 @@ def test_the_latest_are_looked_for_beyond_what_another_home_hides(
         [lesson("old", at=1), *hidden], [forget(f"h{n}", at=55) for n in range(60)]
     )
 
-    assert [hit.id for hit in overview.latest(readers, 1, Filter())] == ["old"]
+    assert [hit.id for hit in overview.latest(readers, 1, Query())] == ["old"]
 
 
 def test_records_are_selected_from_the_nearest_home_in_the_order_of_lines(

@@ -30,7 +30,7 @@ from commonplace.lookup import Lookup
 from commonplace.records import OUTCOMES, Record, check_repo_name, encode
 from commonplace.rules import Standing
 from commonplace.usage import Usage
-from commonplace.where import repository
+from commonplace.where import repository, trust
 from commonplace.where.home import SKILL_BYTES_MAX
 from commonplace.writing import Writer
 
@@ -170,7 +170,10 @@ class Memory(Writer):
             described["standing"] = "superseded"
         described["feedback"] = found.feedback._asdict()
         described["usage_count"], described["last_used"] = self._uses(found)
-        described["home"] = str(self.homes[found.home_number].path)
+        home = self.homes[found.home_number]
+        described["home"] = str(home.path)
+        if not self.trusts(home):
+            described["trusted"] = False
         return described
 
     def _uses(self, found: FoundRecord) -> tuple[int, str]:
@@ -248,8 +251,14 @@ class Memory(Writer):
         """Return the question *text* of this agent in this repository."""
         from commonplace.recall.query import Query
 
+        untrusted = frozenset(
+            number for number, home in enumerate(self.homes) if not self.trusts(home)
+        )
         return Query.build(
             text,
+            untrusted=untrusted,
+            # What nobody asked for comes from trusted homes only.
+            without_homes=untrusted if narrowing.get("automatic") else frozenset(),
             now=self._clock(),
             here=self.repository.name,
             root=self.repository.root,
@@ -358,9 +367,20 @@ class Memory(Writer):
 
         return Notes(home, agent or self.agent_id)
 
+    def trusts(self, home: Home) -> bool:
+        """Whether the user trusts *home*: it is their own, or they said so.
+
+        The mark is read each time, so that a server notices `commonplace trust`.
+        """
+        return home.of_user or bool(self.settings["trust.repositories"]) or trust.is_marked(home)
+
     def read_at_start(self, path: str = "CONTEXT.md", agent: str | None = None) -> str:
-        """Return the note that the agent reads at start, from the nearest home that has one."""
-        found = (self._notes_in(home, agent).optional(path) for home in self.homes)
+        """Return the note that the agent reads at start, from the nearest home that has one.
+
+        A home that came with a repository must be trusted for that.
+        """
+        trusted = filter(self.trusts, self.homes)
+        found = (self._notes_in(home, agent).optional(path) for home in trusted)
         return next((text for text in found if text.strip()), "")
 
     def preamble(self, agent: str | None = None, workspace: str | None = None) -> str:

@@ -91,6 +91,9 @@ SETTINGS: dict[str, Setting] = {
     ),
     "recall.episodic": Setting(0.3, "the weight of episodes among kinds", minimum=0),
     "recall.skills": Setting(0.2, "the weight of skills among kinds", minimum=0),
+    "trust.repositories": Setting(
+        False, "whether the home that any repository brings is trusted at once", user_only=True
+    ),
     "server.host": Setting(
         "127.0.0.1", "where `commonplace serve` listens without `--host`", user_only=True
     ),
@@ -176,8 +179,11 @@ class Settings:
             _check("settings", name, SETTINGS[name], value)
             self._values[name] = value
 
-    def read(self, path: Path, *, of_user: bool) -> None:
-        """Read the values in the file at *path*, if it exists. Raises `SettingsInvalid`."""
+    def read(self, path: Path, *, of_user: bool, trusted: bool = True) -> None:
+        """Read the values in the file at *path*, if it exists. Raises `SettingsInvalid`.
+
+        Those about hooks, which run by themselves, must come from a trusted home.
+        """
         try:
             raw = read_small(path, SETTINGS_BYTES_MAX)
         except (FileNotFoundError, NotADirectoryError):
@@ -200,14 +206,16 @@ class Settings:
                 raise SettingsInvalid(path, f"`{name}` may be set in the user's home only")
             else:
                 _check(path, name, setting, value)
-                self._values[name] = value
+                if trusted or not name.startswith("hooks."):
+                    self._values[name] = value
 
 
 def load(homes: Iterable[Home]) -> Settings:
     """Return the settings of *homes*; the last home overrides the others."""
     settings = Settings()
     for home in homes:
-        settings.read(home.settings_file, of_user=home.of_user)
+        trusted = home.trusted or settings["trust.repositories"]
+        settings.read(home.settings_file, of_user=home.of_user, trusted=trusted)
     return settings
 
 

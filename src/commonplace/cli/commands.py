@@ -60,6 +60,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "homes and files": {
         "init": Entry("init", "Make a home in this repository, or the user's home"),
+        "trust": Entry("trust", "Trust the home that a repository brought"),
         "where": Entry("where", "Show which home is in use here, and why"),
         "repos": Entry("repos", "List the logs of this home"),
         "import": Entry("import_", "Import what another system remembers"),

@@ -82,6 +82,10 @@ def run(args: Namespace) -> int:
             if name not in fields:
                 raise UsageError(f"`{flag}` is required", f"e.g. `{example}`")
     with Writer.open(args.home or None) as writer:
+        if not writer.home.trusted:
+            from commonplace.cli.open_memory import open_memory  # noqa: PLC0415 (rarely needed)
+
+            open_memory(args.home).close()  # This announces the home, once.
         if args.stdin:
             return log_lines(writer, as_json=args.json)
         return log_lesson(writer, fields, as_json=args.json)

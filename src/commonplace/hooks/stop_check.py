@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from commonplace import agents
 from commonplace.memory import Memory
 from commonplace.sessions.fields import parse_object
 from commonplace.sessions.payload import read_event
+from commonplace.where import git
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -91,14 +91,4 @@ def _bead(root: Path, branch: str) -> list[str]:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    with suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(  # noqa: S603 (git, with our own arguments)
-            ["git", "--no-optional-locks", *arguments],  # noqa: S607
-            cwd=root,
-            capture_output=True,
-            timeout=GIT_S_MAX,
-            check=True,
-            stdin=subprocess.DEVNULL,
-        )
-        return done.stdout.decode("utf-8", "replace")
-    return ""
+    return git.output(root, *arguments, seconds_max=GIT_S_MAX)

@@ -42,6 +42,8 @@ class Filter:
     without: frozenset[str] = frozenset()
     # The agent that asks: notes of other agents are hidden from it.
     reader: str = ""
+    # Homes, by their numbers, whose records are left out.
+    without_homes: frozenset[int] = frozenset()
 
     def admits(self, card: Card) -> bool:
         """Whether the record of *card* passes the filter, whatever its standing."""

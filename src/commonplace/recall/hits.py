@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     Address = tuple[int, int]
 
 
+# The mark of a record from a home that came with a repository, until the user trusts it.
+UNTRUSTED = "came with this repository; not trusted"
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a hit has its score: what each engine found, and every prior that is not 1."""

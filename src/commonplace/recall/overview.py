@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from commonplace.index.ports import Count
-from commonplace.recall.hits import Explanation, Hit
+from commonplace.recall.hits import UNTRUSTED, Explanation, Hit
 from commonplace.recall.visibility import shown_cards, standings_of
 from commonplace.rules import Standing, is_doubted, is_gone, is_statement
 
@@ -21,17 +21,18 @@ if TYPE_CHECKING:
 LOOKED_AT_FURTHER = 20
 
 
-def latest(readers: Sequence[Reader], count: int, filter_: Filter) -> list[Hit]:
-    """Return the newest records that pass *filter_*, newest first, without notes and statements."""
+def latest(readers: Sequence[Reader], count: int, query: Query) -> list[Hit]:
+    """Return the newest records that pass the filters, without notes and statements."""
     found: list[tuple[int, Card]] = []
     for home, reader in enumerate(readers):
-        found += ((home, card) for card in _latest_of_home(readers, home, reader, count, filter_))
+        found += ((home, card) for card in _latest_of_home(readers, home, reader, count, query))
     found.sort(key=lambda item: item[1].timestamp, reverse=True)
     return [
         Hit(
             record,
             card.repo,
             rate=card.rate,
+            marks=(UNTRUSTED,) if home in query.untrusted else (),
             is_doubted=is_doubted(card.feedback),
             address=(home, card.key),
         )
@@ -42,6 +43,8 @@ def latest(readers: Sequence[Reader], count: int, filter_: Filter) -> list[Hit]:
 def _latest_of_home(
     readers: Sequence[Reader], home: int, reader: Reader, count: int, filter_: Filter
 ) -> list[Card]:
+    if home in filter_.without_homes:
+        return []
     wanted, decided = count + LOOKED_AT_FURTHER, standings_of(readers)
     while True:
         cards = reader.select(filter_, newest=wanted)
@@ -89,6 +92,8 @@ def counts(readers: Sequence[Reader], filter_: Filter) -> dict[str, Any]:
     archived = skills = 0
     everything = replace(filter_, archived=True)
     for home in range(len(readers)):
+        if home in filter_.without_homes:
+            continue
         for count in _counts_of_home(readers, home, everything):
             if count.kind == "skill":
                 skills += count.records

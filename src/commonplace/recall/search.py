@@ -13,7 +13,7 @@ from commonplace.index.terms import query_terms, term_hash, terms
 from commonplace.recall import dedupe, priors
 from commonplace.recall.candidates import Candidate, Candidates, Proposal
 from commonplace.recall.dedupe import Entry
-from commonplace.recall.hits import Hit
+from commonplace.recall.hits import UNTRUSTED, Hit
 from commonplace.rules import Standing
 
 if TYPE_CHECKING:
@@ -268,14 +268,16 @@ class Search:
 
     def _marks(self, hit: Hit, entry: Entry) -> tuple[str, ...]:
         """Return the marks of a hit, such as that files which it names are gone."""
-        query = self._query
+        query, marks = self._query, list(entry.marks)
+        if hit.address[0] in query.untrusted:
+            marks.append(UNTRUSTED)
         if entry.candidate.card.standing is Standing.SUPERSEDED:
-            return (*entry.marks, "superseded")
-        if query.root is not None and hit.repo == query.here:
+            marks.append("superseded")
+        elif query.root is not None and hit.repo == query.here:
             missing = priors.missing_files(hit.document.text, query.root)
             if missing:
-                return (*entry.marks, f"stale: {', '.join(missing[:3])} is gone")
-        return entry.marks
+                marks.append(f"stale: {', '.join(missing[:3])} is gone")
+        return tuple(marks)
 
 
 def relevance(

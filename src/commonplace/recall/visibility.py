@@ -23,6 +23,8 @@ def shown_cards(
 
     A question that asks page by page gives the same *decided* (`standings_of`) each time.
     """
+    if home in filter_.without_homes:
+        return []
     admitted = [card for card in cards if filter_.admits(card)]
     if len(readers) > 1 and admitted:
         admitted = _combine_homes(readers, home, admitted, decided or standings_of(readers))

@@ -11,6 +11,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from commonplace.announce import announcement
 from commonplace.compose import tokens
 from commonplace.errors import CommonplaceError
 from commonplace.files.plain import open_for_read
@@ -65,6 +66,7 @@ class StartContext(NamedTuple):
     handoff: Record | None = None
     relevant: str = ""
     where: str = ""  # What *relevant* is about.
+    announcement: str = ""  # That the repository brought a home of its own.
 
 
 def compose(event: Event, found: StartContext) -> str:
@@ -79,7 +81,7 @@ def compose(event: Event, found: StartContext) -> str:
 
 def read_files(memory: Memory, event: Event) -> StartContext:
     """Return what the files alone have, without an index: for a hook without a server."""
-    tails = [_fold_tail(home, event) for home in memory.homes]
+    tails = [_fold_tail(home, event) for home in memory.homes if memory.trusts(home)]
     folds = [folded for folded, _complete in tails]
     unique = deduplicate(
         record
@@ -95,6 +97,7 @@ def read_files(memory: Memory, event: Event) -> StartContext:
         total=f"{len(unique)}" if is_complete else f"over {len(unique)}",
         context=read_context(memory, event),
         handoff=max(handoffs, key=lambda record: record.timestamp, default=None),
+        announcement=announcement(memory, "agent"),
     )
 
 
@@ -226,6 +229,8 @@ def _compose(event: Event, found: StartContext, share: float) -> str:
     if found.relevant:
         known = _cut(found.relevant, int(CONTEXT_CHARS_MAX * share))
         parts.append(f"## Known about {found.where}\n\n{known}")
+    if found.announcement:
+        parts.append(f"Commonplace: {found.announcement}.")
     return "\n\n".join(parts)
 
 

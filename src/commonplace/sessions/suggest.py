@@ -5,12 +5,11 @@ Only a server imports this, never a hook.
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from commonplace.announce import announcement
 from commonplace.compose import tokens
 from commonplace.errors import CommonplaceError
 from commonplace.index.terms import query_terms
@@ -18,6 +17,7 @@ from commonplace.rules import Tally
 from commonplace.sessions import start
 from commonplace.sessions.episode import git_head
 from commonplace.sessions.replies import context_reply
+from commonplace.where import git
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
@@ -82,11 +82,13 @@ def _is_specific(prompt: str) -> bool:
 def for_start(memory: Memory, event: Event, session: State) -> start.StartContext:
     """Return the start context from the index, with what is known about the branch."""
     repos = start.repos(event)
-    hits = memory.recent(RECENT_CANDIDATES_MAX, repo=repos, kinds=start.KNOWLEDGE)
+    hits = memory.recent(RECENT_CANDIDATES_MAX, repo=repos, kinds=start.KNOWLEDGE, automatic=True)
     unique = start.deduplicate(hit.record for hit in reversed(hits) if not hit.is_doubted)
     count = len(unique) if len(hits) < RECENT_CANDIDATES_MAX else _count(memory, repos)
     recent = unique[: start.RECENT_MAX]
-    handoffs = [hit.record for hit in memory.recent(HITS_MAX, repo=repos, kinds=["handoff"])]
+    handoffs = [
+        hit.record for hit in memory.recent(HITS_MAX, repo=repos, kinds=["handoff"], automatic=True)
+    ]
     still_open = [
         one
         for one in handoffs
@@ -103,11 +105,12 @@ def for_start(memory: Memory, event: Event, session: State) -> start.StartContex
         handoff=still_open[0] if still_open else None,
         relevant=relevant,
         where=where,
+        announcement=announcement(memory, "agent"),
     )
 
 
 def _count(memory: Memory, repos: list[str]) -> int:
-    kinds = memory.stats(repos)["kinds"]
+    kinds = memory.stats(query=memory.query(repo=repos, automatic=True))["kinds"]
     return sum(kinds.get(kind, 0) for kind in start.KNOWLEDGE)
 
 
@@ -179,25 +182,6 @@ def _format(title: str, hits: list[Hit]) -> str:
 
 def _changed_files(root: str) -> list[str]:
     """Return the files that `git status` lists as changed; none if it takes too long."""
-    with suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(
-            [  # noqa: S607
-                "git",
-                "--no-optional-locks",
-                "-c",
-                "core.fsmonitor=false",
-                "status",
-                "--porcelain",
-                "-z",
-                "-uno",
-            ],
-            cwd=root,
-            capture_output=True,
-            timeout=GIT_S_MAX,
-            check=True,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
-            stdin=subprocess.DEVNULL,
-        )
-        entries = done.stdout.decode("utf-8", "replace").split("\0")
-        return [entry[3:] for entry in entries if len(entry) > 3 and entry[2] == " "][:CHANGED_MAX]  # noqa: PLR2004
-    return []
+    listing = git.output(root, "status", "--porcelain", "-z", "-uno", seconds_max=GIT_S_MAX)
+    entries = listing.split("\0")
+    return [entry[3:] for entry in entries if len(entry) > 3 and entry[2] == " "][:CHANGED_MAX]  # noqa: PLR2004

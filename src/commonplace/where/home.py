@@ -21,12 +21,14 @@ class Home(NamedTuple):
     """A folder of memory, whether it is the user's own, and why it was chosen.
 
     `state_elsewhere` is the state folder if that is not in the home itself (see `state.py`).
+    A home that came with a repository is `trusted` once the user says so (see `trust.py`).
     """
 
     path: Path
     of_user: bool = True
     why: str = ""
     state_elsewhere: Path | None = None
+    trusted: bool = True
 
     # --- The memory itself ------------------------------------------------------------------------
 
@@ -107,6 +109,15 @@ class Home(NamedTuple):
     def other_states_folder(self) -> Path:
         """In the user's home: the state of the homes of repositories."""
         return self.state_folder / HOMES
+
+    @property
+    def trust_mark(self) -> Path:
+        """Shows that the user trusts this home, which came with a repository."""
+        return self.state_folder / "trusted"
+
+    def announcement_mark(self, surface: str) -> Path:
+        """Shows that *surface* has said that this home came with a repository."""
+        return self.state_folder / f"announced-{surface}"
 
     @property
     def usage_file(self) -> Path:

@@ -9,7 +9,8 @@ from pathlib import Path
 from commonplace.errors import HomeUnusable, UsageError, unusable
 from commonplace.files import atomic
 from commonplace.files.nofollow import is_link
-from commonplace.files.plain import is_allowed_owner, make_folder
+from commonplace.files.plain import allow_owner, is_allowed_owner, make_folder
+from commonplace.where import trust
 from commonplace.where.home import FOLDER, Home
 from commonplace.where.state import state_of_repository_home
 
@@ -51,7 +52,8 @@ def at(path: Path, environment: Mapping[str, str], *, why: str = "") -> Home:
     path = path.parent.resolve() / path.name
     state = state_of_repository_home(str(path), str(user_home(environment).path))
     if state:
-        return Home(path, of_user=False, why=why, state_elsewhere=Path(state))
+        home = Home(path, of_user=False, why=why, state_elsewhere=Path(state))
+        return home._replace(trusted=trust.is_marked(home))
     return Home(path.resolve(), of_user=True, why=why)
 
 
@@ -75,12 +77,7 @@ def check_usable(home: Home) -> None:
         )
     try:
         os.scandir(f"{path}{os.sep}.").close()
-        if not is_allowed_owner(os.stat(path).st_uid):
-            raise HomeUnusable(
-                path,
-                "it belongs to another user",
-                f"if you trust them, run `commonplace trust {path}`",
-            )
+        _check_owner(home)
     except FileNotFoundError:
         return  # It is created on first use.
     except NotADirectoryError:
@@ -90,6 +87,19 @@ def check_usable(home: Home) -> None:
     for folder in home.folders():
         if is_link(folder):
             raise unusable(folder, OSError(errno.ELOOP, "")) from None
+
+
+def _check_owner(home: Home) -> None:
+    owner = os.stat(home.path).st_uid
+    if is_allowed_owner(owner):
+        return
+    if home.of_user:
+        hint = "make it yours (`chown -R`), or set `COMMONPLACE_HOME` to a folder of yours"
+        raise HomeUnusable(home.path, "it belongs to another user", hint)
+    if not home.trusted:
+        hint = f"if you trust them, run `commonplace trust {home.path.parent}`"
+        raise HomeUnusable(home.path, "it belongs to another user", hint)
+    allow_owner(owner)
 
 
 def user_home(environment: Mapping[str, str]) -> Home:
@@ -141,6 +151,8 @@ def make(home: Home) -> list[Path]:
         raise HomeUnusable(path, "it, or a folder above it, is a file") from None
     except OSError as error:
         raise unusable(path, error) from error
+    if path in made and not home.of_user:
+        trust.trust(home)  # Nobody but us has written into it.
     return made
 
 

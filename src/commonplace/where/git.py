@@ -1,0 +1,73 @@
+"""Run git in a repository that anyone may have made, without running anything that it names.
+
+git runs programs that a repository's configuration names: filters on changed files, a file system
+monitor, hooks, transports. `git status` would be enough to start one.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# A missing object is not fetched, and nothing is asked at the terminal.
+_QUIET = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+_OVERRIDES = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.untrackedCache": "false",
+    "diff.ignoreSubmodules": "all",
+    "status.submoduleSummary": "false",
+    "submodule.recurse": "false",
+}
+# What `filter.<name>.…` is set to, so that no filter runs and none is required.
+_FILTER = {"clean": "", "smudge": "", "process": "", "required": "false"}
+
+
+def output(root: str | Path, *arguments: str, seconds_max: float) -> str:
+    """Return what git prints; nothing if it fails or takes longer than *seconds_max*."""
+    with suppress(OSError, subprocess.SubprocessError):
+        overrides = _OVERRIDES | _filters(root, seconds_max)
+        return _run(root, arguments, overrides, seconds_max)
+    return ""
+
+
+def _filters(root: str | Path, seconds_max: float) -> dict[str, str]:
+    """Return the settings that switch off every filter there is, by their names."""
+    listing = ("config", "--name-only", "-z", "--get-regexp", r"^filter\.")
+    names = set[str]()
+    with suppress(subprocess.CalledProcessError):  # There is none.
+        names = {
+            key.rpartition(".")[0]
+            for key in _run(root, listing, _OVERRIDES, seconds_max).split("\0")
+            if key
+        }
+    return {f"{name}.{key}": value for name in names for key, value in _FILTER.items()}
+
+
+def _run(
+    root: str | Path, arguments: tuple[str, ...], overrides: dict[str, str], seconds_max: float
+) -> str:
+    environment = {**os.environ, **_QUIET, "GIT_CONFIG_COUNT": str(len(overrides))}
+    for number, (key, value) in enumerate(overrides.items()):
+        environment[f"GIT_CONFIG_KEY_{number}"] = key
+        environment[f"GIT_CONFIG_VALUE_{number}"] = value
+    done = subprocess.run(  # noqa: S603 (git, with our own arguments)
+        ["git", *arguments],  # noqa: S607
+        cwd=root,
+        capture_output=True,
+        timeout=seconds_max,
+        check=True,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+    )
+    return done.stdout.decode("utf-8", "replace")
