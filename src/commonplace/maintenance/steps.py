@@ -48,7 +48,9 @@ def close_sessions(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Write the episodes of sessions that ended without an end event, and drop old drafts."""
     if turn.dry_run:
         return {"sessions": len(ingest.idle_sessions(memory))}
-    return {"sessions": ingest.tidy(memory)}
+    with ingest.drain_lock(memory.home, 0.0) as is_held:
+        # The process that drains now also writes the sessions.
+        return {"sessions": ingest.tidy(memory) if is_held else 0}
 
 
 def rotate_logs(memory: Memory, turn: Turn) -> dict[str, Any]:

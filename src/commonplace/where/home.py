@@ -140,6 +140,18 @@ class Home(NamedTuple):
     def notes_lock(self, agent: str) -> Path:
         return self.state_folder / f"notes-{agent}.lock"
 
+    def lock_of(self, path: Path) -> Path:
+        """Return the file whose lock the writers of the file at *path* hold.
+
+        A program that rewrites a file of a home must hold it too, from reading to renaming. A log
+        is its own lock, and so is every file that is not named here.
+        """
+        if self.notes_folder in path.parents:
+            return self.notes_lock(path.relative_to(self.notes_folder).parts[0])
+        if {self.spool_folder, self.sessions_folder, self.inbox_folder}.intersection(path.parents):
+            return self.spool_lock
+        return self.access_tokens_lock if path == self.access_tokens_file else path
+
     @property
     def embed_lock(self) -> Path:
         """Held by the process that embeds the backlog."""
