@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from commonplace import erasure
 from commonplace.errors import EmbedderUnavailable
 from commonplace.files import atomic
+from commonplace.index import removal
 from commonplace.log.logs import files, list_repos
 from commonplace.log.rotate import rotate
 from commonplace.sessions import ingest, spool
@@ -35,6 +37,13 @@ class Step(NamedTuple):
     name: str
     about: str
     run: Callable[[Memory, Turn], dict[str, Any]]
+
+
+def finish_erasures(memory: Memory, turn: Turn) -> dict[str, Any]:
+    """Finish erasures that were interrupted."""
+    if turn.dry_run:
+        return {"unfinished": len(erasure.pending(memory.homes))}
+    return {"finished": len(erasure.finish(memory.homes))}
 
 
 def ingest_spool(memory: Memory, turn: Turn) -> dict[str, Any]:
@@ -103,14 +112,20 @@ def trim_usage(memory: Memory, turn: Turn) -> dict[str, Any]:
 def remove_leftovers(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Remove temporary files of processes that were killed while they wrote."""
     found = [path for path in files(memory.home) if atomic.is_leftover(path)]
-    for path in () if turn.dry_run else found:
-        path.unlink(missing_ok=True)
+    found += removal.set_aside(memory.home)
+    if not turn.dry_run:
+        for path in found:
+            if path.is_file():
+                path.unlink(missing_ok=True)
+        removal.remove_set_aside(memory.home)
     return {"files": len(found)}
 
 
 STEPS: dict[str, Step] = {
     step.name: step
     for step in (
+        # First: the others would copy what must go.
+        Step("erasures", "finish erasures that were interrupted", finish_erasures),
         Step("spool", "ingest the events of hooks", ingest_spool),
         Step("sessions", "write sessions that ended without an end event", close_sessions),
         Step("rotation", "move the oldest records of long logs to the archive", rotate_logs),

@@ -102,6 +102,11 @@ class Home(NamedTuple):
         return self.state_folder / "inbox"
 
     @property
+    def erasures_folder(self) -> Path:
+        """Holds one file for each erasure that has begun and is not finished."""
+        return self.state_folder / "erasures"
+
+    @property
     def dispatches_file(self) -> Path:
         return self.state_folder / "dispatches.jsonl"
 
