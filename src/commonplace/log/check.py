@@ -63,8 +63,12 @@ def _in_logs(home: Home) -> Iterator[Finding]:
         for found in read.parse(path):
             if isinstance(found, read.Damage):
                 yield _damage_finding(found)
-            elif found[1].kind not in KINDS:
-                line, record = found
+                continue
+            line, record = found
+            for reason in record.unusable:
+                about = f"{reason}; the record is read without it"
+                yield Finding("unusable value", path, line.number, about, "")
+            if record.kind not in KINDS:
                 reason = (
                     f"the kind `{record.kind}` is unknown here; a newer version may have written it"
                 )
