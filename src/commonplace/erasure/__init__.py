@@ -135,8 +135,7 @@ class _Removal:
         self._intent = intent
         long_ids = [ident.encode() for ident in intent.ids if len(ident) >= CHARS_MIN]
         self._names = [*claims(intent.ids), *long_ids]
-        # The files of hooks. Any of them can be deleted at any time.
-        self._hook_folders = {home.spool_folder, home.sessions_folder, home.inbox_folder}
+        self._hook_folders = set(home.hook_folders)
         self.problems: list[str] = []
         self.rewritten: dict[Path, int] = {}
         self._rewrites = 0

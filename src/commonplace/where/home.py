@@ -89,6 +89,21 @@ class Home(NamedTuple):
         return self.state_folder / "spool"
 
     @property
+    def failed_events_folder(self) -> Path:
+        """Events that could not be applied because of a fault of ours, the latest hundred."""
+        return self.state_folder / "failed-events"
+
+    @property
+    def hook_folders(self) -> tuple[Path, ...]:
+        """What hooks and their sessions have left. Any file in them can be deleted at any time."""
+        return (
+            self.spool_folder,
+            self.failed_events_folder,
+            self.sessions_folder,
+            self.inbox_folder,
+        )
+
+    @property
     def spool_lock(self) -> Path:
         """Held by the process that ingests events or writes the state of a session."""
         return self.state_folder / "drain.lock"
@@ -153,7 +168,7 @@ class Home(NamedTuple):
         """
         if self.notes_folder in path.parents:
             return self.notes_lock(path.relative_to(self.notes_folder).parts[0])
-        if {self.spool_folder, self.sessions_folder, self.inbox_folder}.intersection(path.parents):
+        if set(self.hook_folders).intersection(path.parents):
             return self.spool_lock
         return self.access_tokens_lock if path == self.access_tokens_file else path
 
