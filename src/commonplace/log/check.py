@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.errors import unusable
 from commonplace.files import atomic
 from commonplace.files.lock import hold
+from commonplace.files.walk import walk
 from commonplace.log import read
 from commonplace.log.append import append_once
 from commonplace.log.logs import files, log_files
@@ -100,7 +101,7 @@ def _permissions(home: Home) -> Iterator[Finding]:
     if os.name != "posix":
         return
     forbidden = _forbidden_bits(home)
-    for path in (home.path, *sorted(home.path.rglob("*"))):
+    for path in (home.path, *sorted(walk(home.path))):
         if (
             path.is_symlink()
             or ".git" in path.relative_to(home.path).parts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from commonplace.errors import DiskFull, unusable
 from commonplace.files.lock import LOCK_S_MAX
+from commonplace.files.walk import walk
 from commonplace.log.append import Appender
 from commonplace.where.home import LOG_SUFFIX, repo_of
 
@@ -30,9 +31,11 @@ def list_repos(home: Home) -> list[str]:
 
 def files(home: Home) -> list[Path]:
     """Return every file of the home. Links are followed only for the log folder and the logs."""
+    # The log folder may be a link, and the state of this machine may be elsewhere.
     found = {
         path
-        for path in (*home.path.rglob("*"), *home.log_folder.rglob("*"))
+        for folder in (home.path, home.log_folder, home.state_folder)
+        for path in walk(folder)
         if not path.is_symlink()
     }
     return sorted(path for path in found.union(log_files(home)) if path.is_file())
