@@ -293,6 +293,43 @@ def test_a_record_logged_again_before_the_second_run_goes_with_its_new_text(
     assert not (home.inbox_folder / "cand-b.json").exists()
 
 
+def test_notes_that_hold_the_text_are_named_whoever_finishes_it(
+    full_home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    near, far = copy(full_home, tmp_path / "near"), copy(full_home, tmp_path / "far")
+    for home in (near, far):
+        put(home.notes("ana") / "plan.md", TEXT)
+        with monkeypatch.context() as patch:
+            patch.setattr(erasure, "_Removal", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                erasure.erase([home], "gone-record-1")
+
+    with open_memory(near) as memory:
+        (found,) = [finding for finding in memory.mend() if finding.what == "text left"]
+    with open_memory(far) as memory:
+        done = runner.run(memory, ["erasures"]).steps["erasures"]
+
+    assert found.path == near.notes("ana") / "plan.md"
+    assert done == {"finished": 1, "left": f"text left in {Path('agents/ana/plan.md')}"}
+
+
+def test_one_that_cannot_be_finished_does_not_keep_the_others(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = home.notes("ana") / f".plan.md.0a0a0a0a.{os.getpid()}.rewriting"
+    put(blocked, f"{KEPT[0]} is another lesson")
+    with monkeypatch.context() as patch:
+        patch.setattr(erasure, "_Removal", interrupt)
+        for ident in (KEPT[0], "gone-record-1"):
+            with pytest.raises(KeyboardInterrupt):
+                erasure.erase([home], ident)
+
+    with pytest.raises(FindingsLeft, match=KEPT[0]):
+        erasure.finish([home])
+
+    assert [intent.id for intent in erasure.pending([home])] == [KEPT[0]]
+
+
 def test_a_file_that_is_no_intent_is_named(home: Home) -> None:
     put(home.erasures_folder / "0a.json", "[]")
 

@@ -65,8 +65,20 @@ def erase(homes: Sequence[Home], ident: str) -> Receipt:
 
 
 def finish(homes: Sequence[Home]) -> list[Receipt]:
-    """Finish every erasure that was interrupted in one of *homes*."""
-    return [_carry_out(homes, intent) for intent in pending(homes)]
+    """Finish every erasure that was interrupted in one of *homes*.
+
+    If one cannot be finished, the others are, and then its error is raised.
+    """
+    receipts: list[Receipt] = []
+    errors: list[CommonplaceError] = []
+    for intent in pending(homes):
+        try:
+            receipts.append(_carry_out(homes, intent))
+        except CommonplaceError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return receipts
 
 
 def check(home: Home) -> list[Finding]:
@@ -91,7 +103,11 @@ def check(home: Home) -> list[Finding]:
 def fix(homes: Sequence[Home]) -> list[Finding]:
     """Finish what `check` finds in *homes*, and return what it was in the nearest."""
     findings = check(homes[0])
-    finish(homes)
+    for receipt in finish(homes):
+        about = f"it holds text of `{receipt.id}`, which is erased: edit it, or erase it as well"
+        findings += [
+            Finding("text left", homes[0].path / name, 0, about, "") for name in receipt.left_in
+        ]
     removal.remove_set_aside(homes[0])
     return findings
 

@@ -43,7 +43,9 @@ def finish_erasures(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Finish erasures that were interrupted."""
     if turn.dry_run:
         return {"unfinished": len(erasure.pending(memory.homes))}
-    return {"finished": len(erasure.finish(memory.homes))}
+    receipts = erasure.finish(memory.homes)
+    left = [f"text left in {name}" for receipt in receipts for name in receipt.left_in]
+    return {"finished": len(receipts), **({"left": "; ".join(left)} if left else {})}
 
 
 def ingest_spool(memory: Memory, turn: Turn) -> dict[str, Any]:
