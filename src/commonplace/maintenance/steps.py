@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from commonplace import erasure
 from commonplace.errors import EmbedderUnavailable
 from commonplace.files import atomic
-from commonplace.index import removal
 from commonplace.log.logs import files, list_repos
 from commonplace.log.rotate import rotate
 from commonplace.sessions import ingest, spool
@@ -41,6 +39,8 @@ class Step(NamedTuple):
 
 def finish_erasures(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Finish erasures that were interrupted."""
+    from commonplace import erasure  # noqa: PLC0415 (it loads NumPy, a server that starts has not)
+
     if turn.dry_run:
         return {"unfinished": len(erasure.pending(memory.homes))}
     receipts = erasure.finish(memory.homes)
@@ -113,6 +113,8 @@ def trim_usage(memory: Memory, turn: Turn) -> dict[str, Any]:
 
 def remove_leftovers(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Remove temporary files of processes that were killed while they wrote."""
+    from commonplace.index import removal  # noqa: PLC0415 (as above)
+
     found = [path for path in files(memory.home) if atomic.is_leftover(path)]
     found += removal.set_aside(memory.home)
     if not turn.dry_run:
