@@ -880,6 +880,16 @@ def test_an_export_destroys_nothing_it_did_not_write(memory: Memory, tmp_path: P
     ).read_text() == "ours"
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_home_takes_no_export(memory: Memory, layout: str) -> None:
+    """Its notes and logs have writers, whose locks an export does not know."""
+    memory.log(event_type="learned", lesson="ours")
+
+    for folder in (memory.home.path, memory.home.path / "copy"):
+        with pytest.raises(FolderRefused, match="in a home"):
+            export_layout(memory, layout, folder, force=True)
+
+
 def test_a_folder_with_other_things_is_left_alone_unless_forced(
     memory: Memory, tmp_path: Path
 ) -> None:

@@ -121,6 +121,18 @@ def test_the_command_says_that_another_process_maintains_the_home(
     assert "Another process maintains this home" in capsys.readouterr().err
 
 
+def test_sessions_are_left_to_a_process_that_drains(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two that write the file of one session at once would lose what one of them wrote."""
+    fill(own_home)
+    monkeypatch.setattr("commonplace.sessions.ingest.tidy", lambda _memory: pytest.fail("tidied"))
+    with Memory.open(own_home) as memory, hold(memory.home.spool_lock):
+        report = runner.run(memory, ["sessions"])
+
+    assert report.steps["sessions"] == {"sessions": 0}
+
+
 def test_the_command_says_what_a_step_did_in_words(
     own_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

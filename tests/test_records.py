@@ -304,8 +304,8 @@ def test_an_escaped_character_outside_the_basic_plane_is_no_damage() -> None:
         (b"\xff\xfe", "UTF-8"),
         (b"[1, 2]", "object"),
         (b'{"kind": "lesson", "timestamp": "2026-01-01T00:00:00Z"}', "id"),
-        (b'{"id": "a", "kind": "x", "timestamp": 7}', "timestamp"),
-        (b'{"id": "a", "kind": "x", "timestamp": "2026-01-01T00:00:00Z", "tags": 3}', "tags"),
+        (b'{"id": "a", "kind": "x"}', "timestamp"),
+        (b'{"id": 3, "kind": "x", "timestamp": "2026-01-01T00:00:00Z"}', "id"),
         (b'{"id": NaN}', "NaN"),
         (b"[" * 100_000, "deep"),
         (b'{"id": "a", "x": ' + b"[" * 64 + b"]" * 64 + b"}", "deep"),
@@ -313,11 +313,6 @@ def test_an_escaped_character_outside_the_basic_plane_is_no_damage() -> None:
         (b'{"id": "a", "x": [-1E999]}', "too large"),
         (b'{"id": "a", "x": "\\ud800"}', "surrogate"),
         (b'{"id": "a", "\\uDFFF": 1}', "surrogate"),
-        (
-            b'{"id": "a", "kind": "link", "timestamp": "2026-01-01T00:00:00Z",'
-            b'"of": "a", "to": "b", "rel": "uses", "w": 1' + b"0" * 400 + b"}",
-            "`w`",
-        ),
     ],
 )
 def test_a_line_that_holds_no_record_says_why(line: bytes, reason: str) -> None:

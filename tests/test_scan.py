@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from commonplace.files import atomic
+from commonplace.files.lock import hold, try_hold
 from commonplace.memory import Memory
+from commonplace.where.home import Home
 from fake_secrets import pem, some
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
 
 TOKEN = "ghp_" + some(36)
 HEAD = '"kind":"lesson","timestamp":"2026-01-01T00:00:00Z","event_type":"error"'
@@ -129,3 +140,98 @@ def test_a_file_that_is_no_text_and_what_is_derived_are_left_alone(
 
     assert memory.scan(fix=True) == []
     assert (own_home / "agents/me/x.bin").read_bytes() == binary
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from commonplace.files.lock import hold
+from commonplace.notes import Notes
+from commonplace.where.home import Home
+
+home = Home(Path(sys.argv[1]))
+notes = Notes(home, "ana")
+for number in range(int(sys.argv[2])):
+    notes.insert("plan.md", 0, f"line {number}")
+    print(number, flush=True)
+    if number % 3 == 0:  # An editor that takes the lock, but does not redact.
+        path = home.notes("ana") / "plan.md"
+        with hold(home.lock_of(path)):
+            path.write_text(path.read_text() + f"use {sys.argv[3]}\\n")
+"""
+SCANNER = """
+import sys
+from commonplace.memory import Memory
+
+with Memory.open(sys.argv[1]) as memory:
+    memory.scan(fix=True)
+    print("running", flush=True)
+    while True:
+        memory.scan(fix=True)
+"""
+INSERTS = 300
+
+
+def test_no_insert_into_a_note_is_lost_beside_a_scan(own_home: Path) -> None:
+    note = Home(own_home).notes("ana") / "plan.md"
+    note.parent.mkdir(parents=True)
+    note.write_text(f"use {TOKEN}\n")
+    with subprocess.Popen(
+        [sys.executable, "-c", SCANNER, own_home], stdout=subprocess.PIPE
+    ) as scanner:
+        assert scanner.stdout is not None
+        assert scanner.stdout.readline() == b"running\n"
+        writer = [sys.executable, "-c", WRITER, str(own_home), str(INSERTS), TOKEN]
+        acknowledged = subprocess.check_output(writer, text=True, timeout=120).split()
+        scanner.kill()
+
+    assert len(acknowledged) == INSERTS
+    assert {f"line {number}" for number in acknowledged} <= set(note.read_text().split("\n"))
+
+
+REWRITTEN: dict[str, Callable[[Home], tuple[Path, Path]]] = {
+    "note": lambda home: (home.notes("ana") / "a" / "plan.md", home.notes_lock("ana")),
+    "spool": lambda home: (home.spool_folder / "1-a.json", home.spool_lock),
+    "session": lambda home: (home.sessions_folder / "a.json", home.spool_lock),
+    "candidate": lambda home: (home.inbox_folder / "cand-a.json", home.spool_lock),
+    "log": lambda home: (home.log("app"), home.log("app")),
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there a log has its lock beside it")
+@pytest.mark.parametrize("what", REWRITTEN)
+def test_a_rewrite_holds_the_lock_of_the_writers(
+    memory: Memory, own_home: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    path, lock = REWRITTEN[what](Home(own_home))
+    path.parent.mkdir(parents=True)
+    path.write_text(f'{{"lesson": "use {TOKEN}"}}\n')
+    free: list[bool] = []
+    replace = atomic.replace
+
+    def look(target: Path, chunks: Iterable[bytes]) -> None:
+        with try_hold(lock) as is_free:
+            free.append(is_free)
+        replace(target, chunks)
+
+    monkeypatch.setattr(atomic, "replace", look)
+
+    assert len(memory.scan(fix=True)) == 1
+    assert free == [False]
+
+
+def test_a_file_that_its_writer_removes_meanwhile_is_not_made_again(
+    memory: Memory, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Home(own_home).spool_folder / "1-a.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"use {TOKEN}")
+
+    def hold_after_removal(lock: Path) -> AbstractContextManager[None]:
+        path.unlink()
+        return hold(lock)
+
+    monkeypatch.setattr("commonplace.log.scan.hold", hold_after_removal)
+
+    assert memory.scan(fix=True) == []
+    assert not path.exists()

@@ -7,10 +7,14 @@ import stat
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from commonplace.sessions import spool
+from commonplace.memory import Memory
+from commonplace.sessions import ingest, spool
+from commonplace.sessions.events import Event
+from commonplace.sessions.state import State
 from commonplace.where.home import Home
 
 
@@ -90,3 +94,70 @@ def test_files_are_their_owner_s_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+
+
+def event(session: str, number: int) -> dict[str, Any]:
+    return Event(
+        kind="prompt", agent="codex", name="a", session=session, repo="app", prompt=f"p {number}",
+        at=time.time(), key=f"{session}-{number}",
+    )._asdict()  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", [KeyError, RecursionError, AttributeError, ValueError])
+def test_an_event_that_meets_a_fault_is_set_aside_and_the_others_go_on(
+    memory: Memory,
+    own_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    fault: type[Exception],
+) -> None:
+    home = Home(own_home)
+    for number, session in enumerate(["good", "bad", "good", "good"]):
+        spool.add(home.spool_folder, event(session, number))
+    apply = ingest.apply
+
+    def apply_or_fail(there: Memory, session: State, one: Event) -> None:
+        if one.session == "bad":
+            raise fault("what the agent read")
+        apply(there, session, one)
+
+    monkeypatch.setattr(ingest, "apply", apply_or_fail)
+
+    ingest.drain(memory)
+
+    assert spool.list_names(home.spool_folder) == []
+    (aside,) = spool.list_names(home.failed_events_folder)
+    kept = spool.read(home.failed_events_folder, aside)
+    assert kept is not None
+    assert kept["session"] == "bad"
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert fault.__name__ in message
+    assert "what the agent read" not in message
+    assert [finding.what for finding in memory.check()] == ["failed events"]
+
+
+def test_of_failed_events_the_latest_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool, "FAILED_MAX", 3)
+    for number in range(10):
+        spool.add(tmp_path / "spool", {"n": number})
+    for name in spool.list_names(tmp_path / "spool"):
+        assert spool.set_aside(tmp_path / "spool", name, tmp_path / "failed")
+
+    assert everything(tmp_path / "spool") == []
+    assert everything(tmp_path / "failed") == [7, 8, 9]
+
+
+def test_an_event_that_cannot_be_moved_waits(
+    memory: Memory, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file in the place of the folder: nothing is lost, and the process does not turn forever."""
+    home = Home(own_home)
+    spool.add(home.spool_folder, event("bad", 1))
+    home.failed_events_folder.touch()
+    missing: dict[str, None] = {}
+    monkeypatch.setattr(ingest, "apply", lambda *_given: missing["key"])
+
+    assert ingest.drain(memory) == 0
+    assert len(spool.list_names(home.spool_folder)) == 1

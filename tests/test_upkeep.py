@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -348,3 +349,48 @@ def test_a_home_in_use_has_nothing_to_mend(memory: Memory) -> None:
 
     assert memory.check() == []
     assert (memory.home.index_folder / "tables.sqlite").stat().st_mode & 0o777 == 0o600
+
+
+BAD_VALUES: dict[str, Any] = {
+    "success_rate": "11/10",
+    "timestamp": "12026-01-01T00:00:00Z",
+    "tags": "one, two",
+    "links": [{"to": 7}],
+    "event_type": None,
+    "context": 5,
+    "meta": [],
+    "agent_id": {},
+}
+
+
+@pytest.mark.parametrize("name", [*BAD_VALUES, "all"])
+def test_a_record_with_a_value_that_cannot_be_used_is_shown_recalled_and_stays(
+    memory: Memory, own_home: Path, name: str
+) -> None:
+    bad = BAD_VALUES if name == "all" else {name: BAD_VALUES[name]}
+    fields = {
+        "id": "theirs",
+        "kind": "lesson",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "event_type": "error",
+        "lesson": "the walrus needs a longer timeout",
+        **bad,
+    }
+    log = own_home / "log" / "app.jsonl"
+    log.parent.mkdir(parents=True)
+    line = json.dumps({key: value for key, value in fields.items() if value is not None}) + "\n"
+    log.write_text(line)
+
+    found = memory.check()
+    memory.mend()
+
+    wrong = sorted(key for key, value in bad.items() if value is not None)
+    reported = [(one.what, one.reason.split("`")[1], one.fix) for one in found if one.line]
+    assert sorted(reported) == [("unusable value", key, "") for key in wrong]
+    assert log.read_text() == line
+    assert [record.id for record in memory.records()] == ["theirs"]
+    assert [hit.record.id for hit in memory.recall("walrus timeout", repo="app").hits] == ["theirs"]
+    assert memory.describe("theirs")["lesson"] == fields["lesson"]
+    assert memory.feedback("theirs", "worked").fields["of"] == "theirs"
+    assert memory.stats()
+    assert list(memory.export_lines())

@@ -19,6 +19,7 @@ from typing import Any
 
 from commonplace.errors import (
     EmbedderUnavailable,
+    IdAmbiguous,
     NoteNotFound,
     NoteRefused,
     RecordInvalid,
@@ -122,14 +123,18 @@ class Memory(Writer):
 
     def erase(self, ident: str) -> Receipt:
         """Remove the record permanently: every version, every copy, and what derives from it."""
-        from commonplace.erasure import erase, reach
+        from commonplace.erasure import erase, pending
 
-        _number, whole = self._lookup.resolve(ident)
-        _records, everything = reach(self.homes, whole)
-        for home in self.homes:
-            usage = Usage(home.usage_file)
-            usage.forget(everything)
-            usage.close()
+        try:
+            _number, whole = self._lookup.resolve(ident)
+        except RecordNotFound:
+            # An interrupted erasure may have removed it from the log already.
+            begun = [one.id for one in pending(self.homes) if one.id.startswith(ident)]
+            if not begun:
+                raise
+            if len(begun) > 1 and ident not in begun:
+                raise IdAmbiguous(ident, sorted(begun)) from None
+            whole = ident if ident in begun else begun[0]
         return erase(self.homes, whole)
 
     def _append_beside(self, found: FoundRecord, given: dict[str, Any]) -> Record:
@@ -397,15 +402,17 @@ class Memory(Writer):
 
     def check(self) -> list[Finding]:
         """Return the findings of `doctor` about the nearest home."""
+        from commonplace import erasure
         from commonplace.log import check
 
-        return check.check(self.home)
+        return [*check.check(self.home), *erasure.check(self.home)]
 
     def mend(self) -> list[Finding]:
-        """Repair what can be repaired without losing anything."""
+        """Repair what can be repaired without losing anything; finish what was interrupted."""
+        from commonplace import erasure
         from commonplace.log import check
 
-        return check.fix(self.home)
+        return [*check.fix(self.home), *erasure.fix(self.homes)]
 
     def scan(self, *, fix: bool = False) -> list[Secret]:
         """Return the secrets in the nearest home; with *fix*, remove them."""

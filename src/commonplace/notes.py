@@ -17,6 +17,7 @@ from commonplace.errors import NoteChanged, NoteExists, NoteNotFound, NoteRefuse
 from commonplace.files import atomic
 from commonplace.files.lock import hold
 from commonplace.files.plain import make_folder, read_small
+from commonplace.files.walk import walk
 from commonplace.records import check_repo_name
 from commonplace.redaction.text import redact_text
 
@@ -182,7 +183,7 @@ class Notes:
             if target.is_relative_to(source):
                 raise NoteRefused(new_path, f"is within `{path}` itself")
             below = max(
-                (len(found.relative_to(source).parts) for found in source.rglob("*")), default=0
+                (len(found.relative_to(source).parts) for found in _below(source)), default=0
             )
             if len(target.relative_to(self.folder).parts) + below > DEPTH_MAX:
                 raise NoteRefused(
@@ -197,11 +198,7 @@ class Notes:
     def entries(self, path: str = "", depth: int = 1) -> list[Entry]:
         """Return the notes and folders below *path*, at most *depth* levels deep, in order."""
         start = self._folder(path)
-        seen = [
-            found
-            for found in sorted(start.rglob("*"))
-            if len(found.relative_to(start).parts) <= depth
-        ]
+        seen = sorted(_below(start, depth))
         listed: list[Entry] = []
         for found in filter(self._is_shown, seen):
             # Another process of this agent may have removed it.
@@ -342,7 +339,7 @@ class Notes:
         return target
 
     def _files(self, folder: Path) -> Iterator[Path]:
-        for found in sorted(folder.rglob("*")):
+        for found in sorted(_below(folder)):
             if found.is_file() and self._is_shown(found):
                 yield found
 
@@ -353,6 +350,11 @@ class Notes:
     def _note(self, target: Path, raw: bytes | None = None) -> Note:
         raw = _read_bytes(target) if raw is None else raw
         return Note(target.relative_to(self.folder).as_posix(), len(raw), sha256(raw).hexdigest())
+
+
+def _below(folder: Path, depth_max: int = DEPTH_MAX) -> Iterator[Path]:
+    """Yield what is below *folder*; no path leads deeper than `DEPTH_MAX`."""
+    return walk(folder, depth_max=min(depth_max, DEPTH_MAX), skip_deeper=True)
 
 
 def _read_bytes(target: Path) -> bytes:

@@ -62,6 +62,7 @@ def export_layout(
     with _raise_folder_refused(target):
         _check(target, module, force=force)
         target = target.resolve()  # Of what is written below it, no part may be a link.
+        _check_outside(target, memory)
     lines = memory.export_lines(repo, kind, superseded=superseded)
     records = _choose(lines, module, report)
     notes, skills = list(_notes(memory, report)), _skills(memory)
@@ -107,6 +108,15 @@ def _check(folder: Path, module: ModuleType, *, force: bool) -> None:
         f"it is not empty and has no `{module.MARK}`",
         "name an empty folder or one with such a layout, or give `--force`",
     )
+
+
+def _check_outside(folder: Path, memory: Memory) -> None:
+    """Refuse a folder within a home: its files have writers and locks of their own."""
+    whole = folder.resolve()
+    if any(whole.is_relative_to(home.path.resolve()) for home in memory.homes):
+        raise FolderRefused(
+            folder, "it is in a home of Commonplace", "name a folder outside the home"
+        )
 
 
 def _choose(lines: Iterable[str], module: ModuleType, report: ExportReport) -> list[dict[str, Any]]:

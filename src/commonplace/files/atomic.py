@@ -101,6 +101,17 @@ def rename(temporary: Path, path: Path) -> None:
             return
 
 
+def temporaries_of(path: Path) -> list[Path]:
+    """Return the temporary files for the content of the file at *path*."""
+    path = path.resolve()
+    start = f".{path.name}."
+    return [
+        found
+        for found in path.parent.iterdir()
+        if found.name.startswith(start) and found.name.endswith(TEMPORARY_SUFFIX)
+    ]
+
+
 def in_progress(path: Path) -> bool:
     """Whether *path* is a temporary file that a running process is about to rename."""
     return path.name.endswith(TEMPORARY_SUFFIX) and _process_lives(path)

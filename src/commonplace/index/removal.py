@@ -12,7 +12,8 @@ from commonplace.files.lock import hold
 from commonplace.files.nofollow import is_link
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from commonplace.where.home import Home
 
@@ -35,10 +36,24 @@ def remove(home: Home, wanted: Callable[[], bool] = lambda: True) -> None:
                 pass
             except OSError as error:
                 raise unusable(folder, error) from error
-        for aside in folder.parent.glob(
-            f"{folder.name}.*{TEMPORARY_SUFFIX}"
-        ):  # Ours, and those of killed processes.
-            if aside.is_dir() and not is_link(aside):
-                shutil.rmtree(aside, ignore_errors=True)
-            else:
-                aside.unlink(missing_ok=True)
+        _remove_all(set_aside(home))  # Ours, and those of killed processes.
+
+
+def remove_set_aside(home: Home) -> None:
+    """Remove what an interrupted removal has left."""
+    if set_aside(home):
+        with hold(home.index_lock):
+            _remove_all(set_aside(home))
+
+
+def set_aside(home: Home) -> list[Path]:
+    """Return the indexes that were renamed to be removed, and are not removed yet."""
+    return sorted(home.index_folder.parent.glob(f"{home.index_folder.name}.*{TEMPORARY_SUFFIX}"))
+
+
+def _remove_all(paths: Iterable[Path]) -> None:
+    for path in paths:
+        if path.is_dir() and not is_link(path):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)

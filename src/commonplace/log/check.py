@@ -33,7 +33,7 @@ class Finding(NamedTuple):
 
 def check(home: Home) -> list[Finding]:
     """Return all problems in *home*."""
-    return [*_in_logs(home), *_permissions(home), *_leftovers(home)]
+    return [*_in_logs(home), *_permissions(home), *_leftovers(home), *_failed_events(home)]
 
 
 def fix(home: Home) -> list[Finding]:
@@ -63,8 +63,12 @@ def _in_logs(home: Home) -> Iterator[Finding]:
         for found in read.parse(path):
             if isinstance(found, read.Damage):
                 yield _damage_finding(found)
-            elif found[1].kind not in KINDS:
-                line, record = found
+                continue
+            line, record = found
+            for reason in record.unusable:
+                about = f"{reason}; the record is read without it"
+                yield Finding("unusable value", path, line.number, about, "")
+            if record.kind not in KINDS:
                 reason = (
                     f"the kind `{record.kind}` is unknown here; a newer version may have written it"
                 )
@@ -120,6 +124,14 @@ def _mode(path: Path) -> int:
     with suppress(FileNotFoundError):  # A temporary file may have been renamed since.
         return path.stat().st_mode & 0o777
     return 0
+
+
+def _failed_events(home: Home) -> Iterator[Finding]:
+    folder = home.failed_events_folder
+    count = sum(1 for _ in folder.iterdir()) if folder.is_dir() else 0
+    if count:
+        reason = f"{count:,} events of hooks could not be applied: please report it, then delete it"
+        yield Finding("failed events", folder, 0, reason, "")
 
 
 def _leftovers(home: Home) -> Iterator[Finding]:

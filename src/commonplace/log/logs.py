@@ -5,6 +5,7 @@ from __future__ import annotations
 from commonplace.errors import DiskFull, unusable
 from commonplace.files.lock import LOCK_S_MAX
 from commonplace.files.plain import is_ours
+from commonplace.files.walk import walk
 from commonplace.log.append import Appender
 from commonplace.where.home import LOG_SUFFIX, repo_of
 
@@ -41,7 +42,7 @@ def entries(home: Home) -> list[Path]:
     return sorted(
         path
         for root in roots
-        for path in root.rglob("*")
+        for path in walk(root)
         if not path.is_symlink() and others not in path.parents
     )
 

@@ -41,9 +41,11 @@ def remove_secrets(home: Home) -> list[Secret]:
     removed: list[Secret] = []
     for path in _files(home):
         if _redact_file(path)[0]:
-            with hold(path):
+            with hold(home.lock_of(path)):
+                # Its writer may have changed or removed it before we held the lock.
                 secrets, content = _redact_file(path)
-                atomic.replace(path, [content])
+                if secrets:
+                    atomic.replace(path, [content])
             removed += secrets
     return removed
 

@@ -37,6 +37,17 @@ class Step(NamedTuple):
     run: Callable[[Memory, Turn], dict[str, Any]]
 
 
+def finish_erasures(memory: Memory, turn: Turn) -> dict[str, Any]:
+    """Finish erasures that were interrupted."""
+    from commonplace import erasure  # noqa: PLC0415 (it loads NumPy, a server that starts has not)
+
+    if turn.dry_run:
+        return {"unfinished": len(erasure.pending(memory.homes))}
+    receipts = erasure.finish(memory.homes)
+    left = [f"text left in {name}" for receipt in receipts for name in receipt.left_in]
+    return {"finished": len(receipts), **({"left": "; ".join(left)} if left else {})}
+
+
 def ingest_spool(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Ingest the events in the spool."""
     if turn.dry_run:
@@ -48,7 +59,9 @@ def close_sessions(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Write the episodes of sessions that ended without an end event, and drop old drafts."""
     if turn.dry_run:
         return {"sessions": len(ingest.idle_sessions(memory))}
-    return {"sessions": ingest.tidy(memory)}
+    with ingest.drain_lock(memory.home, 0.0) as is_held:
+        # The process that drains now also writes the sessions.
+        return {"sessions": ingest.tidy(memory) if is_held else 0}
 
 
 def rotate_logs(memory: Memory, turn: Turn) -> dict[str, Any]:
@@ -100,15 +113,23 @@ def trim_usage(memory: Memory, turn: Turn) -> dict[str, Any]:
 
 def remove_leftovers(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Remove temporary files of processes that were killed while they wrote."""
+    from commonplace.index import removal  # noqa: PLC0415 (as above)
+
     found = [path for path in files(memory.home) if atomic.is_leftover(path)]
-    for path in () if turn.dry_run else found:
-        path.unlink(missing_ok=True)
+    found += removal.set_aside(memory.home)
+    if not turn.dry_run:
+        for path in found:
+            if path.is_file():
+                path.unlink(missing_ok=True)
+        removal.remove_set_aside(memory.home)
     return {"files": len(found)}
 
 
 STEPS: dict[str, Step] = {
     step.name: step
     for step in (
+        # First: the others would copy what must go.
+        Step("erasures", "finish erasures that were interrupted", finish_erasures),
         Step("spool", "ingest the events of hooks", ingest_spool),
         Step("sessions", "write sessions that ended without an end event", close_sessions),
         Step("rotation", "move the oldest records of long logs to the archive", rotate_logs),

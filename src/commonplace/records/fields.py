@@ -25,7 +25,7 @@ EMPTY: Mapping[str, Any] = MappingProxyType({})
 class Field:
     """One known field of a kind. Reading an absent one returns its default."""
 
-    __slots__ = ("check", "check_read", "default", "name", "required")
+    __slots__ = ("check", "check_read", "default", "name", "needed", "required", "stand_in")
 
     def __init__(
         self,
@@ -33,7 +33,9 @@ class Field:
         default: object,
         *,
         required: bool,
+        needed: bool | None = None,
         check_read: Callable[[Any], None] | None = None,
+        stand_in: object = None,
     ) -> None:
         self.check = check
         # A line may come from another program or a newer version: what is over a limit here, or an
@@ -41,6 +43,10 @@ class Field:
         self.check_read = check_read or check
         self.default = default
         self.required = required
+        # Whether a line without it holds no record. A writer may have to give more than that.
+        self.needed = required if needed is None else needed
+        # What a needed value that cannot be used is read as; `None`: the line holds no record.
+        self.stand_in = stand_in
         self.name = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -62,9 +68,10 @@ def field(
     *,
     required: bool = False,
     check_read: Callable[[Any], None] | None = None,
+    stand_in: object = None,
 ) -> Any:  # noqa: ANN401
     """Return a field whose value must pass *check*, and in lines that are read *check_read*."""
-    return Field(check, default, required=required, check_read=check_read)
+    return Field(check, default, required=required, check_read=check_read, stand_in=stand_in)
 
 
 def text(*, required: bool = False) -> Any:  # noqa: ANN401
@@ -72,14 +79,14 @@ def text(*, required: bool = False) -> Any:  # noqa: ANN401
     return Field(check_filled_text if required else check_text, "", required=required)
 
 
-def choice(options: Sequence[str]) -> Any:  # noqa: ANN401
-    """Return a required field that holds one of *options*."""
+def choice(options: Sequence[str], *, needed: bool = True) -> Any:  # noqa: ANN401
+    """Return a required field that holds one of *options*; unless *needed*, a line may lack it."""
 
     def check(value: object) -> None:
         if value not in options:
             raise ValueError(f"is `{value}`, not one of {', '.join(options)}")
 
-    return Field(check, "", required=True, check_read=check_text)
+    return Field(check, "", required=True, needed=needed, check_read=check_text)
 
 
 def mapping() -> Any:  # noqa: ANN401

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+# A time that cannot be read: the record is older than every other version of it.
+TIME_UNKNOWN = "1970-01-01T00:00:00Z"
+
+
 class Link(NamedTuple):
     """A typed, weighted edge to another record."""
 
@@ -44,7 +48,7 @@ class Link(NamedTuple):
 class Record:
     """One line of the log. It is never edited; a later record with the same id may replace it."""
 
-    __slots__ = ("fields", "redactions")
+    __slots__ = ("fields", "redactions", "unusable")
     known: ClassVar[dict[str, Field]] = {}
     prefix: ClassVar[str] = "rec"
     # The fields an id is made from, and the one whose words make it readable.
@@ -55,7 +59,7 @@ class Record:
 
     id: str = text(required=True)
     kind: str = text(required=True)
-    timestamp: str = field(check_time, "", required=True)
+    timestamp: str = field(check_time, "", required=True, stand_in=TIME_UNKNOWN)
     agent_id: str = text()
     repo: str = text()
     tags: Sequence[str] = field(check_tags, (), check_read=check_texts)
@@ -66,6 +70,8 @@ class Record:
         self.fields = fields
         # What redaction removed when this was written: kinds and fields, never a value.
         self.redactions: tuple[Any, ...] = ()
+        # Why values in its line were left out when it was read.
+        self.unusable: tuple[str, ...] = ()
 
     def __init_subclass__(cls) -> None:
         cls.known = {
@@ -117,7 +123,7 @@ class Lesson(Record):
     prefix = "les"
     identity = ("context", "command", "lesson")
     title_field = "lesson"
-    event_type: str = choice(EVENT_TYPES)
+    event_type: str = choice(EVENT_TYPES, needed=False)
     context: str = text()
     command: str = text()
     lesson: str = text(required=True)

@@ -55,20 +55,31 @@ def from_line(raw: bytes) -> Record:
     """Return the record in one line of a log. Raises `ValueError` with the reason if there is none.
 
     A kind that is not known here becomes a plain `Record`: a newer version may have written it.
+    A value that cannot be used is left out: another program may have its own idea of a field, and
+    the rest of the record can be shown.
     """
     fields = decode(raw)
     kind = fields.get("kind")
     cls = KINDS.get(kind, Record) if isinstance(kind, str) else Record
+    unusable: list[str] = []
     for name, field in cls.known.items():
         value = fields.get(name)
         if value is not None:
             try:
                 field.check_read(value)
             except ValueError as error:
-                raise ValueError(f"`{name}` {error}") from None
-        elif field.required:
+                reason = f"`{name}` {error}"
+                if field.needed and field.stand_in is None:
+                    raise ValueError(reason) from None
+                unusable.append(reason)
+                fields[name] = field.stand_in
+                if field.stand_in is None:
+                    del fields[name]
+        elif field.needed:
             raise ValueError(f"`{name}` is missing")
-    return cls(fields)
+    record = cls(fields)
+    record.unusable = tuple(unusable)
+    return record
 
 
 def to_line(record: Record) -> bytes:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.errors import CandidateNotFound, IdAmbiguous
 from commonplace.files import atomic
+from commonplace.files.lock import hold
 from commonplace.files.plain import read_small
 from commonplace.records import slug
 from commonplace.redaction.text import redact_text
@@ -133,11 +134,12 @@ def edit(
     worked: str | None = None,
 ) -> Candidate:
     """Change the wording of a candidate and return it."""
-    before = get(home, prefix)
     given = {"lesson": lesson, "error": error, "worked": worked}
     changes = {name: redact_text(text)[0] for name, text in given.items() if text is not None}
-    one = Candidate(**{**before._asdict(), **changes})
-    _write(home, one)
+    # A process that ingests events counts in the same files.
+    with hold(home.spool_lock):
+        one = Candidate(**{**get(home, prefix)._asdict(), **changes})
+        _write(home, one)
     return one
 
 

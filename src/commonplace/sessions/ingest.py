@@ -95,12 +95,14 @@ def _drain_batch(memory: Memory) -> tuple[int, bool]:
     is_start = is_blocked = False
     try:
         for name in spool.list_names(folder)[:BATCH_MAX]:
-            event = events.from_fields(spool.read(folder, name) or {})
-            if event is not None:
-                if event.session not in states:
-                    states[event.session] = state.load(memory.home, event.session)
-                apply(memory, states[event.session], event)
-                is_start = is_start or event.kind == "start"
+            try:
+                is_start = _apply_file(memory, states, name) or is_start
+            except CommonplaceError:
+                raise
+            except Exception as error:  # noqa: BLE001 (a fault of ours in one event: the others go on)
+                if not _set_aside(memory.home, name, error):
+                    is_blocked = True
+                    break
             applied.append(name)
     except CommonplaceError:
         is_blocked = True  # The log is busy or the disk is full: the rest stays in the spool.
@@ -112,6 +114,29 @@ def _drain_batch(memory: Memory) -> tuple[int, bool]:
     if is_start:
         tidy(memory)
     return len(applied), is_blocked
+
+
+def _apply_file(memory: Memory, states: dict[str, State], name: str) -> bool:
+    """Apply the event in a file of the spool; return whether it starts a session."""
+    event = events.from_fields(spool.read(memory.home.spool_folder, name) or {})
+    if event is None:
+        return False
+    if event.session not in states:
+        states[event.session] = state.load(memory.home, event.session)
+    apply(memory, states[event.session], event)
+    return event.kind == "start"
+
+
+def _set_aside(home: Home, name: str, error: Exception) -> bool:
+    """Take an event that cannot be applied out of the way; return whether the next may follow."""
+    import logging  # noqa: PLC0415 (a hook pays for every import)
+
+    logging.getLogger(__name__).warning(
+        "an event was set aside as %s: %s",
+        home.failed_events_folder / name,
+        type(error).__name__,  # Not its message: that may hold what the agent read.
+    )
+    return spool.set_aside(home.spool_folder, name, home.failed_events_folder)
 
 
 def apply(memory: Memory, session: State, event: Event) -> None:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from commonplace.files import atomic
-from commonplace.files.plain import read_small
+from commonplace.files.plain import make_folder, read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 FILES_MAX = 20_000
 FILE_BYTES_MAX = 256 << 10
+FAILED_MAX = 100
 SUFFIX = ".json"
 
 
@@ -71,6 +72,21 @@ def remove(folder: Path, name: str) -> bool:
         (folder / name).unlink(missing_ok=True)
     except OSError:
         return False
+    return True
+
+
+def set_aside(folder: Path, name: str, failed: Path) -> bool:
+    """Move the file of an event to the folder *failed*; return whether it is gone.
+
+    Of the files there, the latest `FAILED_MAX` are kept.
+    """
+    try:
+        make_folder(failed)
+        atomic.rename(folder / name, failed / name)
+    except OSError:
+        return False
+    for surplus in list_names(failed)[:-FAILED_MAX]:
+        remove(failed, surplus)
     return True
 
 

@@ -129,6 +129,21 @@ class Home(NamedTuple):
         return self.state_folder / "spool"
 
     @property
+    def failed_events_folder(self) -> Path:
+        """Events that could not be applied because of a fault of ours, the latest hundred."""
+        return self.state_folder / "failed-events"
+
+    @property
+    def hook_folders(self) -> tuple[Path, ...]:
+        """What hooks and their sessions have left. Any file in them can be deleted at any time."""
+        return (
+            self.spool_folder,
+            self.failed_events_folder,
+            self.sessions_folder,
+            self.inbox_folder,
+        )
+
+    @property
     def spool_lock(self) -> Path:
         """Held by the process that ingests events or writes the state of a session."""
         return self.state_folder / "drain.lock"
@@ -140,6 +155,11 @@ class Home(NamedTuple):
     @property
     def inbox_folder(self) -> Path:
         return self.state_folder / "inbox"
+
+    @property
+    def erasures_folder(self) -> Path:
+        """Holds one file for each erasure that has begun and is not finished."""
+        return self.state_folder / "erasures"
 
     @property
     def dispatches_file(self) -> Path:
@@ -179,6 +199,18 @@ class Home(NamedTuple):
 
     def notes_lock(self, agent: str) -> Path:
         return self.state_folder / f"notes-{agent}.lock"
+
+    def lock_of(self, path: Path) -> Path:
+        """Return the file whose lock the writers of the file at *path* hold.
+
+        A program that rewrites a file of a home must hold it too, from reading to renaming. A log
+        is its own lock, and so is every file that is not named here.
+        """
+        if self.notes_folder in path.parents:
+            return self.notes_lock(path.relative_to(self.notes_folder).parts[0])
+        if set(self.hook_folders).intersection(path.parents):
+            return self.spool_lock
+        return self.access_tokens_lock if path == self.access_tokens_file else path
 
     @property
     def embed_lock(self) -> Path:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.index.embedded.facts import CURRENT, TableFacts
 from commonplace.index.embedded.tables import select_in
 from commonplace.index.ports import Card, Count
-from commonplace.records import KINDS, Rate, Record, decode
+from commonplace.records import Rate, Record, from_line
 from commonplace.rules import NO_FEEDBACK, Edge, Standing, Tally
 from commonplace.rules.statements import STATEMENT_KINDS
 
@@ -71,7 +71,7 @@ class Reader(TableFacts):
 
     def _read_records(self, keys: Collection[int]) -> dict[int, Record]:
         rows = select_in(self.connection, "SELECT key, raw FROM body WHERE key IN ({})", keys)
-        return {key: record_of(raw) for key, raw in rows}
+        return {key: from_line(raw) for key, raw in rows}
 
     def select(self, filter_: Filter, *, newest: int | None = None) -> list[Card]:
         where, arguments = self._shown_condition(filter_)
@@ -196,12 +196,6 @@ def card_of(
         None if stated_tried is None else Rate(stated_worked, stated_tried),
         tally,
     )
-
-
-def record_of(raw: bytes) -> Record:
-    """Return the record in a line that was checked when it was indexed."""
-    fields = decode(raw)
-    return KINDS.get(fields["kind"], Record)(fields)
 
 
 def condition(filter_: Filter) -> tuple[str, tuple[object, ...]]:
