@@ -452,3 +452,17 @@ def test_git_runs_nothing_that_a_repository_names(victim: Victim, tmp_path: Path
     assert "a.txt" in listing
     assert "b.md" in listing
     assert list(marks.iterdir()) == []
+
+
+def test_doctor_names_what_is_not_used(victim: Victim) -> None:
+    victim.link("log/other.jsonl", victim.user / ".bashrc")
+    victim.pipe("log/pipe.jsonl")
+    _foreign_owner(victim, "log/theirs.jsonl")
+
+    with Memory.open(cwd=victim.clone) as memory:
+        found = {finding.path.name: finding.what for finding in memory.check()}
+
+    assert found["other.jsonl"] == "link"
+    assert found["pipe.jsonl"] == "special file"
+    if os.geteuid() == 0:
+        assert found["theirs.jsonl"] == "owner"

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.errors import unusable
 from commonplace.files import atomic
 from commonplace.files.lock import hold
+from commonplace.files.nofollow import is_link
+from commonplace.files.plain import is_allowed_owner
+from commonplace.files.walk import walk
 from commonplace.log import read
 from commonplace.log.append import append_once
 from commonplace.log.logs import entries, files, is_of_git, log_files
@@ -33,7 +36,13 @@ class Finding(NamedTuple):
 
 def check(home: Home) -> list[Finding]:
     """Return all problems in *home*."""
-    return [*_in_logs(home), *_permissions(home), *_leftovers(home), *_failed_events(home)]
+    return [
+        *_in_logs(home),
+        *_unused(home),
+        *_permissions(home),
+        *_leftovers(home),
+        *_failed_events(home),
+    ]
 
 
 def fix(home: Home) -> list[Finding]:
@@ -73,6 +82,19 @@ def _in_logs(home: Home) -> Iterator[Finding]:
                     f"the kind `{record.kind}` is unknown here; a newer version may have written it"
                 )
                 yield Finding("unknown kind", path, line.number, reason, "")
+
+
+def _unused(home: Home) -> Iterator[Finding]:
+    """Yield what is in the home and is not used, because somebody else may have put it there."""
+    for path in sorted(walk(home.path)):
+        if is_of_git(home, path):
+            continue
+        if is_link(path):
+            yield Finding("link", path, 0, "it is a symbolic link, which is not followed", "")
+        elif not path.is_dir() and not path.is_file():
+            yield Finding("special file", path, 0, "it is no plain file, and is not used", "")
+        elif not is_allowed_owner(path.stat().st_uid):
+            yield Finding("owner", path, 0, "it belongs to another user, and is not used", "")
 
 
 def _damage_finding(damage: read.Damage) -> Finding:
