@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
+from commonplace.characters import remove_hidden
 from commonplace.errors import NoteChanged, NoteExists, NoteNotFound, NoteRefused, unusable
 from commonplace.files import atomic
 from commonplace.files.lock import hold
@@ -119,7 +120,7 @@ class Notes:
         """Replace *old*, which must occur exactly once, with *new*."""
         self._find_file(path)
         with hold(self._lock):
-            text = self._read_text(path, self._find_file(path))
+            text = remove_hidden(self._read_text(path, self._find_file(path)))
             lines = _lines_of_matches(text, old)
             if not old:
                 raise NoteRefused(
@@ -239,13 +240,16 @@ class Notes:
             current_hash = self._note(target).sha256
         if if_sha256 is not None and not _is_hash(if_sha256.lower(), current_hash):
             raise NoteChanged(path)
-        clean, redacted = redact_text(content)
+        if "\x00" in content:
+            raise NoteRefused(path, "would hold a NUL character; notes are text")
+        visible = remove_hidden(content)
+        clean, redacted = redact_text(visible)
+        if visible != content:
+            redacted = ["control-character", *redacted]
         try:
             raw = clean.encode("utf-8")
         except UnicodeEncodeError:
             raise NoteRefused(path, "would not be valid UTF-8 (a lone surrogate)") from None
-        if b"\x00" in raw:
-            raise NoteRefused(path, "would hold a NUL character; notes are text")
         if len(raw) > NOTE_BYTES_MAX:
             raise NoteRefused(path, f"would have {len(raw):,} bytes, over {NOTE_BYTES_MAX:,}")
         if not current_hash and sum(1 for _ in self._files(self.folder)) >= NOTES_MAX:

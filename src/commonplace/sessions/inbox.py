@@ -11,6 +11,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.characters import remove_hidden
 from commonplace.errors import CandidateNotFound, IdAmbiguous
 from commonplace.files import atomic
 from commonplace.records import slug
@@ -133,7 +134,11 @@ def edit(
     """Change the wording of a candidate and return it."""
     before = get(home, prefix)
     given = {"lesson": lesson, "error": error, "worked": worked}
-    changes = {name: redact_text(text)[0] for name, text in given.items() if text is not None}
+    changes = {
+        name: redact_text(remove_hidden(text))[0]
+        for name, text in given.items()
+        if text is not None
+    }
     one = Candidate(**{**before._asdict(), **changes})
     _write(home, one)
     return one
