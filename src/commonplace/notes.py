@@ -18,6 +18,7 @@ from commonplace.errors import NoteChanged, NoteExists, NoteNotFound, NoteRefuse
 from commonplace.files import atomic
 from commonplace.files.lock import hold
 from commonplace.files.plain import make_folder
+from commonplace.foreign import neutralise_tags
 from commonplace.records import check_repo_name
 from commonplace.redaction.text import redact_text
 
@@ -121,7 +122,9 @@ class Notes:
         self._find_file(path)
         with hold(self._lock):
             text = remove_hidden(self._read_text(path, self._find_file(path)))
-            lines = _lines_of_matches(text, old)
+            # An agent may repeat the text as it was shown, in which tags look different.
+            shown = text if old in text else neutralise_tags(text)
+            lines = _lines_of_matches(shown, old)
             if not old:
                 raise NoteRefused(
                     path,
@@ -141,7 +144,9 @@ class Notes:
                     f"holds the text to replace {count} times, in lines {shown}; give more of it",
                     lines,
                 )
-            return self._write(path, text.replace(old, new, 1), if_sha256)._replace(line=lines[0])
+            at = shown.index(old)
+            content = text[:at] + new + text[at + len(old) :]
+            return self._write(path, content, if_sha256)._replace(line=lines[0])
 
     def insert(self, path: str, line: int, text: str, if_sha256: str | None = None) -> Written:
         """Insert *text* after the line with the number *line*; 0 inserts at the top."""

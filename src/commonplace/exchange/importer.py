@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.characters import remove_hidden
 from commonplace.errors import FormatUnknown, HomeUnusable, NoteRefused, RecordInvalid, UsageError
 from commonplace.exchange import files, frontmatter, normalize
-from commonplace.exchange.existing import OUTSIDE, Existing, digest
+from commonplace.exchange.existing import Existing, digest
 from commonplace.exchange.formats import FORMATS
 from commonplace.exchange.items import (
     Head,
@@ -31,6 +31,7 @@ from commonplace.exchange.items import (
 )
 from commonplace.files import atomic
 from commonplace.files.plain import read_all
+from commonplace.foreign import OUTSIDE
 from commonplace.memory import Memory
 from commonplace.notes import NOTE_BYTES_MAX
 from commonplace.records import check_repo_name, slug, to_utc
