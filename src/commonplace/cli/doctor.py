@@ -56,7 +56,8 @@ def check(memory: Memory, *, fix: bool, as_json: bool) -> int:
     else:
         _print_findings(findings, home, fixed=fix)
         for setting in settings:
-            print(f"{setting['what']}  {setting['path']}  `{setting['reason']}` is not a setting")
+            place, name = one_line(setting["path"]), one_line(setting["reason"])
+            print(f"{setting['what']}  {place}  `{name}` is not a setting")
         if not findings and not settings:
             print(f"All is well in `{home}`")
         for row in agents:
@@ -76,7 +77,7 @@ def _print_findings(findings: Sequence[Finding], home: Path, *, fixed: bool) -> 
             f"{relative_path(finding.path, home)}{f':{finding.line}' if finding.line else ''}"
         )
         done = f"  [{'done' if fixed else '--fix'}: {finding.fix}]" if finding.fix else ""
-        print(f"{finding.what}  {location}  {one_line(finding.reason)}{done}")
+        print(f"{finding.what}  {one_line(location)}  {one_line(finding.reason)}{done}")
 
 
 def _agent_state(row: dict[str, Any]) -> str:

@@ -78,4 +78,4 @@ def _print_receipt(receipt: Receipt) -> None:
     rewritten = number_of(len(receipt.files_rewritten), "file")
     print(f"  lines removed    {receipt.lines_removed} in {rewritten}")
     print(f"  searched after   {number_of(receipt.files_searched, 'file')}")
-    print(f"  still found in   {', '.join(receipt.left_in) if receipt.left_in else 'none'}")
+    print(f"  still found in   {one_line(', '.join(receipt.left_in)) or 'none'}")

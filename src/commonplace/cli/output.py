@@ -51,7 +51,9 @@ def report_damages(memory: Memory) -> None:
             dict.fromkeys(relative_path(damage.path, memory.home.path) for damage in damages)
         )
         lines = "line" if len(damages) == 1 else "lines"
-        note(f"{len(damages)} damaged {lines} in {places}; see `commonplace doctor`")
+        from commonplace.foreign import one_line  # noqa: PLC0415 (see `note`)
+
+        note(one_line(f"{len(damages)} damaged {lines} in {places}; see `commonplace doctor`"))
 
 
 def relative_path(path: Path, home: Path) -> str:

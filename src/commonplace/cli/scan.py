@@ -41,7 +41,7 @@ def scan(memory: Memory, *, fix: bool, as_json: bool) -> int:
     else:
         for secret in secrets:
             location = f"{relative_path(secret.path, home)}:{secret.line}"
-            print(f"{location}  {secret.kind}  {one_line(secret.field)}")
+            print(f"{one_line(location)}  {secret.kind}  {one_line(secret.field)}")
         if not secrets:
             note("No secrets found")
         elif fix:

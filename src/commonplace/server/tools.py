@@ -290,6 +290,7 @@ def notes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         """
         with errors_as_tool_results():
             found = open_memory().notes().list(path or "")
+        listed = [note._replace(path=one_line(note.path)) for note in found]
         text = (
             "\n".join(
                 f"{note.bytes:>8}  {note.hash_start}  {one_line(note.path)}" for note in found
@@ -297,7 +298,7 @@ def notes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
             or "No notes yet."
         )
         return tool_result(
-            text, models.NotesModel(notes=[models.NoteModel(**note._asdict()) for note in found])
+            text, models.NotesModel(notes=[models.NoteModel(**note._asdict()) for note in listed])
         )
 
 
