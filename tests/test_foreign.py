@@ -138,6 +138,7 @@ def test_a_tag_can_still_be_read(text: str, shown: str) -> None:
 def test_code_is_between_more_backticks_than_it_holds() -> None:
     assert code("make test") == "`make test`"
     assert code("echo `date`") == "`` echo `date` ``"
+    assert code('grep "a  b" x\n| wc <in>') == '`grep "a  b" x | wc ‹in›`'
 
 
 def test_lines_like_headings_are_quoted_and_others_indented() -> None:

@@ -112,8 +112,11 @@ def _put_before_lines(margin: str, text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return *text* in one line between backticks, more of them than it has in a row itself."""
-    text = one_line(text)
+    """Return *text* in one line between backticks, more of them than it has in a row itself.
+
+    Its spaces stay: in a command they matter.
+    """
+    text = neutralise_tags(" ".join(line.strip() for line in render(text).strip().split("\n")))
     marks = longer_fence(text, "`")
     space = " " if "`" in text else ""
     return f"{marks}{space}{text}{space}{marks}"
