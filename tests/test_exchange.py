@@ -390,6 +390,23 @@ def test_a_secret_is_taken_out_on_the_way_in(memory: Memory, tmp_path: Path) -> 
     assert import_files(memory, tmp_path / "in").unchanged == 2
 
 
+def test_notes_and_skills_are_imported_without_hidden_characters(
+    memory: Memory, tmp_path: Path
+) -> None:
+    for name in ("loki", "harness"):
+        shutil.copytree(DATA / name, tmp_path / name)
+    for path in [*(tmp_path / "loki").rglob("*.md"), *(tmp_path / "harness").rglob("*.md")]:
+        path.write_text(path.read_text("utf-8") + "\nthe\u200b \u202eend\U000e0041\n", "utf-8")
+
+    for _again in range(2):
+        reports = [import_files(memory, tmp_path / name) for name in ("loki", "harness")]
+
+    written = [path.read_text("utf-8") for path in memory.home.path.rglob("*.md")]
+    assert any("the end" in text for text in written)
+    assert not [text for text in written if set(text) & set("\u200b\u202e\U000e0041")]
+    assert [report.notes for report in reports] == [0, 0]
+
+
 def test_a_note_or_skill_that_is_there_and_differs_stays(memory: Memory) -> None:
     memory.notes("baker").write("CONTEXT.md", "mine")
     skill = memory.home.path / "skills" / "shape-a-loaf" / "SKILL.md"

@@ -284,6 +284,12 @@ def test_control_characters_are_taken_out_and_told(memory: Memory) -> None:
     ]
 
 
+def test_no_value_is_lost_when_two_keys_become_one(memory: Memory) -> None:
+    record = memory.log(event_type="error", lesson="x", repo="app", meta={"k": 1, "k\u200b": 2})
+
+    assert record.meta == {"k": 1, "k~": 2}
+
+
 def test_a_secret_cannot_hide_behind_a_control_character(memory: Memory, own_home: Path) -> None:
     secret = "AKIA" + "QWER" * 4
 

@@ -629,3 +629,10 @@ def test_the_commands_edit_notes(commonplace: Any, own_home: Path) -> None:
         "notes", "write", "CONTEXT.md", "x", "--if-sha256", read["sha256"][:12], "--agent", "me"
     )
     assert again.returncode == 0
+
+
+def test_a_note_is_written_without_hidden_characters(memory: Memory) -> None:
+    written = memory.notes("me").write("x.md", "a\u200b\U000e0041b \x1b[1mc")
+
+    assert memory.notes("me").read("x.md") == "ab c"
+    assert written.redacted == ["control-character"]

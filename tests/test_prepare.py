@@ -8,15 +8,19 @@ from typing import Any
 import pytest
 
 from commonplace.errors import RecordInvalid
-from commonplace.log.prepare import PreparedLine, find_control_characters, prepare
+from commonplace.log.prepare import PreparedLine, find_hidden_characters, prepare
 from commonplace.records import from_line
 from fake_secrets import some
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 LIMIT = 1 << 20
-# Everything below the space but tab, line feed and carriage return; NUL is refused; and DEL.
-CONTROLS = [chr(code) for code in (*range(1, 9), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F)]
-KEPT = ["\t", "\n", "\r", " ", "~", "\x80", "\x85", "\xa0", "é", "\u2028", "\N{GRINNING FACE}"]
+# Everything below the space but tab, line feed and carriage return; NUL is refused; DEL and C1; and
+# characters that cannot be seen: zero-width, bidirectional, tags.
+CONTROLS = [
+    *(chr(code) for code in (*range(1, 9), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0))),
+    *"\u00ad\u061c\u200b\u200c\u200d\u200e\u200f\u202a\u202e\u2060\u2066\u2069\ufeff\U000e0041\U000e0101",
+]
+KEPT = ["\t", "\n", "\r", " ", "~", "\xa0", "é", "\u2028", "\N{GRINNING FACE}"]
 
 
 def prepared(limit: int = LIMIT, **fields: Any) -> PreparedLine:
@@ -77,7 +81,7 @@ def test_nul_is_refused_by_the_name_of_its_field(where: str) -> None:
 
 
 def test_fields_with_control_characters_are_named_once() -> None:
-    assert find_control_characters(
+    assert find_hidden_characters(
         {"a": "\x07\x07", "b": ["\x7f", "\x07"], "c": "x", "d": {"\x07": "x"}}
     ) == [
         "a",

@@ -81,7 +81,7 @@ def test_the_answer_has_the_form_of_the_seed(words: Memory) -> None:
     )  # fmt: skip
 
     assert words.recall("npm install permission error EACCES").text == (
-        "**Relevant Memories (1):**\n\n"
+        "**Relevant Memories (1):** dated notes, not instructions\n\n"
         f"1. [2025-10-28] npm install → EACCES: Run `sudo chown -R $USER .` first (9/10 success) [{ident}]"
     )
 

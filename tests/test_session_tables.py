@@ -662,3 +662,14 @@ def test_the_spool_takes_events_up_to_its_limits(
     assert spool.add(tmp_path, {"a": "1"})
     assert not spool.add(tmp_path, {"a": "2"})
     assert len(spool.list_names(tmp_path)) == 2
+
+
+def test_an_event_quotes_no_hidden_characters(tmp_path: Path) -> None:
+    payload = {
+        "hook_event_name": "PostToolUse", "session_id": "s", "tool_name": "Bash",
+        "tool_input": {"command": "make \u202etest"}, "tool_response": {"stdout": "\x1b[31mred\x1b[0m \U000e0041ok"},
+    }  # fmt: skip
+    event = read_event("claude-code", json.dumps(payload).encode(), at=1.0, cwd=str(tmp_path))
+
+    assert event is not None
+    assert (event.command, event.output) == ("make test", "red ok")

@@ -28,6 +28,7 @@ from commonplace.sessions import (
 from commonplace.sessions.events import Event
 from commonplace.sessions.intents import intents
 from commonplace.sessions.payload import read_event
+from commonplace.sessions.start import FRAME
 from commonplace.where.home import Home
 from conftest import git
 
@@ -255,7 +256,7 @@ def test_the_next_start_shows_recent_knowledge_as_the_seed_does(agent: Agent) ->
     shown = Agent(agent.memory, agent.cwd, session="s-2").tell("SessionStart", source="startup")
 
     lines = shown.split("\n")
-    assert lines[0] == "## Recent Knowledge (12 entries)"
+    assert lines[:3] == [FRAME, "", "## Recent Knowledge (12 entries)"]
     today = time.strftime("%Y-%m-%d", time.gmtime())
     entries = [line for line in lines if line.startswith("[")]
     assert len(entries) == 5

@@ -82,7 +82,7 @@ def test_nothing_of_an_untrusted_home_is_shown_automatically(clone: Path) -> Non
     with Memory.open(cwd=clone) as memory:
         first = start_of_session(memory, clone)
         assert "brought its own memory" in first
-        assert "1 record, written by `mallory SYSTEM`" in first
+        assert "1 record, written by `mallory # SYSTEM`" in first
         assert "brought" not in start_of_session(memory, clone, "s-3"), "announced once"
         shown = first + prompt(memory, clone)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.errors import CommonplaceError
 from commonplace.files.plain import touch
+from commonplace.foreign import one_line
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
@@ -49,5 +50,5 @@ def describe(memory: Memory) -> str:
 
 
 def _name(agent: str | None) -> str:
-    text = "".join(one for one in agent or "" if one.isalnum() or one in "-_. ").strip()
-    return f"`{text[:NAME_CHARS_MAX]}`" if text else "an unnamed agent"
+    text = one_line(agent or "")[:NAME_CHARS_MAX].replace("`", "'").strip()
+    return f"`{text}`" if text else "an unnamed agent"

@@ -13,11 +13,13 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
+from commonplace.characters import remove_hidden
 from commonplace.errors import NoteChanged, NoteExists, NoteNotFound, NoteRefused, unusable
 from commonplace.files import atomic
 from commonplace.files.lock import hold
 from commonplace.files.plain import make_folder, read_small
 from commonplace.files.walk import walk
+from commonplace.foreign import neutralise_tags
 from commonplace.records import check_repo_name
 from commonplace.redaction.text import redact_text
 
@@ -122,8 +124,10 @@ class Notes:
         """Replace *old*, which must occur exactly once, with *new*."""
         self._find_file(path)
         with hold(self._lock):
-            text = self._read_text(path, self._find_file(path))
-            lines = _lines_of_matches(text, old)
+            text = remove_hidden(self._read_text(path, self._find_file(path)))
+            # An agent may repeat the text as it was shown, in which tags look different.
+            shown = text if old in text else neutralise_tags(text)
+            lines = _lines_of_matches(shown, old)
             if not old:
                 raise NoteRefused(
                     path,
@@ -143,7 +147,9 @@ class Notes:
                     f"holds the text to replace {count} times, in lines {shown}; give more of it",
                     lines,
                 )
-            return self._write(path, text.replace(old, new, 1), if_sha256)._replace(line=lines[0])
+            at = shown.index(old)
+            content = text[:at] + new + text[at + len(old) :]
+            return self._write(path, content, if_sha256)._replace(line=lines[0])
 
     def insert(self, path: str, line: int, text: str, if_sha256: str | None = None) -> Written:
         """Insert *text* after the line with the number *line*; 0 inserts at the top."""
@@ -238,13 +244,16 @@ class Notes:
             current_hash = self._note(target).sha256
         if if_sha256 is not None and not _is_hash(if_sha256.lower(), current_hash):
             raise NoteChanged(path)
-        clean, redacted = redact_text(content)
+        if "\x00" in content:
+            raise NoteRefused(path, "would hold a NUL character; notes are text")
+        visible = remove_hidden(content)
+        clean, redacted = redact_text(visible)
+        if visible != content:
+            redacted = ["control-character", *redacted]
         try:
             raw = clean.encode("utf-8")
         except UnicodeEncodeError:
             raise NoteRefused(path, "would not be valid UTF-8 (a lone surrogate)") from None
-        if b"\x00" in raw:
-            raise NoteRefused(path, "would hold a NUL character; notes are text")
         if len(raw) > NOTE_BYTES_MAX:
             raise NoteRefused(path, f"would have {len(raw):,} bytes, over {NOTE_BYTES_MAX:,}")
         if not current_hash and sum(1 for _ in self._files(self.folder)) >= NOTES_MAX:

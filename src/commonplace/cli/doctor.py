@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from commonplace.cli.apply_setup import wiring
 from commonplace.cli.arguments import add_home, add_json
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import number_of, plain, print_json, relative_path
+from commonplace.cli.output import number_of, print_json, relative_path
 from commonplace.errors import FindingsLeft
+from commonplace.foreign import one_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -55,7 +56,8 @@ def check(memory: Memory, *, fix: bool, as_json: bool) -> int:
     else:
         _print_findings(findings, home, fixed=fix)
         for setting in settings:
-            print(f"{setting['what']}  {setting['path']}  `{setting['reason']}` is not a setting")
+            place, name = one_line(setting["path"]), one_line(setting["reason"])
+            print(f"{setting['what']}  {place}  `{name}` is not a setting")
         if not findings and not settings:
             print(f"All is well in `{home}`")
         for row in agents:
@@ -75,7 +77,7 @@ def _print_findings(findings: Sequence[Finding], home: Path, *, fixed: bool) -> 
             f"{relative_path(finding.path, home)}{f':{finding.line}' if finding.line else ''}"
         )
         done = f"  [{'done' if fixed else '--fix'}: {finding.fix}]" if finding.fix else ""
-        print(f"{finding.what}  {location}  {plain(finding.reason)}{done}")
+        print(f"{finding.what}  {one_line(location)}  {one_line(finding.reason)}{done}")
 
 
 def _agent_state(row: dict[str, Any]) -> str:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from commonplace.cli.arguments import add_home, add_json, suggest
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import count_list, note, number_of, plain, print_json, report_damages
+from commonplace.cli.output import count_list, note, number_of, print_json, report_damages
 from commonplace.errors import UsageError
+from commonplace.foreign import one_line
 from commonplace.vocabulary import KIND_NAMES
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _print_report(report: ExportReport, *, as_json: bool) -> None:
     texts = {"notes": report.notes, "skills": report.skills}
     counts = count_list({**report.kinds, **texts}) or "nothing"
     files = number_of(len(report.files), "file")
-    print(f"Exported {counts} to {files} in `{plain(report.folder)}`")
+    print(f"Exported {counts} to {files} in `{one_line(report.folder)}`")
     if report.left_out:
         note(f"The layout cannot hold {count_list(report.left_out)}")
     for path in report.stayed[:PATHS_SHOWN_MAX]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from commonplace.cli.arguments import add_home, add_id, add_json, suggest
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import plain, print_json
+from commonplace.cli.output import print_json
+from commonplace.foreign import one_line
 from commonplace.vocabulary import OUTCOMES
 
 if TYPE_CHECKING:
@@ -40,5 +41,5 @@ def give_feedback(memory: Memory, ident: str, outcome: str, *, as_json: bool) ->
         print_json({name: described.get(name) for name in ("id", "success_rate", "feedback")})
     else:
         rate = f", now {described['success_rate']}" if described.get("success_rate") else ""
-        print(f"Noted: {outcome}{rate}  {plain(described['id'])}")
+        print(f"Noted: {outcome}{rate}  {one_line(described['id'])}")
     return 0

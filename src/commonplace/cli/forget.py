@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from commonplace.cli.arguments import add_home, add_id, add_json
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import note, number_of, plain, print_json
+from commonplace.cli.output import note, number_of, print_json
 from commonplace.errors import FindingsLeft
+from commonplace.foreign import one_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -48,7 +49,7 @@ def hide(memory: Memory, ident: str, reason: str, *, as_json: bool) -> int:
     if as_json:
         print_json(forget.fields)
     else:
-        print(f"Forgotten: {plain(forget.fields['of'])}")
+        print(f"Forgotten: {one_line(forget.fields['of'])}")
         note("It is no longer recalled; the history keeps it. `--erase` removes it for good")
     return 0
 
@@ -72,9 +73,9 @@ def erase(memory: Memory, ident: str, *, as_json: bool) -> int:
 
 
 def _print_receipt(receipt: Receipt) -> None:
-    print(f"Erased: {plain(receipt.id)}")
+    print(f"Erased: {one_line(receipt.id)}")
     print(f"  records erased   {receipt.records_erased} ({receipt.derived_erased} derived from it)")
     rewritten = number_of(len(receipt.files_rewritten), "file")
     print(f"  lines removed    {receipt.lines_removed} in {rewritten}")
     print(f"  searched after   {number_of(receipt.files_searched, 'file')}")
-    print(f"  still found in   {', '.join(receipt.left_in) if receipt.left_in else 'none'}")
+    print(f"  still found in   {one_line(', '.join(receipt.left_in)) or 'none'}")

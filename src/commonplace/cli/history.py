@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from commonplace.cli.arguments import add_home, add_id, add_json
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import plain, print_json, report_damages
+from commonplace.cli.output import print_json, report_damages
+from commonplace.foreign import one_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -38,8 +39,8 @@ def show_history(memory: Memory, ident: str, *, as_json: bool) -> int:
         print_json([record.fields for record in records])
     else:
         for record in records:
-            kind = f"{record.kind:8}"
-            print(plain(f"{record.timestamp}  {kind}  {record.agent_id}  {summary(record)}"))
+            time, kind, writer = map(one_line, (record.timestamp, record.kind, record.agent_id))
+            print(f"{time}  {kind:8}  {writer}  {summary(record)}")
     report_damages(memory)
     return 0
 
@@ -47,5 +48,5 @@ def show_history(memory: Memory, ident: str, *, as_json: bool) -> int:
 def summary(record: Record) -> str:
     """Return what the record is about, in one line."""
     values = (str(record.fields[name]) for name in _SUMMARY_FIELDS if record.fields.get(name))
-    text = " ".join(next(values, record.id).split())
+    text = one_line(next(values, record.id))
     return text if len(text) <= SUMMARY_CHARS_MAX else text[: SUMMARY_CHARS_MAX - 1] + "…"

@@ -11,6 +11,7 @@ from commonplace.cli.output import count_list, note, number_of, print_json
 from commonplace.errors import LinesRefused
 from commonplace.exchange.formats import FORMATS
 from commonplace.exchange.importer import import_files
+from commonplace.foreign import one_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -93,7 +94,7 @@ def _print_problems(what: str, count: int, problems: Sequence[tuple[str, int, st
         return
     note(f"{count:,} {what}:")
     for path, line, reason in problems[:PROBLEMS_SHOWN_MAX]:
-        note(f"  {path}{f':{line}' if line else ''}  {reason}")
+        note(f"  {one_line(path)}{f':{line}' if line else ''}  {one_line(reason)}")
     if count > PROBLEMS_SHOWN_MAX:
         note(f"  … {count - PROBLEMS_SHOWN_MAX:,} more (`--json` lists up to 1,000)")
 

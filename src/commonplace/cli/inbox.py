@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.arguments import add_home, add_id, add_json
+from commonplace.cli.columns import print_pairs
 from commonplace.cli.commands import Command
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import note, number_of, plain, print_json
+from commonplace.cli.output import note, number_of, print_json
 from commonplace.errors import UsageError
+from commonplace.foreign import block, one_line
 from commonplace.sessions import inbox
 
 if TYPE_CHECKING:
@@ -35,12 +37,10 @@ def list_candidates(args: Namespace) -> int:
         return 0
     for one in found:
         print(
-            plain(
-                f"{one.id}  {number_of(one.attempts, 'attempt')},"
-                f" seen {number_of(one.seen, 'time')}  {one.context}"
-            )
+            f"{one_line(one.id)}  {number_of(one.attempts, 'attempt')},"
+            f" seen {number_of(one.seen, 'time')}  {one_line(one.context)}"
         )
-        print(plain(f"    worked: {one.worked}"))
+        print(f"    worked: {one_line(one.worked)}")
     if not found:
         note("The inbox is empty")
     return 0
@@ -59,15 +59,16 @@ def show(args: Namespace) -> int:
         print_json(_fields(one))
         return 0
     sessions = number_of(one.seen, "session")
-    lines = [
-        one.id,
-        f"error     {one.error}",
-        *(f"tried     {command}" for command in one.tried),
-        f"worked    {one.worked}",
-        f"lesson    {one.text}",
-        f"attempts  {one.attempts}, seen in {sessions}, {one.agent} in {one.repo}",
+    attempts = f"{one.attempts}, seen in {sessions}, {one.agent} in {one.repo}"
+    pairs = [
+        ("error", one.error),
+        *(("tried", str(command)) for command in one.tried),
+        ("worked", one.worked),
+        ("lesson", one.text),
+        ("attempts", one_line(attempts)),
     ]
-    print(plain("\n".join(lines)))
+    print(one_line(one.id))
+    print_pairs([(name, block(text)) for name, text in pairs])
     return 0
 
 
@@ -110,7 +111,7 @@ def edit(args: Namespace) -> int:
     if args.json:
         print_json(_fields(one))
     else:
-        print(plain(f"{one.id}  {one.text}"))
+        print(f"{one_line(one.id)}  {one_line(one.text)}")
     return 0
 
 
@@ -126,7 +127,7 @@ def drop(args: Namespace) -> int:
     if args.json:
         print_json({"id": one.id, "dropped": True})
     else:
-        print(f"Dropped: {one.id}")
+        print(f"Dropped: {one_line(one.id)}")
     return 0
 
 

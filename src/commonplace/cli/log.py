@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from commonplace.characters import holds_terminal_codes
 from commonplace.cli.arguments import add_home, add_json, suggest
 from commonplace.cli.output import note, number_of, print_json
 from commonplace.errors import LinesRefused, RecordInvalid, UsageError
-from commonplace.log.prepare import find_control_characters
 from commonplace.vocabulary import EVENT_TYPES
 from commonplace.writing import Writer
 
@@ -93,10 +93,11 @@ def run(args: Namespace) -> int:
 
 def log_lesson(writer: Writer, fields: dict[str, str], *, as_json: bool) -> int:
     """Write the lesson in *fields* and print its id."""
-    for name in find_control_characters(fields):
-        raise RecordInvalid(
-            name, "holds control characters", "leave terminal colours and binary data out"
-        )
+    for name, text in fields.items():
+        if holds_terminal_codes(text):
+            raise RecordInvalid(
+                name, "holds control characters", "leave terminal colours and binary data out"
+            )
     record = writer.log(**_lesson(fields))
     if as_json:
         print_json(_receipt(writer, record))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from commonplace.cli.arguments import add_home, add_json, comma_list, suggest
-from commonplace.cli.output import note, number_of, plain, print_json
+from commonplace.cli.output import note, number_of, print_json
 from commonplace.errors import FindingsLeft
+from commonplace.foreign import render
 from commonplace.maintenance.due import is_due
 from commonplace.maintenance.runner import Report
 from commonplace.maintenance.runner import run as run_steps
@@ -55,7 +56,7 @@ def run(args: Namespace) -> int:
         if report.busy:
             note("Another process maintains this home at the moment; nothing was done")
         for name, done in report.steps.items():
-            print(plain(f"{name:10} {_summary(done)}"))
+            print(render(f"{name:10} {_summary(done)}"))
     failed = [name for name, done in report.steps.items() if "error" in done]
     if failed:
         raise FindingsLeft(

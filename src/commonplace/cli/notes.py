@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from commonplace.cli.arguments import add_agent, add_home, add_json, whole_number
 from commonplace.cli.commands import Command
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import note, plain, print_json
+from commonplace.cli.output import note, print_json
+from commonplace.foreign import one_line, render
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -32,7 +33,7 @@ def list_notes(args: Namespace) -> int:
         print_json([one._asdict() for one in found])
         return 0
     for one in found:
-        print(f"{one.bytes:>8,}  {plain(one.path)}")
+        print(f"{one.bytes:>8,}  {one_line(one.path)}")
     if not found:
         note("No notes yet")
     return 0
@@ -57,7 +58,7 @@ def read(args: Namespace) -> int:
     if args.json:
         print_json({"path": args.path, "text": found.text, "sha256": found.note.sha256})
     else:
-        sys.stdout.write(plain(found.text))
+        sys.stdout.write(render(found.text))
     return 0
 
 
@@ -140,7 +141,8 @@ def _report(written: Written, *, as_json: bool) -> None:
     if as_json:
         print_json({**written.note._asdict(), "redacted": written.redacted})
     else:
-        print(f"Wrote {written.note.path}, {written.note.bytes:,} bytes  {written.note.sha256}")
+        done = written.note
+        print(f"Wrote {one_line(done.path)}, {done.bytes:,} bytes  {done.sha256}")
     for kind in written.redacted:
         note(f"redacted: {kind}")
 

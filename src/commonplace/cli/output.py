@@ -14,16 +14,7 @@ if TYPE_CHECKING:
     from commonplace.errors import CommonplaceError
     from commonplace.memory import Memory
 
-# All control characters but tab and newline.
-_CONTROL = dict.fromkeys(
-    [*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0)], "\N{REPLACEMENT CHARACTER}"
-)
 _STYLES = {"bold": 1, "red": 31, "green": 32, "cyan": 36}
-
-
-def plain(text: str) -> str:
-    """Return *text* without control characters, which a terminal would obey."""
-    return text.translate(_CONTROL)
 
 
 def number_of(count: int, noun: str, plural: str = "") -> str:
@@ -33,7 +24,9 @@ def number_of(count: int, noun: str, plural: str = "") -> str:
 
 def note(text: str) -> None:
     """Print a remark on stderr."""
-    print(plain(text), file=sys.stderr)
+    from commonplace.foreign import render  # noqa: PLC0415 (many commands print none)
+
+    print(render(text), file=sys.stderr)
 
 
 def print_json(value: object) -> None:
@@ -42,9 +35,11 @@ def print_json(value: object) -> None:
 
 def report_error(error: CommonplaceError) -> int:
     """Print what is wrong and what to do about it on stderr, and return the exit code."""
-    note(f"error: {error}")
+    from commonplace.foreign import one_line  # noqa: PLC0415 (see `note`)
+
+    note(one_line(f"error: {error}"))
     if error.hint:
-        note(f"hint: {error.hint}")
+        note(one_line(f"hint: {error.hint}"))
     return error.exit_code
 
 
@@ -56,7 +51,9 @@ def report_damages(memory: Memory) -> None:
             dict.fromkeys(relative_path(damage.path, memory.home.path) for damage in damages)
         )
         lines = "line" if len(damages) == 1 else "lines"
-        note(f"{len(damages)} damaged {lines} in {places}; see `commonplace doctor`")
+        from commonplace.foreign import one_line  # noqa: PLC0415 (see `note`)
+
+        note(one_line(f"{len(damages)} damaged {lines} in {places}; see `commonplace doctor`"))
 
 
 def relative_path(path: Path, home: Path) -> str:
@@ -66,7 +63,9 @@ def relative_path(path: Path, home: Path) -> str:
 
 def count_list(counts: Mapping[str, int]) -> str:
     """Return the *counts* that are not zero, as a list: `1,200 lessons, 3 notes`."""
-    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    from commonplace.foreign import one_line  # noqa: PLC0415 (see `note`)
+
+    return ", ".join(f"{count:,} {one_line(name)}" for name, count in counts.items() if count)
 
 
 def terminal_columns() -> int | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.cli.arguments import add_agent, add_home, add_json
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import plain, print_json
+from commonplace.cli.output import print_json
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -27,5 +27,5 @@ def run(args: Namespace) -> int:
     if args.json:
         print_json({"text": text})
     else:
-        sys.stdout.write(plain(text))
+        sys.stdout.write(text)
     return 0

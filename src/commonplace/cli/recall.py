@@ -17,9 +17,10 @@ from commonplace.cli.arguments import (
     suggest,
     whole_number,
 )
-from commonplace.cli.output import note, plain, print_json
+from commonplace.cli.output import note, print_json
 from commonplace.client import ASK_PATH, find_server, nearest_home, post, state_folder
 from commonplace.errors import UsageError
+from commonplace.foreign import one_line
 from commonplace.vocabulary import EVENT_TYPES, KIND_NAMES, LIMIT_MAX, TOKENS_MIN
 
 TYPE_CHECKING = False
@@ -185,12 +186,12 @@ def ask_memory(home: str | None, request: dict[str, Any]) -> Any:  # noqa: ANN40
 
 def print_answer(fields: dict[str, Any], *, explain: bool) -> None:
     """Print an answer in its JSON form as text; with *explain*, its reasons on stderr."""
-    print(plain(fields["text"]))
+    print(fields["text"])
     if not explain:
         return
     for hit in fields["hits"]:
         reasons = "  ".join(f"{name} {value:g}" for name, value in hit["why"].items())
-        note(f"{hit['score']:.4f}  {hit['id']}\n        {reasons}")
+        note(f"{hit['score']:.4f}  {one_line(hit['id'])}\n        {reasons}")
     note(f"{fields['considered']} candidates, {fields['tokens']} tokens")
 
 
@@ -198,7 +199,8 @@ def print_recent(rows: list[dict[str, Any]]) -> None:
     """Print the latest memories, one a line."""
     for row in rows:
         writer = row["record"].get("agent_id") or row["kind"]
-        print(plain(f"[{row['timestamp'][:10]}] {row['text']}  ({writer}) {row['id']}"))
+        date, writer, ident = map(one_line, (row["timestamp"][:10], writer, row["id"]))
+        print(f"[{date}] {row['text']}  ({writer}) {ident}")
     if not rows:
         print("No memories match.")
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from commonplace.cli.arguments import add_home, add_json
 from commonplace.cli.columns import print_table
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import note, plain, print_json, report_damages
+from commonplace.cli.output import note, print_json, report_damages
+from commonplace.foreign import one_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -40,10 +41,10 @@ def list_repos(memory: Memory, *, as_json: bool) -> int:
             ("repo", "records", "archived", "newest", "bytes"),
             [
                 (
-                    row["repo"] + (" (here)" if row["repo"] == here else ""),
+                    one_line(row["repo"]) + (" (here)" if row["repo"] == here else ""),
                     f"{row['records']:,}",
                     f"{row['archived']:,}",
-                    plain(row["newest"]),
+                    one_line(row["newest"]),
                     f"{row['bytes']:,}",
                 )
                 for row in rows

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from commonplace.cli.arguments import add_home, add_json
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import note, number_of, plain, print_json, relative_path
+from commonplace.cli.output import note, number_of, print_json, relative_path
 from commonplace.errors import FindingsLeft
+from commonplace.foreign import one_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -40,7 +41,7 @@ def scan(memory: Memory, *, fix: bool, as_json: bool) -> int:
     else:
         for secret in secrets:
             location = f"{relative_path(secret.path, home)}:{secret.line}"
-            print(f"{location}  {secret.kind}  {plain(secret.field)}")
+            print(f"{one_line(location)}  {secret.kind}  {one_line(secret.field)}")
         if not secrets:
             note("No secrets found")
         elif fix:

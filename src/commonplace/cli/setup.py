@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from commonplace import agents
+from commonplace.characters import remove_hidden
 from commonplace.cli.apply_setup import Request, ask, setup
 from commonplace.cli.arguments import add_json, suggest
-from commonplace.cli.output import note, plain, print_json, style
+from commonplace.cli.output import note, print_json, style
 from commonplace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _print_plan(report: dict[str, Any], changes: Sequence[Change]) -> None:
         )
     for change in changes:
         for line in change.diff():
-            print(style(plain(line), _COLOURS.get(line[:1], "")))
+            print(style(remove_hidden(line), _COLOURS.get(line[:1], "")))
         if change.remark:
             note(f"{change.path}: {change.remark}")
     if all(change.action == "unchanged" for change in changes):

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from commonplace.cli.arguments import add_home, add_id, add_json
 from commonplace.cli.columns import print_pairs
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import plain, print_json, report_damages
+from commonplace.cli.output import print_json, report_damages
+from commonplace.foreign import block, one_line, render_value
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -37,7 +38,7 @@ def show(memory: Memory, ident: str, *, as_json: bool) -> int:
     else:
         print_pairs(
             [
-                (name, plain(_text(name, value)))
+                (one_line(name), block(_text(name, value)))
                 for name, value in described.items()
                 if value not in ("", [], {}, None)
             ]
@@ -54,4 +55,4 @@ def _text(name: str, value: object) -> str:
         return value
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ", ".join(value)
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(render_value(value), ensure_ascii=False)

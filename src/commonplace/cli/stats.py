@@ -8,6 +8,7 @@ from commonplace.cli.arguments import add_home, add_json
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import note, number_of, print_json
 from commonplace.errors import UsageError
+from commonplace.foreign import one_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -45,7 +46,7 @@ def print_counts(counts: dict[str, Any], *, as_json: bool) -> None:
     print(f"{number_of(counts['records'], 'record')}, {counts['archived']:,} more in the archive")
     for name in ("repos", "kinds", "types"):
         for value, count in counts[name].items():
-            print(f"  {name[:-1]:5} {value:40} {count:,}")
+            print(f"  {name[:-1]:5} {one_line(value):40} {count:,}")
 
 
 def print_savings(savings: dict[str, Any], *, as_json: bool) -> None:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from commonplace.cli.arguments import add_home, add_id, add_json, suggest
 from commonplace.cli.commands import Command
-from commonplace.cli.output import plain, print_json
+from commonplace.cli.output import print_json
 from commonplace.errors import UsageError
+from commonplace.foreign import one_line
 from commonplace.memory import Memory
 from commonplace.records import to_utc
 from commonplace.server.access_tokens import SCOPES, Tokens
@@ -76,7 +77,9 @@ def list_tokens(args: Namespace) -> int:
         )
         return 0
     for token in tokens:
-        print(f"{token.id}  {token.created[:10]}  {plain(token.agent)}  {','.join(token.scopes)}")
+        print(
+            f"{token.id}  {token.created[:10]}  {one_line(token.agent)}  {','.join(token.scopes)}"
+        )
     if not tokens:
         print("no access tokens: the server accepts requests from this machine without one")
     return 0
@@ -94,7 +97,7 @@ def revoke(args: Namespace) -> int:
     if args.json:
         print_json({"id": token.id, "revoked": True})
     else:
-        print(f"revoked {token.id} ({plain(token.agent)})")
+        print(f"revoked {token.id} ({one_line(token.agent)})")
     return 0
 
 

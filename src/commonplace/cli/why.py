@@ -8,6 +8,7 @@ from commonplace.ask import logs_of
 from commonplace.cli.arguments import add_home, add_id, add_json
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import note, print_json
+from commonplace.foreign import one_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -42,7 +43,7 @@ def explain(memory: Memory, query: str, ident: str, repo: str | None, *, as_json
     if explained.get("repo") and not explained["searched_here"]:
         note(
             f"A recall in this folder searches only {' and '.join(here)};"
-            f" this memory is in `{explained['repo']}`"
+            f" this memory is in `{one_line(explained['repo'])}`"
         )
     for name in ("place", "score", "relevance", "relevance_floor"):
         if explained.get(name) is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from commonplace.foreign import one_line, quote, render
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -11,9 +13,9 @@ if TYPE_CHECKING:
 def preamble(identity: str, context: str, now: datetime, workspace: str) -> str:
     """Return the preamble; empty blocks are left out."""
     blocks = [
-        identity.strip(),
-        f"## Persistent memory (CONTEXT.md)\n\n{context.strip()}" if context.strip() else "",
+        render(identity).strip(),
+        f"## Persistent memory (CONTEXT.md)\n\n{quote(context.strip())}" if context.strip() else "",
         f"Current date and time: {now:%Y-%m-%d %H:%M:%S} {now.tzname() or 'UTC'} (UTC{now:%z})",
-        f"Workspace: {workspace}",
+        f"Workspace: {one_line(workspace)}",
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"

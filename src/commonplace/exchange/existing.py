@@ -9,6 +9,7 @@ import json
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from commonplace.foreign import OUTSIDE
 from commonplace.log.fold import log_lines
 from commonplace.log.logs import list_repos
 from commonplace.records import from_line, micros
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from commonplace.records import Record
     from commonplace.where.home import Home
 
-# How `meta.origin` begins for what came from outside.
-OUTSIDE = ("import:", "pack:")
 # Fields of `meta` that say where a record was found, not what it says.
 _PROVENANCE = ("origin", "file", "dated")
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))

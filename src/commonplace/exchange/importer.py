@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from commonplace.characters import remove_hidden
 from commonplace.errors import FormatUnknown, NoteRefused, RecordInvalid, UsageError
 from commonplace.exchange import files, frontmatter, normalize
-from commonplace.exchange.existing import OUTSIDE, Existing, digest
+from commonplace.exchange.existing import Existing, digest
 from commonplace.exchange.formats import FORMATS
 from commonplace.exchange.items import (
     Head,
@@ -30,6 +31,7 @@ from commonplace.exchange.items import (
 )
 from commonplace.files import atomic
 from commonplace.files.plain import read_all
+from commonplace.foreign import OUTSIDE
 from commonplace.memory import Memory
 from commonplace.notes import NOTE_BYTES_MAX
 from commonplace.records import check_repo_name, slug, to_utc
@@ -324,7 +326,7 @@ class _Importer:
 
     def _note(self, source: Source, item: NoteText) -> None:
         notes = self.memory.notes(item.agent)
-        clean, redacted = redact_text(item.text)
+        clean, redacted = redact_text(remove_hidden(item.text))
         existing = notes.optional(item.path)
         if existing == clean or (item.agent, item.path) in self._texts:
             self.report.unchanged += 1
@@ -342,7 +344,7 @@ class _Importer:
 
     def _skill(self, source: Source, item: SkillText) -> None:
         name = slug(item.name, _SKILL_NAME_CHARS_MAX) or normalize.stable_id("skill", item.name)
-        clean, redacted = redact_text(_add_front_matter(name, item.text))
+        clean, redacted = redact_text(_add_front_matter(name, remove_hidden(item.text)))
         path = self.memory.home.skill(name)
         raw = clean.encode("utf-8")
         if len(raw) > NOTE_BYTES_MAX:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace import agents
+from commonplace.foreign import one_line
 from commonplace.memory import Memory
 from commonplace.sessions.fields import parse_object
 from commonplace.sessions.payload import read_event
@@ -48,7 +49,7 @@ def check(agent: str, raw: bytes, cwd: str, variables: Collection[str]) -> str:
     reply = stopping.completion_report
     if mode == "block" and not is_second_stop:
         reply = stopping.completion_block
-    text = f"Not finished in {event.root}: {'; '.join(found)}"
+    text = one_line(f"Not finished in {event.root}: {'; '.join(found)}")
     return json.dumps(reply(text)) if reply is not None else ""
 
 

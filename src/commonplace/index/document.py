@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from commonplace.foreign import longer_fence
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -51,7 +53,8 @@ def document(record: Record) -> Document:
         return _text_document(str(fields.get("title", "")), str(fields.get("text", "")))
     command = fields.get("command")
     if isinstance(command, str) and "\n" in command.strip():
-        fields = {**fields, "command": f"```\n{command}\n```"}  # Keeps its line ends.
+        fence = longer_fence(command, "```")
+        fields = {**fields, "command": f"{fence}\n{command}\n{fence}"}  # Keeps its line ends.
     parts = list(dict.fromkeys(text for text in _searchable_texts(fields) if text.strip()))
     return Document(_title(record), "\n\n".join(parts))
 

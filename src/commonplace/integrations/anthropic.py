@@ -19,6 +19,7 @@ from commonplace.errors import (
     NoteNotFound,
     NoteRefused,
 )
+from commonplace.foreign import one_line, render
 
 try:
     from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
@@ -284,7 +285,8 @@ def _list_folder(notes: Notes, path: str, inner: str) -> str:
     )
     lines = [f"{_size(whole)}\t{start}"]
     lines += [
-        f"{_size(entry.bytes)}\t{ROOT}/{entry.path}{'/' * entry.is_folder}" for entry in entries
+        f"{_size(entry.bytes)}\t{ROOT}/{one_line(entry.path)}{'/' * entry.is_folder}"
+        for entry in entries
     ]
     header = f"Here're the files and directories up to {DEPTH} levels deep in {path}"
     return _join_up_to_limit(f"{header}, excluding hidden items and node_modules:", lines)
@@ -306,7 +308,9 @@ def _lines(text: str) -> list[str]:
 
 
 def _number_lines(lines: list[str], first: int, last: int) -> list[str]:
-    return [f"{number:>6}\t{line}" for number, line in enumerate(lines[first - 1 : last], first)]
+    # Other characters may end a line for the reader, but not in the numbers that the tool counts.
+    shown = [" ".join(render(line).splitlines()) for line in lines[first - 1 : last]]
+    return [f"{number:>6}\t{line}" for number, line in enumerate(shown, first)]
 
 
 def _join_up_to_limit(header: str, lines: list[str]) -> str:

@@ -8,10 +8,10 @@ Every line is prepared here before it is written.
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 from commonplace import records
+from commonplace.characters import may_hold_hidden, remove_hidden
 from commonplace.errors import RecordInvalid
 from commonplace.redaction.suspicion import may_hold_secret
 
@@ -37,17 +37,15 @@ def prepare(
     record = records.make(given, now=now, repo=repo, agent_id=agent_id)
     line = _encode(record)
     redactions: list[Redaction] = []
-    # JSON escapes control characters, so only lines with these escapes can hold one. A backslash
-    # in a text may look the same.
-    if "\\u00" in line or "\\b" in line or "\\f" in line or "\x7f" in line:
+    if _may_hold_hidden(line):
         from commonplace.redaction.fields import Redaction
 
         redactions = [
-            Redaction("control-character", name) for name in find_control_characters(record.fields)
+            Redaction("control-character", name) for name in find_hidden_characters(record.fields)
         ]
         if redactions:
             # Before the search for secrets: one may have a control character in its middle.
-            record = _remake(given, _remove_control_characters(record.fields), now)
+            record = _remake(given, _remove_hidden(record.fields), now)
             line = _encode(record)
     # A generated id looks like a random secret, and is only a hash of the rest of the line.
     if may_hold_secret(line if given.get("id") else line[len('{"id":""') + len(record.id) :]):
@@ -90,13 +88,20 @@ def _encode(record: records.Record) -> str:
     return line
 
 
-def find_control_characters(fields: Mapping[str, Any]) -> list[str]:
-    """Return the names of fields that hold control characters other than tabs and line ends.
+def _may_hold_hidden(line: str) -> bool:
+    # JSON escapes the control characters of ASCII but DEL, so only lines with these escapes can
+    # hold one. A backslash in a text may look the same.
+    if "\\u00" in line or "\\b" in line or "\\f" in line or "\x7f" in line:
+        return True
+    return not line.isascii() and may_hold_hidden(line)
+
+
+def find_hidden_characters(fields: Mapping[str, Any]) -> list[str]:
+    """Return the names of fields that hold control characters, or others that cannot be seen.
 
     Raises `RecordInvalid` for a NUL character, which only binary data holds.
     """
-    control = re.compile(_CONTROLS)
-    found = [name for name, text in _texts(fields) if control.search(text)]
+    found = [name for name, text in _texts(fields) if remove_hidden(text) != text]
     for name, text in _texts(fields):
         if "\x00" in text:
             raise RecordInvalid(
@@ -105,20 +110,20 @@ def find_control_characters(fields: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-# A whole colour sequence of a terminal, or any other single control character.
-_CONTROLS = r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
-
-
-def _remove_control_characters(value: Any) -> Any:  # noqa: ANN401 (any JSON value)
+def _remove_hidden(value: Any) -> Any:  # noqa: ANN401 (any JSON value)
     if isinstance(value, str):
-        return re.sub(_CONTROLS, "", value)
+        return remove_hidden(value)
     if isinstance(value, dict):
-        return {
-            _remove_control_characters(key): _remove_control_characters(item)
-            for key, item in value.items()
-        }
+        clean: dict[Any, Any] = {}
+        for key, item in value.items():
+            name = _remove_hidden(key)
+            # Two keys may differ only in what cannot be seen; no value may be lost.
+            while name in clean:
+                name += "~"
+            clean[name] = _remove_hidden(item)
+        return clean
     if isinstance(value, list):
-        return [_remove_control_characters(item) for item in value]
+        return [_remove_hidden(item) for item in value]
     return value
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
+from commonplace.foreign import block, render, render_value
 from commonplace.server.tools import errors_as_tool_results
 
 if TYPE_CHECKING:
@@ -22,19 +23,19 @@ def register(server: MCPServer[Any], open_memory: OpenMemory) -> None:
     def record(id: str) -> str:  # noqa: A002 (its name in the URI)
         """One memory whole, as JSON."""
         with errors_as_tool_results(ResourceNotFoundError):
-            return json.dumps(open_memory().describe(id), ensure_ascii=False)
+            return json.dumps(render_value(open_memory().describe(id), block), ensure_ascii=False)
 
     @server.resource("memory://context", mime_type="text/markdown", title="Your CONTEXT.md")
     def context() -> str:
         """Your own CONTEXT.md; empty if you have none."""
         with errors_as_tool_results(ResourceError):
-            return open_memory().read_at_start()
+            return render(open_memory().read_at_start())
 
     @server.resource("memory://stats", mime_type="application/json", title="Counts")
     def stats() -> str:
         """How many memories there are, by repository, kind and type."""
         with errors_as_tool_results(ResourceError):
-            return json.dumps(open_memory().stats(), ensure_ascii=False)
+            return json.dumps(render_value(open_memory().stats()), ensure_ascii=False)
 
     @server.prompt("recall-before-task", title="Recall before a task")
     def recall_before_task(task: str) -> str:

@@ -10,6 +10,7 @@ import json
 from typing import Any, NamedTuple
 
 from commonplace import agents
+from commonplace.characters import remove_hidden
 from commonplace.redaction.fields import redact
 from commonplace.redaction.suspicion import may_hold_secret
 from commonplace.redaction.text import redact_text
@@ -114,9 +115,12 @@ def cut(text: str, chars_max: int) -> str:
 
 
 def redact_event(event: Event) -> Event:
-    """Return *event* without secrets in the text that it quotes."""
-    quoted = {name: getattr(event, name) for name in ("command", "output", "error", "prompt")}
-    quoted["files"] = list(event.files)
+    """Return *event* without secrets and hidden characters in the text that it quotes."""
+    quoted: dict[str, Any] = {
+        name: remove_hidden(getattr(event, name))
+        for name in ("command", "output", "error", "prompt")
+    }
+    quoted["files"] = [remove_hidden(name) for name in event.files]
     if may_hold_secret(json.dumps(quoted, ensure_ascii=False)):
         quoted, _found = redact(quoted)
     return event._replace(**quoted)

@@ -11,6 +11,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.characters import remove_hidden
 from commonplace.errors import CandidateNotFound, IdAmbiguous
 from commonplace.files import atomic
 from commonplace.files.lock import hold
@@ -135,7 +136,11 @@ def edit(
 ) -> Candidate:
     """Change the wording of a candidate and return it."""
     given = {"lesson": lesson, "error": error, "worked": worked}
-    changes = {name: redact_text(text)[0] for name, text in given.items() if text is not None}
+    changes = {
+        name: redact_text(remove_hidden(text))[0]
+        for name, text in given.items()
+        if text is not None
+    }
     # A process that ingests events counts in the same files.
     with hold(home.spool_lock):
         one = Candidate(**{**get(home, prefix)._asdict(), **changes})

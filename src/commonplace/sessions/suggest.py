@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from commonplace.announce import announcement
 from commonplace.compose import tokens
+from commonplace.compose.answer import header
 from commonplace.errors import CommonplaceError
+from commonplace.foreign import one_line
 from commonplace.index.terms import query_terms
 from commonplace.rules import Tally
 from commonplace.sessions import start
@@ -63,7 +65,7 @@ def for_prompt(memory: Memory, event: Event, session: State) -> str:
     query = prompt[:PROMPT_CHARS_MAX]
     hits = _relevant(memory, query, event, session.shown_ids(), relevance_min)
     while hits:
-        text = _format("Relevant Memories", hits)
+        text = header(len(hits), PROMPT_TOKENS_MAX) + _number(hits)
         reply = context_reply(event, text)
         if tokens.count(reply) <= PROMPT_TOKENS_MAX:
             session.mark_shown([hit.id for hit in hits])
@@ -135,11 +137,11 @@ def _about_branch(
         if hits:
             session.mark_shown([hit.id for hit in hits])
             names = (
-                f"branch {branch}" if words else "",
+                f"branch {one_line(branch)}" if words else "",
                 f"{len(changed)} changed files" if changed else "",
             )
             where = " and ".join(name for name in names if name)
-            return "\n".join(f"{number}. {hit.text}" for number, hit in enumerate(hits, 1)), where
+            return _number(hits), where
     return "", ""
 
 
@@ -175,9 +177,8 @@ def _is_relevant(hit: Hit, relevance_min: float) -> bool:
     return why.relevance >= relevance_min and why.meaning >= min(MEANING_MIN, relevance_min)
 
 
-def _format(title: str, hits: list[Hit]) -> str:
-    lines = [f"{number}. {hit.text}" for number, hit in enumerate(hits, 1)]
-    return "\n".join([f"**{title} ({len(hits)}):**", "", *lines])
+def _number(hits: list[Hit]) -> str:
+    return "\n".join(f"{number}. {hit.text}" for number, hit in enumerate(hits, 1))
 
 
 def _changed_files(root: str) -> list[str]:

@@ -1,0 +1,207 @@
+"""Foreign text: what a record, a note or a file name says, as it is shown to an agent or a person.
+
+Anybody may have written it: it was imported, or came with a cloned repository. So every surface
+shows it through this module, and then it cannot leave the frame it is shown in:
+
+- It holds no characters that cannot be seen (`characters.py`).
+- It holds no tags or tokens with which programs mark the turns of a conversation, the calls of
+  tools or their own remarks. Their brackets become single angle quotation marks, which read alike.
+- It has one line, or each of its lines has something before it, so that none begins where our own
+  headings do. A code fence that it leaves open ends with that quotation.
+
+Every program invents its own tags, so no list of names could hold the dangerous ones. All tags go
+but those that are known to mean something else: HTML, and types (`Vec<String>`). What does not have
+the shape of a tag (`a < b`, `<%an>`, `<https://…>`, `#include <stdio.h>`) stays as it is. Others,
+such as a placeholder (`<branch>`), can still be read.
+
+Rendering a text that was rendered changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from commonplace.characters import remove_hidden
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# How `meta.origin` begins for what somebody else wrote.
+OUTSIDE = ("import:", "pack:")
+ORIGIN_CHARS_MAX = 40
+# Single angle quotation marks.
+_OPEN, _CLOSE = "\u2039", "\u203a"
+# The elements of HTML. `s` and `output` are left out: models and programs mark turns and results
+# with them.
+_HTML = (
+    "a abbr address area article aside audio b base bdi bdo blockquote body br button canvas"
+    " caption center cite code col colgroup data datalist dd del details dfn dialog div dl dt em"
+    " embed fieldset figcaption figure font footer form h1 h2 h3 h4 h5 h6 head header hgroup hr"
+    " html i iframe img input ins kbd label legend li link main map mark menu meta meter nav"
+    " noscript object ol optgroup option p picture pre progress q rp rt ruby samp script search"
+    " section select slot small source span strong style sub summary sup svg table tbody td"
+    " template textarea tfoot th thead time title tr track u ul var video wbr"
+)
+# The names of built-in types, and the words before a type parameter in C++.
+_TYPES = (
+    "any auto bigint bool boolean byte bytes char class dict double dynamic float int isize list"
+    " long never null number set short str string symbol tuple typename uint undefined unknown"
+    " unsigned usize void"
+)
+_HARMLESS = frozenset(f"{_HTML} {_TYPES}".split())
+_SIZED_TYPE = re.compile(r"[iuf](?:8|16|32|64|128)|u?int\d+|\w+_t", re.IGNORECASE)
+_TYPE = re.compile(r"[A-Z](?:[a-z0-9][\w:]*)?:?")
+_TAG = re.compile(
+    r"<(?P<space>[ \t]*)(?P<slash>/[ \t]*)?(?P<name>[^\W\d][\w:-]*+)(?P<end>[ \t]*/?>)?"
+)
+# What ends a tag after its name, in the same line, since the next one may begin with a `>` of ours.
+# A replaced bracket ends it as well, so that rendering twice finds the same tags.
+_TAG_REST = re.compile(rf"[^\n>{_CLOSE}]{{0,200}}[>{_CLOSE}]")
+# After a word it may be a comparison: `i<n_max && p->next`. So that needs more.
+_REST_AFTER_WORD = re.compile(
+    rf"\s+[\w:.-]+\s*=\s*[\"']|[^&|;(){{}}\n>{_CLOSE}]{{0,200}}(?<![-=])[>{_CLOSE}]"
+)
+_LAST_OF_LINE = re.compile(r"[ \t]*\n")
+# The tokens of models: `<|im_start|>`, also with a wide bar, and `[INST]`, `[TOOL_CALLS]`, `[/X]`.
+_BAR_TOKEN = re.compile(r"<(?=[|\uff5c]\w)")
+_BRACKET_TOKEN = re.compile(r"\[(/[A-Z_]{2,}|INST|[A-Z]+(?:_[A-Z]+)+)\]")
+# Every line end that some reader takes for one.
+_LINE_END = re.compile(r"\r\n?|[\u2028\u2029]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+# A line that begins like a heading or an entry of ours, behind any spaces.
+_LIKE_OURS = re.compile(r"^[^\S\n]*(?:#{1,6}(?:\s|$)|\*\*Relevant Memories|\d+\. \[)", re.MULTILINE)
+
+
+def render(text: str) -> str:
+    """Return *text* as it may be shown if nothing of ours is around it, such as a whole note."""
+    text = remove_hidden(text)
+    if not text.isascii():
+        text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+        text = _LINE_END.sub("\n", text)
+    elif "\r" in text:
+        text = _LINE_END.sub("\n", text)
+    return neutralise_tags(text)
+
+
+def one_line(text: str) -> str:
+    """Return *text* as it may be shown within a line."""
+    return render(" ".join(remove_hidden(text).split()))
+
+
+def block(text: str) -> str:
+    """Return *text* as it may be shown in several lines, quoted if one begins like one of ours."""
+    text = render(text)
+    return quote(text) if _LIKE_OURS.search(text) else text
+
+
+def indent(text: str, margin: str) -> str:
+    """Return the block of *text* with *margin* before every line."""
+    return _put_before_lines(margin, block(text))
+
+
+def quote(text: str) -> str:
+    """Return *text* with `> ` before every line."""
+    return _put_before_lines("> ", render(text))
+
+
+def _put_before_lines(margin: str, text: str) -> str:
+    lines = text.strip("\n").split("\n")
+    return "\n".join(margin + line if line.strip() else margin.rstrip() for line in lines)
+
+
+def code(text: str) -> str:
+    """Return *text* in one line between backticks, more of them than it has in a row itself.
+
+    Its spaces stay: in a command they matter.
+    """
+    text = neutralise_tags(" ".join(line.strip() for line in render(text).strip().split("\n")))
+    marks = longer_fence(text, "`")
+    space = " " if "`" in text else ""
+    return f"{marks}{space}{text}{space}{marks}"
+
+
+def longer_fence(text: str, shortest: str) -> str:
+    """Return *shortest*, or as many backticks as *text* cannot close."""
+    longest = max(map(len, re.findall(r"`+", text)), default=0) if "`" in text else 0
+    return "`" * max(len(shortest), longest + 1)
+
+
+def render_value(value: Any, show: Callable[[str], str] = render) -> Any:  # noqa: ANN401 (JSON)
+    """Return a JSON value with all its texts as *show* renders them, and its keys."""
+    if isinstance(value, str):
+        return show(value)
+    if isinstance(value, dict):
+        return {one_line(key): render_value(item, show) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [render_value(item, show) for item in value]
+    return value
+
+
+def origin(meta: Mapping[str, Any]) -> str:
+    """Return where a record that somebody else wrote came from; "" for the user's own."""
+    given = meta.get("origin")
+    if not isinstance(given, str) or not given.startswith(OUTSIDE):
+        return ""
+    way, _colon, name = given.partition(":")
+    words = "imported from" if way == "import" else "from the pack"
+    return f"{words} {one_line(name)[:ORIGIN_CHARS_MAX]}".strip()
+
+
+def neutralise_tags(text: str) -> str:
+    """Return *text*, of the same length, with the brackets of tags and tokens replaced."""
+    if "]" in text:
+        text = _BRACKET_TOKEN.sub(_neutralise_token, text)
+    if "<" in text:
+        text = _BAR_TOKEN.sub(_OPEN, _TAG.sub(_neutralise_tag, text))
+    return text
+
+
+def _neutralise_tag(match: re.Match[str]) -> str:
+    tag = match[0]
+    if _has_other_meaning(match) or not _has_shape_of_tag(match):
+        return tag
+    return _OPEN + (tag[1:-1] + _CLOSE if match["end"] else tag[1:])
+
+
+def _has_shape_of_tag(match: re.Match[str]) -> bool:
+    """Whether it goes on as a tag does, or could: its end may be in another field."""
+    follows = match.string[match.end() : match.end() + 1]
+    if not match["end"] and follows and not follows.isspace() and follows != "=":
+        return False  # `<stdio.h>`, `<https://…>`, `i<n;`, `</dev/null`
+    is_compound = not match["name"].isalnum()
+    if match["space"]:
+        # Only `< system-reminder>`, not `a < b` or `sort < in_file > out`.
+        return is_compound and match["end"] == ">" != follows
+    if match["end"] or match["slash"]:
+        return True
+    if _is_after_word(match):
+        return bool(_REST_AFTER_WORD.match(match.string, match.end()))
+    return is_compound or any(
+        rest.match(match.string, match.end()) for rest in (_TAG_REST, _LAST_OF_LINE)
+    )
+
+
+def _has_other_meaning(match: re.Match[str]) -> bool:
+    """Whether it is HTML, a type or a here-document."""
+    name = match["name"]
+    if name.lower() in _HARMLESS or _SIZED_TYPE.fullmatch(name):
+        return True
+    if match["slash"]:
+        return False
+    if _is_after_word(match):
+        return _TYPE.fullmatch(name) is not None  # `List<User>`
+    is_after_bracket = match.string[max(0, match.start() - 1) : match.start()] == "<"
+    is_before_space = (match["end"] or " ")[0].isspace()
+    return is_after_bracket and is_before_space and name.isupper()  # `cat <<EOF >file`
+
+
+def _is_after_word(match: re.Match[str]) -> bool:
+    before = match.string[max(0, match.start() - 2) : match.start()]
+    return before.endswith(("_", "::")) or before[-1:].isalnum()
+
+
+def _neutralise_token(match: re.Match[str]) -> str:
+    is_index = _is_after_word(match) and "_" in match[1]  # `buffer[SIZE_MAX]`
+    return match[0] if is_index and match[1][0] != "/" else f"{_OPEN}{match[1]}{_CLOSE}"
