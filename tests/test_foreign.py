@@ -283,6 +283,7 @@ SHOWN_BY_COMMAND: dict[str, list[list[str]] | str] = {
     "token revoke": "prints what the user typed",
     "preamble": [[]],
     "init": "prints paths",
+    "trust": "names of agents, in test_trust.py",
     "where": [[]],
     "repos": [[]],
     "import": "prints counts",
