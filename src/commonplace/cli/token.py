@@ -10,13 +10,11 @@ from commonplace.cli.output import plain, print_json
 from commonplace.errors import UsageError
 from commonplace.memory import Memory
 from commonplace.records import to_utc
-from commonplace.server.access_tokens import SCOPES, Tokens
+from commonplace.server.access_tokens import SCOPES, SCOPES_DEFAULT, Tokens
 from commonplace.writing import now_utc
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-
-SCOPES_DEFAULT = ["read", "write"]
 
 
 def add_add(parser: ArgumentParser) -> None:
@@ -78,7 +76,7 @@ def list_tokens(args: Namespace) -> int:
     for token in tokens:
         print(f"{token.id}  {token.created[:10]}  {plain(token.agent)}  {','.join(token.scopes)}")
     if not tokens:
-        print("no access tokens: the server accepts requests from this machine without one")
+        print("no access tokens but the home's own (see `commonplace serve --help`)")
     return 0
 
 
