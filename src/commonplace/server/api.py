@@ -7,6 +7,7 @@ the same ones.
 from __future__ import annotations
 
 import json
+import logging
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,9 @@ if TYPE_CHECKING:
     from commonplace.server.tools import OpenMemory
     from commonplace.where.home import Home
 
+LOG = logging.getLogger(__name__)
 BASE = "/api/v1"
+INTERNAL_ERROR = 500
 HOOK_WAIT_S = 0.25  # The same as in `hooks/__init__.py`.
 STATUS: dict[type[CommonplaceError], int] = {
     ScopeMissing: 403,
@@ -268,7 +271,11 @@ def _errors_as_responses(
         try:
             return await handle(request)
         except (RequestError, CommonplaceError, ToolError) as error:
-            return error_response(error)
+            response = error_response(error)
+            if response.status_code == INTERNAL_ERROR:
+                tool = request.path_params.get("tool")
+                LOG.exception("Tool %r raised an unexpected exception", tool)  # As the SDK does.
+            return response
 
     return handle_errors
 
@@ -293,7 +300,7 @@ def error_response(error: Exception) -> Response:
         status, message = 422, "; ".join(wrong)
     else:
         status, message = (
-            500 if isinstance(error, UnexpectedToolError) else 400,
+            INTERNAL_ERROR if isinstance(error, UnexpectedToolError) else 400,
             str(error),
         )
     return JSONResponse({"error": message, **({"hint": hint} if hint else {})}, status)

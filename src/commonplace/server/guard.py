@@ -118,9 +118,9 @@ class Guard:
         except ClientDisconnect:
             pass  # It hung up before it had sent the whole request.
         except Exception:  # The outer edge: a fault of ours fails one request and is logged.
-            LOG.exception(
-                "%s %s failed", scope["method"], scope["raw_path"][:200].decode("latin-1")
-            )
+            # Only the name of the operation: what follows it may be a text of the user.
+            operation = "/".join(scope["path"].split("/")[:4])
+            LOG.exception("%s %s failed", scope["method"], operation[:100])
             await sender.refuse(Refused(500, "a fault of ours; the server's log says more"))
         finally:
             self._observe(scope["method"], scope["path"], sender.status, self._clock() - started)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import gc
-import logging
 import math
 import os
 import secrets
@@ -29,7 +28,7 @@ from starlette.routing import Route, Router
 
 import commonplace
 from commonplace.errors import CommonplaceError, ScopeMissing, ServerTrouble
-from commonplace.server import api, metrics, own_socket, presence
+from commonplace.server import api, log_format, metrics, own_socket, presence
 from commonplace.server.access_tokens import SCOPES, SCOPES_DEFAULT, Token, Tokens
 from commonplace.server.build import build_server, choose_toolsets
 from commonplace.server.connection import KEEP_ALIVE_S, Connection, raise_file_limit
@@ -145,12 +144,7 @@ class HttpServer:
         )
 
     def run(self, print_address: Callable[[str], None]) -> None:
-        # Replaces the handlers of the SDK, which print a traceback in some two hundred lines.
-        logging.basicConfig(
-            level=logging.WARNING,
-            format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-            force=True,
-        )
+        log_format.apply()
         gc.set_threshold(*GARBAGE_THRESHOLDS)
         Connection.connections_max = raise_file_limit()
         for number in END_SIGNALS:
