@@ -194,7 +194,8 @@ def load(environment: dict[str, str], clients: int, calls: int) -> bool:
             check=True,
             capture_output=True,
         )
-        crowd = Crowd(presence["address"], clients)
+        token = Path(presence["token_file"]).read_text("ascii").strip()
+        crowd = Crowd(presence["address"], clients, token)
         warm = crowd.run(calls // 5)
         before = weigh_at_rest(presence["pid"])
         used = processor_s(presence["pid"])
@@ -262,8 +263,9 @@ def processor_s(pid: int) -> tuple[float, float]:
 class Crowd:
     """Clients that stay connected from one run to the next; *empty* has one tool that does nothing."""
 
-    def __init__(self, address: str, clients: int, *, empty: bool = False) -> None:
+    def __init__(self, address: str, clients: int, token: str = "", *, empty: bool = False) -> None:
         self._empty = empty
+        self._token = token
         host, _, port = address.removeprefix("http://").partition(":")
         self._connections = [
             http.client.HTTPConnection(host, int(port), timeout=60) for _ in range(clients)
@@ -317,6 +319,7 @@ class Crowd:
         headers = {
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
+            "Authorization": f"Bearer {self._token}",
         }
         if self._empty:
             tool, arguments = "nothing", {"text": json.dumps(arguments)}

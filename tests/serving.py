@@ -5,10 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.where.home import Home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,16 +46,46 @@ class Served(NamedTuple):
         found: dict[str, Any] = json.loads((self.home / ".state" / "server.json").read_bytes())
         return found
 
+    @property
+    def key(self) -> str:
+        """What the server's own programs send over the port."""
+        return str(self.presence["key"])
+
+    @property
+    def token(self) -> str:
+        """The access token of the home itself."""
+        return Home(self.home).server_token_file.read_text("ascii").strip()
+
     def ask(
-        self, method: str, path: str, body: Any = None, token: str = "", **headers: str
+        self, method: str, path: str, body: Any = None, token: str | None = None, **headers: str
+    ) -> Reply:
+        """Ask over the port, with *token*: the home's own if none is given, none if it is empty."""
+        found = self.token if token is None else token
+        if found:
+            headers = {"Authorization": f"Bearer {found}", **headers}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        return self._reply(connection, method, path, body, headers)
+
+    def ask_as_owner(self, method: str, path: str, body: Any = None, **headers: str) -> Reply:
+        """Ask as our own programs do, over the socket."""
+        connection = http.client.HTTPConnection("localhost", timeout=30)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(30)
+        connection.sock.connect(self.presence["socket"])
+        return self._reply(connection, method, path, body, headers)
+
+    def _reply(
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        path: str,
+        body: Any,
+        headers: dict[str, str],
     ) -> Reply:
         given = {
             "Content-Type": "application/json",
             **{name.replace("_", "-"): text for name, text in headers.items()},
         }
-        if token:
-            given["Authorization"] = f"Bearer {token}"
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             raw = body if isinstance(body, bytes | None) else json.dumps(body).encode()
             connection.request(method, path, body=raw, headers=given)
@@ -61,7 +94,7 @@ class Served(NamedTuple):
         finally:
             connection.close()
 
-    def call(self, tool: str, token: str = "", **arguments: Any) -> Reply:
+    def call(self, tool: str, token: str | None = None, **arguments: Any) -> Reply:
         return self.ask("POST", f"/api/v1/{tool}", arguments, token)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # What could send data elsewhere, or let somebody in, is the user's alone to set.
 USERS_OWN = {
     "embedder.kind", "embedder.url", "embedder.model", "embedder.key_variable",
-    "server.host", "server.hosts", "server.token_required", "server.rate_max", "server.concurrency_max",
+    "server.host", "server.hosts", "server.rate_max", "server.concurrency_max",
     "trust.repositories",
 }  # fmt: skip
 

@@ -11,8 +11,9 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from commonplace.server.access_tokens import SCOPES, Token
 from commonplace.server.connection import Connection
-from commonplace.server.guard import Guard, Limits
+from commonplace.server.guard import OWN_SOCKET, Guard, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 SOON_S = 0.05
+TOKEN = Token("local", "default", SCOPES, "", "")
 
 
 def guard(app: ASGIApp, **limits: Any) -> Guard:
@@ -27,9 +29,8 @@ def guard(app: ASGIApp, **limits: Any) -> Guard:
         app,
         names=["localhost"],
         any_address=False,
-        find=lambda _text: None,
-        is_open=lambda: True,
-        agent="default",
+        find=lambda text: TOKEN._replace(id=text) if text.startswith("t-") else None,
+        own=TOKEN,
         limits=Limits(**{"body_bytes_max": 1000, "hook_bytes_max": 1000, "rate_max": 1000, "concurrency_max": 1, **limits}),
     )  # fmt: skip
 
@@ -46,6 +47,7 @@ def request(path: str, method: str = "POST", **headers: str) -> dict[str, Any]:
         "path": path,
         "raw_path": path.encode(),
         "headers": raw,
+        "state": {OWN_SOCKET: True},
     }
 
 
@@ -54,7 +56,13 @@ async def never() -> MutableMapping[str, Any]:
     raise AssertionError
 
 
-async def asked(guarded: Guard, scope: dict[str, Any], receive: Receive = never) -> tuple[int, Any]:
+async def nothing() -> MutableMapping[str, Any]:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def asked(
+    guarded: Guard, scope: dict[str, Any], receive: Receive = nothing
+) -> tuple[int, Any]:
     sent: list[Any] = []
 
     async def send(message: Any) -> None:
@@ -78,10 +86,11 @@ def test_a_body_that_does_not_come_gives_its_slot_back() -> None:
     guarded = guard(takes_the_body, client_timeout_s=SOON_S)
 
     async def talk() -> tuple[int, Any]:
-        return await asked(guarded, request("/api/v1/recall"))
+        return await asked(guarded, request("/api/v1/recall"), never)
 
     assert asyncio.run(talk())[0] == 408
     assert guarded.in_flight == 0
+    assert guarded._bodies == {}
 
 
 def test_a_body_that_trickles_has_one_deadline_for_all_of_it() -> None:
@@ -95,6 +104,33 @@ def test_a_body_that_trickles_has_one_deadline_for_all_of_it() -> None:
         )
 
     assert asyncio.run(talk())[0] == 408
+
+
+def test_slow_bodies_of_one_caller_shut_nobody_out() -> None:
+    """They take no slot of complete requests; of too many, the oldest is given up."""
+
+    async def app(_scope: Scope, receive: Receive, send: Send) -> None:
+        assert (await receive())["body"] == b""
+        await send({"type": "http.response.start", "status": 200})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+    async def talk() -> tuple[list[int], list[int]]:
+        guarded = guard(app, concurrency_max=3)
+        of_one = request("/mcp", authorization="Bearer t-1")
+        slow = [asyncio.create_task(asked(guarded, of_one, never)) for _ in range(5)]
+        await asyncio.sleep(0)
+        others = request("/mcp"), request("/mcp", authorization="Bearer t-2"), of_one
+        answered = [(await asked(guarded, one))[0] for one in others]
+        given_up = [(await one)[0] for one in slow[:3]]
+        assert not any(one.done() for one in slow[3:])
+        for one in slow[3:]:
+            one.cancel()
+        await asyncio.gather(*slow, return_exceptions=True)
+        assert guarded._bodies == {}
+        assert guarded.in_flight == 0
+        return answered, given_up
+
+    assert asyncio.run(asyncio.wait_for(talk(), 20)) == ([200] * 3, [408] * 3)
 
 
 def test_a_fault_of_ours_is_an_answer_that_tells_nothing(caplog: pytest.LogCaptureFixture) -> None:
@@ -222,18 +258,51 @@ def test_a_client_that_does_not_read_is_let_go() -> None:
     asyncio.run(asyncio.wait_for(listening(long, talk), 20))
 
 
-def test_connections_over_the_limit_are_closed_at_once() -> None:
-    async def talk(port: int) -> bytes:
-        _reader, held = await asyncio.open_connection("127.0.0.1", port)
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        told = await reader.read()
+def test_of_too_many_connections_the_oldest_without_a_request_makes_room() -> None:
+    async def talk(port: int) -> list[bytes]:
+        oldest, held = await asyncio.open_connection("127.0.0.1", port)
+        second, other = await asyncio.open_connection("127.0.0.1", port)
+        newest, writer = await asyncio.open_connection("127.0.0.1", port)
+        ended = await _until_closed(oldest)
+        replies = []
+        for reader, stream in ((second, other), (newest, writer)):
+            stream.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            replies.append((await reader.readline()).strip())
+        for one in (held, other, writer):
+            one.close()
+        return [ended, *replies]
+
+    assert asyncio.run(
+        asyncio.wait_for(listening(plain, talk, connections_max=2, client_timeout_s=600), 20)
+    ) == [b"", b"HTTP/1.1 200 OK", b"HTTP/1.1 200 OK"]
+
+
+def test_a_connection_makes_no_room_while_its_request_is_handled() -> None:
+    begun, over = asyncio.Event(), asyncio.Event()
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.set()
+        await over.wait()
+        await plain(scope, receive, send)
+
+    async def talk(port: int) -> tuple[bytes, bytes]:
+        first, held = await asyncio.open_connection("127.0.0.1", port)
+        held.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await begun.wait()
+        second, writer = await asyncio.open_connection("127.0.0.1", port)
+        ended = await _until_closed(second)
+        over.set()
+        told = await first.readline()
         for one in (held, writer):
             one.close()
-        return told
+        return ended, told.strip()
 
-    assert (
-        asyncio.run(
-            asyncio.wait_for(listening(plain, talk, connections_max=1, client_timeout_s=600), 20)
-        )
-        == b""
-    )
+    assert asyncio.run(
+        asyncio.wait_for(listening(slow, talk, connections_max=1, client_timeout_s=600), 20)
+    ) == (b"", b"HTTP/1.1 200 OK")
+
+
+async def _until_closed(reader: asyncio.StreamReader) -> bytes:
+    with suppress(ConnectionResetError):
+        return await reader.read()
+    return b""

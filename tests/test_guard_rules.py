@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
 
 TOKEN = Token("t-1", "ana", ("read", "write"), "2026-01-01T00:00:00Z", "0" * 64)
+OWN = Token("local", "default", (*SCOPES, "own"), "", "")
 
 
 class Clock:
@@ -36,7 +37,7 @@ class Door:
     def __init__(
         self,
         *,
-        is_open: bool | Exception = True,
+        own_socket: object = True,
         find: Callable[[str], Token | None] = {"sesame": TOKEN}.get,
         names: tuple[str, ...] = ("localhost", "Box.Example"),
         any_address: bool = False,
@@ -47,11 +48,7 @@ class Door:
         self.callers: list[Caller] = []
         self.scopes: list[Any] = []
         self.observed: list[tuple[str, str, int, float]] = []
-
-        def opened() -> bool:
-            if isinstance(is_open, Exception):
-                raise is_open
-            return is_open
+        self.state = {guard_module.OWN_SOCKET: own_socket}
 
         given = {
             "body_bytes_max": 1000,
@@ -64,8 +61,7 @@ class Door:
             names=names,
             any_address=any_address,
             find=find,
-            is_open=opened,
-            agent="default",
+            own=OWN,
             limits=Limits(**{**given, **limits}),
             observe=lambda *what: self.observed.append(what),
             clock=self.clock,
@@ -96,6 +92,7 @@ class Door:
             "path": path,
             "raw_path": path.encode(),
             "client": client,
+            "state": self.state,
             "headers": [(name.encode(), value.encode("latin-1")) for name, value in whole],
         }
         parts = list(body)
@@ -185,8 +182,8 @@ def test_a_header_that_decides_may_not_come_twice(name: str) -> None:
         ("", 401),
     ],
 )
-def test_a_closed_server_takes_its_tokens_only(authorization: str, status: int) -> None:
-    door = Door(is_open=False)
+def test_the_port_takes_tokens_only(authorization: str, status: int) -> None:
+    door = Door(own_socket=False)
 
     found, headers, _content = door.ask("/mcp", ("authorization", authorization))
 
@@ -198,22 +195,31 @@ def test_a_closed_server_takes_its_tokens_only(authorization: str, status: int) 
         assert door.scopes[0]["user"].access_token.client_id == "t-1"
 
 
-def test_a_wrong_token_is_refused_by_an_open_server_too() -> None:
+def test_a_wrong_token_is_refused_on_the_own_socket_too() -> None:
     assert Door().status("/mcp", ("authorization", "Bearer wrong")) == 401
 
 
-@pytest.mark.parametrize(("client", "name"), [(("10.0.0.9", 1), "10.0.0.9"), (None, "")])
-def test_without_a_token_an_open_server_knows_the_address(client: Any, name: str) -> None:
+def test_a_request_on_the_own_socket_is_the_users() -> None:
     door = Door()
 
-    assert door.status("/mcp", client=client) == 200
-    assert door.callers == [Caller("default", SCOPES, name)]
-    assert "user" not in door.scopes[0]
+    assert door.status("/mcp", client=None) == 200
+    assert door.callers == [Caller("default", OWN.scopes, "local")]
+    assert door.scopes[0]["user"].access_token.client_id == "local"
 
 
-def test_a_closed_server_says_that_it_lives() -> None:
-    assert Door(is_open=False).status("/health") == 200
-    assert Door(is_open=False).status("/metrics") == 401
+@pytest.mark.parametrize("mark", [False, None, 1, "yes"])
+def test_what_is_not_marked_as_the_own_socket_needs_a_token(mark: object) -> None:
+    assert Door(own_socket=mark).status("/mcp") == 401
+
+
+def test_without_a_token_the_port_says_that_it_lives_and_takes_nothing() -> None:
+    door = Door(own_socket=False)
+
+    assert door.status("/health") == 200
+    assert door.callers == [Caller("", (), "10.0.0.9")]
+    assert door.status("/health", body=(b"x",)) == 413
+    assert door.status("/health", ("content-length", "1")) == 413
+    assert door.status("/metrics") == 401
 
 
 def test_tokens_that_cannot_be_read_let_nobody_in() -> None:
@@ -223,7 +229,6 @@ def test_tokens_that_cannot_be_read_let_nobody_in() -> None:
     found = Door(find=damaged).ask("/mcp", ("authorization", "Bearer sesame"))
 
     assert (found[0], found[2]["error"]) == (503, "the file is damaged")
-    assert Door(is_open=UsageError("damaged")).status("/mcp") == 503
 
 
 # --- How much -----------------------------------------------------------------------------------------
@@ -282,22 +287,24 @@ def test_a_caller_has_so_many_requests_a_second_and_they_come_back() -> None:
 
 
 def test_each_caller_is_counted_alone() -> None:
-    door = Door(rate_max=1)
+    door = Door(rate_max=1, own_socket=False)
 
-    assert door.status(client=("10.0.0.1", 1)) == 200
-    assert door.status(client=("10.0.0.1", 2)) == 429
-    assert door.status(client=("10.0.0.2", 1)) == 200
+    def status(port: int) -> int:
+        return door.status("/health", client=(f"10.0.0.{port}", 1))
+
+    assert [status(1), status(1), status(2)] == [200, 429, 200]
     assert door.status("/mcp", ("authorization", "Bearer sesame"), client=("10.0.0.1", 1)) == 200
 
 
 def test_very_many_callers_are_not_all_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard_module, "CALLERS_MAX", 3)
-    door = Door(rate_max=1)
+    door = Door(rate_max=1, own_socket=False)
 
-    assert [door.status(client=(str(n), 1)) for n in range(3)] == [200] * 3
-    assert door.status(client=("0", 1)) == 429
-    assert door.status(client=("3", 1)) == 200
-    assert door.status(client=("0", 1)) == 200
+    def status(port: int) -> int:
+        return door.status("/health", client=(str(port), 1))
+
+    assert [status(n) for n in range(3)] == [200] * 3
+    assert [status(0), status(3), status(0)] == [429, 200, 200]
 
 
 # --- How many at once ---------------------------------------------------------------------------------
@@ -331,6 +338,7 @@ class Busy:
                 "path": path,
                 "raw_path": path.encode(),
                 "headers": [(b"host", b"localhost"), *raw],
+                "state": self.door.state,
             }
             await self.door.guard(scope, receive, send)
             return int(sent[0]["status"])
@@ -447,6 +455,7 @@ def test_a_client_that_hangs_up_is_nobodys_fault(caplog: pytest.LogCaptureFixtur
         "path": "/mcp",
         "raw_path": b"/mcp",
         "headers": [(b"host", b"localhost")],
+        "state": door.state,
     }
     asyncio.run(door.guard(scope, receive, send))
 

@@ -200,8 +200,8 @@ def test_a_repository_cannot_open_a_door_the_user_closed(tmp_path: Path) -> None
     (root / ".commonplace").mkdir(parents=True)
     user.mkdir()
     git("init", "-q", cwd=root)
-    (user / "config.toml").write_text("[server]\ntoken_required = true\n")
-    (root / ".commonplace" / "config.toml").write_text("[server]\ntoken_required = false\n")
+    (user / "config.toml").write_text("[server]\nhost = '127.0.0.1'\n")
+    (root / ".commonplace" / "config.toml").write_text("[server]\nhost = '0.0.0.0'\n")
 
     with pytest.raises(SettingsInvalid, match="user's home only"):
         Memory.open(cwd=root, environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)})

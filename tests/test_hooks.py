@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from contextlib import contextmanager, nullcontext
@@ -22,6 +24,8 @@ from commonplace import hooks
 from commonplace.client import nearest_home
 from commonplace.files.lock import hold
 from commonplace.memory import Memory
+from commonplace.server import own_socket, presence
+from commonplace.server.presence import Presence
 from commonplace.sessions import inbox, spool
 from commonplace.where import homes, repository
 from commonplace.where.home import Home
@@ -180,7 +184,7 @@ def test_with_a_server_a_hook_loads_next_to_nothing(own_home: Path, tmp_path: Pa
 
     loaded = set(eval(done.stderr))
     ours = {"client", "hooks", "where", "where.state"}
-    assert loaded <= {"commonplace", *(f"commonplace.{name}" for name in ours), "_socket", "fcntl"}
+    assert loaded <= {"commonplace", *(f"commonplace.{name}" for name in ours), "_socket"}
 
 
 @pytest.mark.parametrize("behaviour", ["hangs", "closes", "says nonsense", "says half", "refuses"])
@@ -194,7 +198,7 @@ def test_a_server_that_does_not_answer_costs_a_quarter_of_a_second_and_no_event(
         "refuses": b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\n{}",
     }
     over = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with standing(own_home) as listening:
 
         def serve() -> None:
             link, _address = listening.accept()
@@ -207,11 +211,7 @@ def test_a_server_that_does_not_answer_costs_a_quarter_of_a_second_and_no_event(
 
         thread = threading.Thread(target=serve)
         thread.start()
-        with standing(
-            own_home,
-            {"host": "127.0.0.1", "port": listening.getsockname()[1], "pid": 1, "key": "k"},
-        ):
-            hook(said(tmp_path, "kept all the same"))
+        hook(said(tmp_path, "kept all the same"))
         over.set()
         thread.join()
 
@@ -219,26 +219,77 @@ def test_a_server_that_does_not_answer_costs_a_quarter_of_a_second_and_no_event(
 
 
 @contextmanager
-def standing(home: Path, there: dict[str, Any]) -> Iterator[None]:
-    """Say that a server is there and hold what it holds."""
+def standing(home: Path) -> Iterator[socket.socket]:
+    """Listen where hooks ask the server of *home*, and hold what it holds."""
     (home / ".state").mkdir(parents=True, exist_ok=True)
-    (home / ".state" / "server.json").write_text(json.dumps(there))
-    with hold(home / ".state" / "server.lock"):
-        yield
+    bound = own_socket.bind(Home(home))
+    listening = bound or socket.create_server(("127.0.0.1", 0))
+    listening.listen()
+    listening.setblocking(True)
+    port = 0 if bound else listening.getsockname()[1]
+    path = bound.getsockname() if bound else ""
+    presence.write(Home(home), Presence("127.0.0.1", port, 1, "the-key", "0", path))
+    with listening, hold(home / ".state" / "server.lock"):
+        yield listening
 
 
-def test_nothing_is_sent_to_another_machine(own_home: Path, tmp_path: Path) -> None:
-    with standing(own_home, {"host": "192.0.2.1", "port": 80, "pid": 1, "key": "k"}):
-        assert hooks.ask_server(str(own_home), "claude-code", b"{}", str(tmp_path), []) is None
+def ask_hook(home: Path, cwd: Path) -> bytes | None:
+    return hooks.ask_server(str(home / ".state"), "claude-code", b"{}", str(cwd), [])
 
 
 @POSIX_ONLY
-def test_nothing_is_sent_to_whoever_has_a_dead_servers_port(own_home: Path, tmp_path: Path) -> None:
+def test_nothing_is_sent_to_a_port(own_home: Path, tmp_path: Path) -> None:
+    """Whoever listens there, even while a server runs: anybody may."""
     with socket.create_server(("127.0.0.1", 0)) as stranger:
-        there = {"host": "127.0.0.1", "port": stranger.getsockname()[1], "pid": 1, "key": "k"}
-        with standing(own_home, there):
-            pass
-        assert hooks.ask_server(str(own_home), "claude-code", b"{}", str(tmp_path), []) is None
+        port = stranger.getsockname()[1]
+        presence.write(Home(own_home), Presence("127.0.0.1", port, 1, "k", "0"))
+        with hold(Home(own_home).server_lock):
+            assert ask_hook(own_home, tmp_path) is None
+        stranger.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            stranger.accept()
+
+
+@POSIX_ONLY
+@pytest.mark.parametrize("trick", ["link to a socket", "linked file", "open folder", "no socket"])
+def test_nothing_is_sent_to_a_socket_that_proves_nothing(
+    trick: str, own_home: Path, tmp_path: Path
+) -> None:
+    """A server's file may say where the socket is, but not make a stranger's one trusted."""
+    folder = Path(tempfile.mkdtemp(prefix="cp-", dir="/tmp"))
+    state = own_home / ".state"
+    state.mkdir(parents=True)
+    path = folder / "s.sock"
+    with socket.socket(socket.AF_UNIX) as stranger:
+        stranger.bind(str(path))
+        stranger.listen()
+        there = Presence("127.0.0.1", 1, 1, "k", "0", str(path))
+        if trick == "link to a socket":
+            (state / "server.sock").symlink_to(path)
+        elif trick == "linked file":
+            presence.write(Home(tmp_path / "other"), there)
+            (state / "server.json").symlink_to(Home(tmp_path / "other").server_file)
+        else:
+            if trick == "open folder":
+                folder.chmod(0o770)
+            else:
+                path.rename(folder / "moved")
+                path.write_text("a plain file")
+            presence.write(Home(own_home), there)
+        assert ask_hook(own_home, tmp_path) is None
+        stranger.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            stranger.accept()
+    shutil.rmtree(folder)
+
+
+@POSIX_ONLY
+def test_nothing_is_sent_to_the_socket_of_another_user(
+    own_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with standing(own_home) as stranger:
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        assert ask_hook(own_home, tmp_path) is None
         stranger.setblocking(False)
         with pytest.raises(BlockingIOError):
             stranger.accept()
@@ -248,7 +299,7 @@ def test_what_is_sent_to_the_server_is_the_event_as_it_came(own_home: Path, tmp_
     folder = tmp_path / "a folder with späces & more"
     folder.mkdir()
     received: list[bytes] = []
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with standing(own_home) as listening:
 
         def serve() -> None:
             link, _address = listening.accept()
@@ -259,11 +310,7 @@ def test_what_is_sent_to_the_server_is_the_event_as_it_came(own_home: Path, tmp_
         thread = threading.Thread(target=serve)
         thread.start()
         raw = event(folder, "SessionStart")
-        with standing(
-            own_home,
-            {"host": "127.0.0.1", "port": listening.getsockname()[1], "pid": 1, "key": "the-key"},
-        ):
-            answer = hook(raw, "codex", CURSOR_VERSION="3.1", COMMONPLACE_AGENT="researcher")
+        answer = hook(raw, "codex", CURSOR_VERSION="3.1", COMMONPLACE_AGENT="researcher")
         thread.join()
 
     head, _, body = received[0].partition(b"\r\n\r\n")
@@ -275,7 +322,8 @@ def test_what_is_sent_to_the_server_is_the_event_as_it_came(own_home: Path, tmp_
     variables = target.partition("&environment=")[2].split(",")
     assert "CURSOR_VERSION" in variables
     assert "3.1" not in target, "names are sent, never values"
-    assert b"Authorization: Bearer the-key" in head
+    if os.name != "posix":
+        assert b"Authorization: Bearer the-key" in head
 
 
 @POSIX_ONLY

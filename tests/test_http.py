@@ -83,7 +83,7 @@ def test_host_and_origin_are_checked_on_every_route(shared_server: Served) -> No
             ).status
             == 403
         )
-    own = shared_server.ask("GET", "/health", Origin=shared_server.address)
+    own = shared_server.ask("GET", "/health", token="", Origin=shared_server.address)
     assert own.status == 200
     assert set(own.json) == {"status", "version"}, "a stranger learns no more than that"
 
@@ -101,9 +101,6 @@ def test_a_token_that_could_be_none_is_refused_like_any_other(shared_server: Ser
 
 
 def test_a_token_opens_the_door_for_its_agent_and_its_scopes(server: Served) -> None:
-    assert server.call("recall", text="anything").status == 200, (
-        "with no token made, this machine is let in"
-    )
     tokens = {
         scope: command(
             "token", "add", f"{scope}er", "--scopes", scope, home=server.home
@@ -111,7 +108,7 @@ def test_a_token_opens_the_door_for_its_agent_and_its_scopes(server: Served) -> 
         for scope in ("read", "write", "admin")
     }
 
-    assert server.call("recall", text="anything").status == 401
+    assert server.call("recall", "", text="anything").status == 401
     assert server.call("recall", "cpb_wrong", text="anything").status == 401
     assert server.call("recall", tokens["read"], text="anything").status == 200
     assert server.call("remember", tokens["read"], **LESSON).status == 403
@@ -120,7 +117,7 @@ def test_a_token_opens_the_door_for_its_agent_and_its_scopes(server: Served) -> 
     with Memory.open(server.home) as memory:
         assert memory.get(stored.json["id"]).agent_id == "writeer"
     assert server.ask("POST", "/api/v1/stop", {}, tokens["write"]).status == 403
-    assert server.ask("GET", "/health").status == 200
+    assert server.ask("GET", "/health", token="").status == 200
     assert tokens["read"] not in (server.home / ".state" / "tokens.json").read_text("utf-8")
 
     listed = json.loads(command("token", "list", "--json", home=server.home).stdout)
@@ -211,7 +208,7 @@ def test_another_host_is_refused_without_a_token_and_serves_with_one(own_home: P
     assert "token" in refused.stderr
     text = command("token", "add", "guest", home=own_home).stdout.strip()
     with served(own_home, "", "--host", "0.0.0.0") as server:
-        assert server.call("recall", text="anything").status == 401
+        assert server.call("recall", "", text="anything").status == 401
         assert server.call("recall", text, text="anything").status == 200
         assert server.ask("GET", "/health", Host="rebound.example").status == 421
 
@@ -232,6 +229,7 @@ def test_bodies_rates_and_types_have_limits(own_home: Path) -> None:
         raw = (
             b"POST /api/v1/recall HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         )
+        raw += b"Authorization: Bearer " + server.token.encode() + b"\r\n"
         raw += b"Transfer-Encoding: chunked\r\n\r\n" + b"1000\r\n" + b"x" * 4096 + b"\r\n0\r\n\r\n"
         with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plug:
             plug.sendall(raw)
@@ -258,6 +256,7 @@ def test_a_bad_body_is_answered_with_a_sentence(
 
 
 def test_a_home_that_vanishes_is_a_tool_error_and_the_server_lives(server: Served) -> None:
+    key = server.key
     assert server.call("remember", **LESSON).status == 200
     server.home.rename(server.home.with_name("away"))
     for tool, given in (
@@ -265,11 +264,11 @@ def test_a_home_that_vanishes_is_a_tool_error_and_the_server_lives(server: Serve
         ("remember", LESSON),
         ("memory_list", {}),
     ):
-        reply = server.call(tool, **given)
+        reply = server.call(tool, key, **given)
         assert (reply.status, "it was removed or moved" in reply.json["error"]) == (503, True)
     assert not server.home.exists()  # Nothing was made behind the user's back.
     server.home.write_text("a file now")
-    reply = server.call("remember", **{**LESSON, "lesson": "another"})
+    reply = server.call("remember", key, **{**LESSON, "lesson": "another"})
     assert reply.status == 503
     assert "cannot be used" in reply.json["error"]
     server.home.unlink()
@@ -291,6 +290,7 @@ def test_a_client_that_hangs_up_half_way_harms_nobody(server: Served) -> None:
         plug.sendall(
             b"POST /api/v1/recall HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         )
+        plug.sendall(f"Authorization: Bearer {server.token}\r\n".encode())
         plug.sendall(b"Content-Length: 500\r\n\r\n{half")
     command("serve", "--stop", home=server.home)
     assert "Traceback" not in Home(server.home).server_log.read_text("utf-8")
@@ -302,7 +302,7 @@ def test_a_client_that_hangs_up_half_way_harms_nobody(server: Served) -> None:
 async def over_http(server: Served, talk: Any, mode: str, token: str = "") -> Any:
     import httpx2
 
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    headers = {"Authorization": f"Bearer {token or server.token}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=30) as http_client,
         Client(
@@ -468,10 +468,11 @@ def test_one_that_is_ending_is_waited_for_before_the_next_is_started(server: Ser
     session = {name.lower(): value for name, value in began.headers.items()}["mcp-session-id"]
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as stream:
         # While this is open the server takes its time to end.
-        head = f"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\nMcp-Session-Id: {session}\r\n\r\n"
+        head = "GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n"
+        head += f"Authorization: Bearer {server.token}\r\nMcp-Session-Id: {session}\r\n\r\n"
         stream.sendall(head.encode())
         assert stream.recv(15) == b"HTTP/1.1 200 OK"
-        assert server.ask("POST", "/api/v1/stop").status == 200
+        assert server.ask("POST", "/api/v1/stop", token=server.key).status == 200
         done = command("serve", "--ensure", "--json", "--port", "0", home=server.home)
 
     assert done.returncode == 0, done.stderr
@@ -576,7 +577,7 @@ def test_the_files_of_a_server_are_its_owners_alone(server: Served) -> None:
             if path.is_file()
         }
         assert set(modes.values()) == {0o600}, modes
-    assert server.ask("GET", "/health", token=server.presence["key"]).json["pid"] == server.pid
+    assert server.ask("GET", "/health", token=server.key).json["pid"] == server.pid
 
 
 def in_the_foreground(before: str = "") -> tuple[subprocess.Popen[str], str]:

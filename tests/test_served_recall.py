@@ -12,6 +12,7 @@ import pytest
 import commonplace as package
 from commonplace import Memory, client
 from commonplace.where.home import Home
+from commonplace.where.state import SOCKET
 from serving import WORDS_ONLY, Served, command, served
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def server(filled: Path) -> Iterator[Served]:
 
 def requests(server: Served) -> int:
     """How many questions of the command the server has answered."""
-    page = server.ask("GET", "/metrics", token=server.presence["key"]).body.decode()
+    page = server.ask("GET", "/metrics", token=server.key).body.decode()
     found = [
         float(line.rpartition(" ")[2])
         for line in page.splitlines()
@@ -154,7 +155,7 @@ def request(own: Path, **changes: object) -> dict[str, object]:
 
 def ask(server: Served, **changes: object) -> int:
     given = request(server.home, **changes)
-    return server.ask("POST", "/api/v1/ask", given, server.presence["key"]).status
+    return server.ask("POST", "/api/v1/ask", given, server.key).status
 
 
 def test_the_server_refuses_what_the_command_would_answer_differently(
@@ -175,8 +176,8 @@ def test_the_server_refuses_what_the_command_would_answer_differently(
 
 def test_only_the_holder_of_the_servers_own_key_may_name_the_agent_that_asks(filled: Path) -> None:
     (filled / "config.toml").write_text(WORDS_ONLY)
-    with served(filled) as open_to_all:
-        assert open_to_all.ask("POST", "/api/v1/ask", request(filled)).status == 403
+    with served(filled) as running:
+        assert running.ask("POST", "/api/v1/ask", request(filled)).status == 403
     added = command("token", "add", "bob", "--scopes", "read,write,admin", "--json", home=filled)
     token = json.loads(added.stdout)["token"]
     with served(filled) as running:
@@ -203,6 +204,6 @@ def test_the_client_knows_where_the_servers_files_are(tmp_path: Path) -> None:
     home = Home(tmp_path)
     text = Path(client.__file__).read_text("utf-8")
 
-    for path in (home.server_file, home.server_lock):
-        assert f"{{state}}/{path.name}" in text
-    assert home.server_file.parent == home.server_lock.parent == home.state_folder
+    assert f"{{state}}/{home.server_file.name}" in text
+    assert home.server_file.parent == home.server_socket.parent == home.state_folder
+    assert home.server_socket.name == SOCKET

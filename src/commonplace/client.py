@@ -7,49 +7,68 @@ Hooks and `commonplace recall` use it. It imports only what the interpreter has 
 import os
 import time
 
-from commonplace.where.state import FOLDER, STATE, state_of_repository_home
+from commonplace.where.state import FOLDER, SOCKET, STATE, state_of_repository_home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # The path of the server's socket; on Windows its address, port and key.
+    Server = str | tuple[str, int, str]
 
 # Where the server answers what `commonplace recall` asks.
 ASK_PATH = "/api/v1/ask"
 PRESENCE_BYTES_MAX = 4096
 _PARENTS_MAX = 64
+# As in the `stat` module.
+_TYPE, _FILE, _FOLDER, _SOCKET = 0o170000, 0o100000, 0o040000, 0o140000
 
 
-def find_server(state: str) -> "tuple[str, int, str] | None":
-    """Return the address, port and key of the running server, or `None`."""
-    try:
-        with open(f"{state}/server.json", encoding="utf-8") as stream:
-            text = stream.read(PRESENCE_BYTES_MAX)
-    except (OSError, ValueError):
-        return None
-    host, port, key = (_field(text, name) for name in ("host", "port", "key"))
-    # Nothing is sent to another machine.
-    if host not in ("127.0.0.1", "::1") or not port.isdecimal() or not key:
-        return None
-    if not _is_locked(f"{state}/server.lock"):
-        return None  # A killed server left the file; another program may have its port by now.
-    return host, int(port), key
+def find_server(state: str) -> "Server | None":
+    """Return where this user's server listens, or `None`.
+
+    On POSIX only a socket is used, and only one that this user owns: no other user can make one,
+    and without a server nobody answers there. A port proves nothing: any user may listen on it.
+    """
+    if os.name != "posix":
+        text = _presence(state)
+        host, port, key = (_field(text, name) for name in ("host", "port", "key"))
+        # Nothing is sent to another machine.
+        is_here = host in ("127.0.0.1", "::1") and port.isdecimal() and key
+        return (host, int(port), key) if is_here else None
+    path = f"{os.path.realpath(state)}/{SOCKET}"
+    if _is_own(path, _SOCKET):
+        return path
+    # The state folder may be too deep for a socket (see `server/own_socket.py`).
+    path = _field(_presence(state), "socket")
+    is_ours = path and _is_own(path, _SOCKET) and _is_own(os.path.dirname(path), _FOLDER, 0o077)
+    return path if is_ours else None
 
 
-def post(
-    server: "tuple[str, int, str]", path: str, body: bytes, seconds: float, reply_bytes_max: int
+def send(
+    server: "Server", method: str, path: str, body: bytes, seconds: float, reply_bytes_max: int
 ) -> "bytes | None":
     """Send *body*; return the body of the reply, `None` without status 200 or 204 in time."""
     import _socket  # noqa: PLC0415 (without a server nothing needs it)
 
-    host, port, key = server
     until = time.monotonic() + seconds
-    request = (
-        f"POST {path} HTTP/1.1\r\nHost: {f'[{host}]' if ':' in host else host}:{port}\r\n"
-        f"Authorization: Bearer {key}\r\nContent-Type: application/json\r\n"
+    address: str | tuple[str, int]
+    if isinstance(server, str):
+        family, address, host, secret = _socket.AF_UNIX, server, "localhost", ""
+    else:
+        name, port, key = server
+        family = _socket.AF_INET6 if ":" in name else _socket.AF_INET
+        address, host = (name, port), f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+        secret = f"Authorization: Bearer {key}\r\n"
+    head = (
+        f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n{secret}"
+        "Content-Type: application/json\r\n"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
-    link = _socket.socket(_socket.AF_INET6 if ":" in host else _socket.AF_INET, _socket.SOCK_STREAM)
+    link = _socket.socket(family, _socket.SOCK_STREAM)
     try:
         link.settimeout(seconds)
-        link.connect((host, port))
+        link.connect(address)
         link.settimeout(max(until - time.monotonic(), 0.001))
-        link.sendall(request.encode("ascii") + body)
+        link.sendall(head.encode("ascii") + body)
         reply = b""
         while len(reply) <= reply_bytes_max:
             link.settimeout(max(until - time.monotonic(), 0.001))
@@ -66,23 +85,31 @@ def post(
     return _body(reply)
 
 
-def _is_locked(path: str) -> bool:
-    """Whether the server runs: it holds this lock until it ends (see `server/presence.py`)."""
+def _presence(state: str) -> str:
+    """Return the text of the server's file, if it is a plain file of this user; else ""."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        import fcntl  # noqa: PLC0415 (not on Windows)
-    except ImportError:
-        return True  # Windows has no cheap test; the key is checked anyway.
+        descriptor = os.open(f"{state}/server.json", flags)
+    except (OSError, ValueError):
+        return ""
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        if not _is_own(descriptor, _FILE):
+            return ""
+        return os.read(descriptor, PRESENCE_BYTES_MAX).decode("utf-8", "replace")
     except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
+        return ""
     finally:
         os.close(descriptor)
-    return False
+
+
+def _is_own(path: "str | int", kind: int, open_to_others: int = 0) -> bool:
+    """Whether *path* is no link but of this *kind*, this user's, and has no mode in the last."""
+    try:
+        found = os.lstat(path) if isinstance(path, str) else os.fstat(path)
+    except (OSError, ValueError):
+        return False
+    is_users = os.name != "posix" or found.st_uid == os.geteuid()
+    return is_users and found.st_mode & _TYPE == kind and not found.st_mode & open_to_others
 
 
 def _body(reply: bytes) -> "bytes | None":

@@ -101,12 +101,6 @@ SETTINGS: dict[str, Setting] = {
         8377, "its port; if another program uses that, any free one", minimum=0, maximum=65535
     ),
     "server.hosts": Setting([], "further names it answers to, in the Host header", user_only=True),
-    "server.token_required": Setting(
-        False,
-        "whether an access token is required even if none exists; with one, or on another host, "
-        "it always is",
-        user_only=True,
-    ),
     "server.idle_minutes": Setting(
         30.0, "the minutes without a request after which it ends", minimum=0
     ),

@@ -18,7 +18,7 @@ from commonplace.cli.arguments import (
     whole_number,
 )
 from commonplace.cli.output import note, print_json
-from commonplace.client import ASK_PATH, find_server, nearest_home, post, state_folder
+from commonplace.client import ASK_PATH, find_server, nearest_home, send, state_folder
 from commonplace.errors import UsageError
 from commonplace.foreign import one_line
 from commonplace.vocabulary import EVENT_TYPES, KIND_NAMES, LIMIT_MAX, TOKENS_MIN
@@ -169,7 +169,8 @@ def ask_server(home: str | None, request: dict[str, Any]) -> Any:  # noqa: ANN40
         "cwd": cwd,
         "environment": {name: os.environ[name] for name in names if name in os.environ},
     }
-    reply = post(server, ASK_PATH, json.dumps(request).encode(), SERVER_S_MAX, REPLY_BYTES_MAX)
+    body = json.dumps(request).encode()
+    reply = send(server, "POST", ASK_PATH, body, SERVER_S_MAX, REPLY_BYTES_MAX)
     return json.loads(reply) if reply else None
 
 

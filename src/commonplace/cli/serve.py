@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.arguments import add_agent, add_home, add_json, add_toolsets, whole_number
 from commonplace.errors import ServerTrouble, UsageError
+from commonplace.foreign import one_line
 from commonplace.memory import Memory
 from commonplace.server import control, presence
 
@@ -24,6 +26,8 @@ EXAMPLES = (
     "commonplace serve --status",
     "commonplace serve --host 0.0.0.0 --port 9000",
 )
+# One line for each client; the token itself is not printed, since output is often kept.
+_HEADER_TEXT = "HTTP clients send: Authorization: Bearer $(cat '{}')"
 _ACTIONS = ("ensure", "status", "stop")
 
 
@@ -41,7 +45,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="Port to listen on; 0 is any free one"
         " (default: the setting `server.port`, 8377, or any free one if that is taken)",
     )
-    add_agent(parser, "The agent that requests without a token act as")
+    add_agent(parser, "The agent that hooks, commands and the home's own access token act as")
     add_toolsets(parser)
     add(
         "--ensure",
@@ -83,13 +87,14 @@ def _ensure(home: Home, args: Namespace) -> None:
         text for flag, value in flags.items() if value is not None for text in (flag, str(value))
     ]
     server, started = control.ensure(home, given)
-    _print({**_server_fields(server), "started": started}, server.address, as_json=args.json)
+    fields = {**_server_fields(home, server), "started": started}
+    _print(fields, server.address, as_json=args.json)
 
 
 def _status(home: Home, *, as_json: bool) -> None:
     server = control.running_server(home)
     if server is not None:
-        fields = {"running": True, **_server_fields(server)}
+        fields = {"running": True, **_server_fields(home, server)}
         _print(fields, f"{server.address}, process {server.pid}", as_json=as_json)
         return
     left = presence.read(home)
@@ -117,21 +122,27 @@ def _serve(memory: Memory, args: Namespace) -> None:
     from commonplace.server.http import serve  # noqa: PLC0415 (loads the protocol's SDK)
 
     def print_address(address: str) -> None:
-        fields = {"address": address, "pid": os.getpid()}
-        _print(fields, f"{address} (MCP at {address}/mcp)", as_json=args.json)
+        token_file = str(memory.home.server_token_file)
+        fields = {"address": address, "pid": os.getpid(), "token_file": token_file}
+        text = f"{address} (MCP at {address}/mcp)\n{_HEADER_TEXT.format(one_line(token_file))}"
+        _print(fields, text, as_json=args.json)
 
     serve(memory, args.host, args.port, args.toolsets, print_address)
 
 
-def _server_fields(server: Presence) -> dict[str, Any]:
+def _server_fields(home: Home, server: Presence) -> dict[str, Any]:
     return {
         "address": server.address,
         "mcp": f"{server.address}/mcp",
         "pid": server.pid,
         "version": server.version,
+        "socket": server.socket,
+        "token_file": str(home.server_token_file),
     }
 
 
 def _print(fields: Mapping[str, Any], text: str, *, as_json: bool) -> None:
-    # Flushed, since a server goes on for long after it has printed its address.
-    print(json.dumps(fields) if as_json else text, flush=True)
+    # Flushed, since a server goes on for long after it has printed its address. Written in one
+    # piece, since who reads the address may close the pipe after the first line.
+    sys.stdout.write((json.dumps(fields) if as_json else text) + "\n")
+    sys.stdout.flush()

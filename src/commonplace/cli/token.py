@@ -11,13 +11,11 @@ from commonplace.errors import UsageError
 from commonplace.foreign import one_line
 from commonplace.memory import Memory
 from commonplace.records import to_utc
-from commonplace.server.access_tokens import SCOPES, Tokens
+from commonplace.server.access_tokens import SCOPES, SCOPES_DEFAULT, Tokens
 from commonplace.writing import now_utc
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-
-SCOPES_DEFAULT = ["read", "write"]
 
 
 def add_add(parser: ArgumentParser) -> None:
@@ -81,7 +79,7 @@ def list_tokens(args: Namespace) -> int:
             f"{token.id}  {token.created[:10]}  {one_line(token.agent)}  {','.join(token.scopes)}"
         )
     if not tokens:
-        print("no access tokens: the server accepts requests from this machine without one")
+        print("no access tokens but the home's own (see `commonplace serve --help`)")
     return 0
 
 

@@ -9,7 +9,7 @@ answer of a server, `offline.py` answers from the files.
 import os
 import sys
 
-from commonplace.client import find_server, nearest_home, post, quote, state_folder
+from commonplace.client import find_server, nearest_home, quote, send, state_folder
 
 EVENT_BYTES_MAX = 64 << 20
 # A larger event is shortened here, so that a server need not hold twenty megabytes.
@@ -73,7 +73,7 @@ def ask_server(state: str, agent: str, raw: bytes, cwd: str, variables: list[str
     if server is None:
         return None
     path = f"/api/v1/hook?agent={quote(agent)}&cwd={quote(cwd)}&environment={','.join(variables)}"
-    return post(server, path, raw, DEADLINE_S, REPLY_BYTES_MAX)
+    return send(server, "POST", path, raw, DEADLINE_S, REPLY_BYTES_MAX)
 
 
 def variable_names(environment: "os._Environ[str] | dict[str, str]") -> list[str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from commonplace.where.home import Home
 
 SCOPES = ("read", "write", "admin")
+SCOPES_DEFAULT = ("read", "write")
 TOKENS_MAX = 1000
 PREFIX = "cpb_"
 TOKENS_BYTES_MAX = 1 << 20
@@ -113,7 +114,6 @@ class Tokens:
         except OSError as error:
             raise unusable(self._path, error) from error
         except (ValueError, TypeError, KeyError):
-            # Going on without tokens would admit everyone.
             raise UsageError(
                 f"`{self._path}` is damaged",
                 "remove it and add the tokens again; until then every request is rejected",

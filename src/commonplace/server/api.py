@@ -7,6 +7,7 @@ the same ones.
 from __future__ import annotations
 
 import json
+import logging
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,9 @@ if TYPE_CHECKING:
     from commonplace.server.tools import OpenMemory
     from commonplace.where.home import Home
 
+LOG = logging.getLogger(__name__)
 BASE = "/api/v1"
+INTERNAL_ERROR = 500
 HOOK_WAIT_S = 0.25  # The same as in `hooks/__init__.py`.
 STATUS: dict[type[CommonplaceError], int] = {
     ScopeMissing: 403,
@@ -87,6 +90,7 @@ def routes(
     async def hook(request: Request) -> Response:
         # Only our own hooks, which know the key, may name the folder that is read.
         here = open_memory("admin")
+        _require_json(request)
         raw, query = await request.body(), request.query_params
         begin = time.monotonic()
         reply = await to_thread.run_sync(
@@ -112,8 +116,9 @@ def routes(
     async def describe_api(_request: Request) -> Response:
         return JSONResponse(await openapi(server))
 
-    async def stop_server(_request: Request) -> Response:
+    async def stop_server(request: Request) -> Response:
         open_memory("admin")
+        _require_json(request)
         stop()
         return JSONResponse({"stopping": True})
 
@@ -196,7 +201,7 @@ async def openapi(server: MCPServer[Any]) -> dict[str, Any]:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
-        "security": [{}, {"bearer": []}],
+        "security": [{"bearer": []}],
         "components": {
             "schemas": shared,
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
@@ -221,13 +226,15 @@ def _check_tool(server: MCPServer[Any], name: str) -> None:
         raise RequestError(404, "there is no such operation", f"see {BASE}/openapi.json")
 
 
-async def _body(request: Request) -> dict[str, Any]:
+def _require_json(request: Request) -> None:
     # A web page of another origin may send plain text without a preflight request, but not JSON.
-    if (
-        request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        != "application/json"
-    ):
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
         raise RequestError(415, "the content-type must be application/json")
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    _require_json(request)
     try:
         # Parsed as by the SDK, which rejects lone surrogates: they cannot be encoded in an answer.
         given = from_json(await request.body() or b"{}", allow_inf_nan=False)
@@ -264,7 +271,11 @@ def _errors_as_responses(
         try:
             return await handle(request)
         except (RequestError, CommonplaceError, ToolError) as error:
-            return error_response(error)
+            response = error_response(error)
+            if response.status_code == INTERNAL_ERROR:
+                tool = request.path_params.get("tool")
+                LOG.exception("Tool %r raised an unexpected exception", tool)  # As the SDK does.
+            return response
 
     return handle_errors
 
@@ -288,5 +299,8 @@ def error_response(error: Exception) -> Response:
         wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in cause.errors()]
         status, message = 422, "; ".join(wrong)
     else:
-        status, message = (500 if isinstance(error, UnexpectedToolError) else 400), str(error)
+        status, message = (
+            INTERNAL_ERROR if isinstance(error, UnexpectedToolError) else 400,
+            str(error),
+        )
     return JSONResponse({"error": message, **({"hint": hint} if hint else {})}, status)

@@ -1,16 +1,18 @@
 """Limit the number of connections and how long one may neither send nor read.
 
-uvicorn has no limit for either.
+uvicorn has no limit for either. Connections to the user's own socket and to the port have a limit
+each, so that whoever fills the port, which needs no token, does not shut out hooks and commands.
 """
 
 from __future__ import annotations
 
+import socket
 import sys
 from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from commonplace.server.guard import CLIENT_TIMEOUT_S
+from commonplace.server.guard import CLIENT_TIMEOUT_S, OWN_SOCKET
 
 if TYPE_CHECKING:
     import asyncio
@@ -27,14 +29,33 @@ class Connection(H11Protocol):
 
     client_timeout_s = CLIENT_TIMEOUT_S
     connections_max = CONNECTIONS_MAX
+    is_own = False
+    made_at = 0.0
     _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > self.connections_max:
-            transport.close()
-        else:
-            self._wait()
+        self.made_at = self.loop.time()
+        self.is_own = transport.get_extra_info("socket").family == getattr(socket, "AF_UNIX", None)
+        if self.is_own:
+            self.app_state = {**self.app_state, OWN_SOCKET: True}
+        self._wait()
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """If there are too many connections, close the oldest in which no request is handled.
+
+        The new one is among them; it is closed if there is no other.
+        """
+        mine = [one for one in self.connections if isinstance(one, Connection)]
+        same = [one for one in mine if one.is_own == self.is_own]
+        if len(same) > self.connections_max:
+            idle = [one for one in same if one.is_idle()]
+            min(idle, key=lambda one: one.made_at).transport.abort()
+
+    def is_idle(self) -> bool:
+        """Whether no request is being handled: none was sent, only a part of its head, or all."""
+        return self.cycle is None or self.cycle.response_complete
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -66,7 +87,7 @@ class Connection(H11Protocol):
 
 
 def raise_file_limit() -> int:
-    """Raise the limit of open files; return how many connections the server can accept."""
+    """Raise the limit of open files; return how many connections of each kind can be accepted."""
     if sys.platform == "win32":
         return CONNECTIONS_MAX  # Windows does not count sockets as files.
     import resource  # noqa: PLC0415 (POSIX only)
@@ -76,4 +97,4 @@ def raise_file_limit() -> int:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         soft = wanted
-    return CONNECTIONS_MAX if soft == resource.RLIM_INFINITY else min(CONNECTIONS_MAX, soft // 2)
+    return CONNECTIONS_MAX if soft == resource.RLIM_INFINITY else min(CONNECTIONS_MAX, soft // 4)

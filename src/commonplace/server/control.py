@@ -7,10 +7,9 @@ import os
 import signal
 import time
 from contextlib import suppress
-from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Any
 
-from commonplace import processes
+from commonplace import client, processes
 from commonplace.errors import ServerTrouble, unusable
 from commonplace.files.lock import hold
 from commonplace.files.plain import open_for_append, read_small
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from commonplace.where.home import Home
 
 ANSWER_S_MAX = 5.0
+ANSWER_BYTES_MAX = 64 << 10
 START_S_MAX = 60.0
 STOP_S_MAX = 10.0
 SETTLE_S_MAX = 20.0
@@ -35,7 +35,7 @@ def running_server(home: Home) -> Presence | None:
     server = presence.read(home)
     if server is None or not presence.is_alive(home):
         return None
-    return server if request(server, "GET", "/health").get("pid") == server.pid else None
+    return server if request(home, "GET", "/health").get("pid") == server.pid else None
 
 
 def ensure(home: Home, arguments: Sequence[str]) -> tuple[Presence, bool]:
@@ -61,7 +61,7 @@ def stop(home: Home) -> Presence | None:
         if server is not None:
             presence.remove(home, server.key)  # Left by a server that was killed.
         return None
-    request(server, "POST", "/api/v1/stop")
+    request(home, "POST", "/api/v1/stop")
     if not _wait_until_gone(home, STOP_S_MAX):
         _signal(server.pid, signal.SIGTERM)
         if not _wait_until_gone(home, STOP_S_MAX):
@@ -88,17 +88,16 @@ def _wait_until_settled(home: Home, look: Callable[[Home], Presence | None]) -> 
     return server
 
 
-def request(server: Presence, method: str, path: str) -> dict[str, Any]:
-    """Send a request with the server's own key; return the answer, or {} if there is none."""
-    connection = HTTPConnection(server.host, server.port, timeout=ANSWER_S_MAX)
-    try:
-        headers = {"Authorization": f"Bearer {server.key}", "Content-Type": "application/json"}
-        connection.request(method, path, headers=headers)
-        answer = json.loads(connection.getresponse().read())
-    except (OSError, HTTPException, ValueError):
+def request(home: Home, method: str, path: str) -> dict[str, Any]:
+    """Ask the server of *home* as its own user; return the answer, or {} if there is none."""
+    server = client.find_server(str(home.state_folder))
+    if server is None:
         return {}
-    finally:
-        connection.close()
+    reply = client.send(server, method, path, b"", ANSWER_S_MAX, ANSWER_BYTES_MAX)
+    try:
+        answer = json.loads(reply or b"{}")
+    except ValueError:
+        return {}
     return answer if isinstance(answer, dict) else {}
 
 

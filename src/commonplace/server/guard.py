@@ -20,7 +20,6 @@ from mcp.server.auth.provider import AccessToken
 from starlette.requests import ClientDisconnect
 
 from commonplace.errors import CommonplaceError
-from commonplace.server.access_tokens import SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -38,6 +37,8 @@ CALLERS_MAX = 10_000
 STREAMS_MAX = 500
 # How long a client may take to send a request, or may stop reading the response.
 CLIENT_TIMEOUT_S = 15.0
+# In the state of a request that came through the user's own socket (see `own_socket.py`).
+OWN_SOCKET = "own_socket"
 
 LOG = logging.getLogger(__name__)
 
@@ -76,15 +77,14 @@ class Refused(Exception):
 class Guard:
     """The outermost layer of the server."""
 
-    def __init__(  # noqa: PLR0913 (one for each check)
+    def __init__(
         self,
         app: ASGIApp,
         *,
         names: Iterable[str],
         any_address: bool,
         find: Callable[[str], Token | None],
-        is_open: Callable[[], bool],
-        agent: str,
+        own: Token,
         limits: Limits,
         observe: Callable[[str, str, int, float], None] = lambda *_what: None,
         clock: Callable[[], float] = time.monotonic,
@@ -93,12 +93,12 @@ class Guard:
         self._names = frozenset(name.lower() for name in names)
         self._any_address = any_address
         self._find = find
-        self._is_open = is_open
-        self._agent = agent
+        self._own = own
         self._limits = limits
         self._observe = observe
         self._clock = clock
         self._buckets: dict[str, tuple[float, float]] = {}
+        self._bodies: dict[str, list[asyncio.Timeout]] = {}
         self.in_flight = 0
         self.streams = 0
         self.last_used = clock()
@@ -118,9 +118,9 @@ class Guard:
         except ClientDisconnect:
             pass  # It hung up before it had sent the whole request.
         except Exception:  # The outer edge: a fault of ours fails one request and is logged.
-            LOG.exception(
-                "%s %s failed", scope["method"], scope["raw_path"][:200].decode("latin-1")
-            )
+            # Only the name of the operation: what follows it may be a text of the user.
+            operation = "/".join(scope["path"].split("/")[:4])
+            LOG.exception("%s %s failed", scope["method"], operation[:100])
             await sender.refuse(Refused(500, "a fault of ours; the server's log says more"))
         finally:
             self._observe(scope["method"], scope["path"], sender.status, self._clock() - started)
@@ -133,8 +133,12 @@ class Guard:
         self._check_rate(caller)
         is_hook = scope["path"] == "/api/v1/hook"
         limit = self._limits.hook_bytes_max if is_hook else self._limits.body_bytes_max
+        if not caller.scopes:
+            limit = 0  # A stranger who asks for `/health` has nothing to send.
         if _length(headers) > limit:
             raise Refused(413, f"the body is over {limit:,} bytes")
+        # A request counts as in flight once it is complete; else slow ones would shut out others.
+        body = await self._read_body(receive, caller, limit)
         is_stream = _is_stream(scope, headers)
         count, count_max = (
             (self.streams, self._limits.streams_max)
@@ -146,7 +150,7 @@ class Guard:
         previous = CALLER.set(caller)
         self._count(1, is_stream=is_stream)
         try:
-            await self._app(scope, _limit_body(receive, limit, self._limits.client_timeout_s), send)
+            await self._app(scope, _give_body(body, receive), send)
         finally:
             if scope["path"] not in MONITORING_PATHS:
                 self.last_used = self._clock()
@@ -190,31 +194,61 @@ class Guard:
         return True
 
     def _caller(self, headers: dict[bytes, bytes], scope: Scope) -> Caller:
-        kind, _, text = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        if text:
-            token = self._find_token(text.strip()) if kind.lower() == "bearer" else None
-            if token is None:
-                raise _unauthorised("this token is not known, or was revoked")
+        token = self._token(headers, scope)
+        if token is not None:
             access = AccessToken(
                 token="", client_id=token.id, scopes=list(token.scopes), subject=token.agent
             )
             scope["user"] = AuthenticatedUser(access)  # The SDK ties its sessions to the user.
             return Caller(token.agent, token.scopes, token.id)
-        if scope["path"] == "/health" or self._is_tokenless():
-            return Caller(self._agent, SCOPES, (scope.get("client") or ("",))[0])
-        raise _unauthorised("a token is needed")
+        if scope["path"] == "/health":
+            return Caller("", (), (scope.get("client") or ("",))[0])
+        raise _unauthorised("an access token is needed")
 
-    def _find_token(self, text: str) -> Token | None:
+    def _token(self, headers: dict[bytes, bytes], scope: Scope) -> Token | None:
+        """Return the token of a request; `None` if it has none and comes through the port."""
+        kind, _, text = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        if not kind:
+            return self._own if scope.get("state", {}).get(OWN_SOCKET) is True else None
         try:
-            return self._find(text)
+            token = self._find(text.strip()) if kind.lower() == "bearer" else None
         except CommonplaceError as error:
             raise Refused(503, str(error)) from error
+        if token is None:
+            raise _unauthorised("this access token is not known, or was revoked")
+        return token
 
-    def _is_tokenless(self) -> bool:
+    async def _read_body(self, receive: Receive, caller: Caller, limit: int) -> bytes:
+        """Return the whole body. If a caller sends too many at once, the oldest is given up."""
+        now = asyncio.get_running_loop().time
+        under_way = self._bodies.setdefault(caller.name, [])
+        while len(under_way) >= self._limits.concurrency_max:
+            oldest = under_way.pop(0)
+            if not oldest.expired():
+                oldest.reschedule(now())
+        chunks, taken, more = list[bytes](), 0, True
+        # Whatever the headers say, size and time are limited.
+        timeout = asyncio.timeout(self._limits.client_timeout_s)
         try:
-            return self._is_open()
-        except CommonplaceError as error:
-            raise Refused(503, str(error)) from error
+            async with timeout:
+                under_way.append(timeout)
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientDisconnect
+                    chunks.append(message.get("body", b""))
+                    taken += len(chunks[-1])
+                    if taken > limit:
+                        raise Refused(413, f"the body is over {limit:,} bytes")
+                    more = message.get("more_body", False)
+        except TimeoutError:
+            raise Refused(408, "the body took too long", (b"connection", b"close")) from None
+        finally:
+            if timeout in under_way:
+                under_way.remove(timeout)
+            if not under_way and self._bodies.get(caller.name) is under_way:
+                del self._bodies[caller.name]
+        return b"".join(chunks)
 
     def _check_rate(self, caller: Caller) -> None:
         """Reject a caller over the rate: a bucket holds one second's requests and is refilled."""
@@ -262,28 +296,18 @@ class ResponseSender:
         await self({"type": "http.response.body", "body": body})
 
 
-def _limit_body(receive: Receive, limit: int, client_timeout_s: float) -> Receive:
-    """Return *receive* with a limit on the size and time of the body, whatever its headers say."""
-    taken, whole = 0, False
-    deadline = asyncio.get_running_loop().time() + client_timeout_s
+def _give_body(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that first returns *body*, and then waits for the disconnect."""
+    given = False
 
-    async def receive_limited() -> Message:
-        nonlocal taken, whole
-        try:
-            # The only message after the body is the disconnect, which may come after the response.
-            async with asyncio.timeout_at(None if whole else deadline):
-                message = await receive()
-        except TimeoutError:
-            raise Refused(
-                408, f"the body took over {client_timeout_s:.0f} s", (b"connection", b"close")
-            ) from None
-        whole = not message.get("more_body", False)
-        taken += len(message.get("body", b""))
-        if taken > limit:
-            raise Refused(413, f"the body is over {limit:,} bytes")
-        return message
+    async def receive_body() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
 
-    return receive_limited
+    return receive_body
 
 
 def _headers(scope: Scope) -> dict[bytes, bytes]:

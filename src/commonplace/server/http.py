@@ -1,7 +1,7 @@
 """`commonplace serve`: one HTTP server for all agents of a home.
 
-It serves `/mcp`, `/api/v1/…`, `/health` and `/metrics`, and ends by itself after a time without
-requests.
+It serves `/mcp`, `/api/v1/…`, `/health` and `/metrics` at a port, where requests need a token, and
+at a socket for programs of its own user. It ends by itself after a time without requests.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import gc
-import logging
 import math
 import os
 import secrets
@@ -29,11 +28,12 @@ from starlette.routing import Route, Router
 
 import commonplace
 from commonplace.errors import CommonplaceError, ScopeMissing, ServerTrouble
-from commonplace.server import api, metrics, presence
-from commonplace.server.access_tokens import SCOPES, Token, Tokens
+from commonplace.server import api, log_format, metrics, own_socket, presence
+from commonplace.server.access_tokens import SCOPES, SCOPES_DEFAULT, Token, Tokens
 from commonplace.server.build import build_server, choose_toolsets
 from commonplace.server.connection import KEEP_ALIVE_S, Connection, raise_file_limit
 from commonplace.server.guard import LOOPBACK_NAMES, Guard, Limits, current_caller
+from commonplace.server.home_token import HomeToken
 from commonplace.server.idle import IdleMaintenance
 from commonplace.sessions import drain_waiting
 from commonplace.where.repository import Repository, find
@@ -91,6 +91,7 @@ def serve(
             "add one with `commonplace token add AGENT`, or serve on 127.0.0.1",
         )
     presence.claim(memory.home)
+    HomeToken(memory.home).create()
     listening = listen(host, port, memory.settings["server.port"])
     HttpServer(memory, tokens, listening, host, toolsets).run(print_address)
 
@@ -110,16 +111,10 @@ class HttpServer:
         self._home = memory.home
         self._listening = listening
         self._idle_s = memory.settings["server.idle_minutes"] * 60.0
-        # The key of our own commands, which read it from the home's files and need no other token.
+        # For our own programs: they come through the socket, or have read the key.
         self._own_token = Token("local", memory.agent_id, (*SCOPES, "own"), "", "")
+        self._home_token = HomeToken(memory.home)
         self._key = secrets.token_hex(32)
-        self._presence = presence.Presence(
-            host=LOCAL_ADDRESSES.get(host, host),
-            port=listening.getsockname()[1],
-            pid=os.getpid(),
-            key=self._key,
-            version=commonplace.__version__,
-        )
         self._trouble: CommonplaceError | None = None
         self._server = build_server(self._open_memory, choose_toolsets(toolsets, memory))
         self._guard = self._build_guard(tokens, host)
@@ -137,14 +132,19 @@ class HttpServer:
                 timeout_graceful_shutdown=GRACE_S,
             )
         )
+        # Last, because a socket leaves a file, which `run` removes.
+        self._own_socket = own_socket.bind(memory.home)
+        self._presence = presence.Presence(
+            host=LOCAL_ADDRESSES.get(host, host),
+            port=listening.getsockname()[1],
+            pid=os.getpid(),
+            key=self._key,
+            version=commonplace.__version__,
+            socket=self._own_socket.getsockname() if self._own_socket else "",
+        )
 
     def run(self, print_address: Callable[[str], None]) -> None:
-        # Replaces the handlers of the SDK, which print a traceback in some two hundred lines.
-        logging.basicConfig(
-            level=logging.WARNING,
-            format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-            force=True,
-        )
+        log_format.apply()
         gc.set_threshold(*GARBAGE_THRESHOLDS)
         Connection.connections_max = raise_file_limit()
         for number in END_SIGNALS:
@@ -153,8 +153,9 @@ class HttpServer:
         try:
             print_address(self._presence.address)
             os.chdir(self._home.path.anchor)  # Its start folder may be removed.
-            self._uvicorn.run(sockets=[self._listening])
+            self._uvicorn.run(sockets=[one for one in (self._listening, self._own_socket) if one])
         finally:
+            own_socket.remove(self._presence.socket)
             presence.remove(self._home, self._key)
             self._memory.engine().vectors.stop_worker()
         if self._trouble is not None:
@@ -182,16 +183,14 @@ class HttpServer:
         routes = api.routes(self._server, self._open_memory, self._memory.homes, self._stop)
         self._metrics = metrics.create(self._operations, lambda: self._guard.in_flight)
         loopback = is_loopback(host)
-        tokenless = loopback and not settings["server.token_required"]
         return Guard(
             Router(
                 [*protocol.routes, *extra, *routes], default=api.not_found, lifespan=self._lifespan
             ),
             names=LOOPBACK_NAMES | {host.lower(), *settings["server.hosts"]},
             any_address=not loopback,
-            find=lambda text: self._own_token if self._is_own(text) else tokens.find(text),
-            is_open=lambda: tokenless and not tokens.all(),
-            agent=self._memory.agent_id,
+            find=lambda text: self._find_token(text, tokens),
+            own=self._own_token,
             limits=limits,
             observe=self._metrics.observe if self._metrics else lambda *_what: None,
         )
@@ -270,8 +269,13 @@ class HttpServer:
         for scope in idle[: max(0, len(sessions) - SESSIONS_KEPT)]:
             scope.cancel()
 
-    def _is_own(self, text: str) -> bool:
-        return secrets.compare_digest(text.encode(), self._key.encode())
+    def _find_token(self, text: str, tokens: Tokens) -> Token | None:
+        if secrets.compare_digest(text.encode(), self._key.encode()):
+            return self._own_token
+        token = tokens.find(text)
+        if token is None and self._home_token.matches(text):
+            return Token("home", self._memory.agent_id, SCOPES_DEFAULT, "", "")
+        return token
 
     def _stop(self) -> None:
         self._uvicorn.should_exit = True

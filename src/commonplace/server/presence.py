@@ -26,13 +26,17 @@ LOG_BYTES_MAX = 1 << 20
 
 
 class Presence(NamedTuple):
-    """The address of a running server. `key` admits processes that can read the home's files."""
+    """The address of a running server. `key` admits processes that can read the home's files.
+
+    `socket` is the path of the socket for them; Windows has none.
+    """
 
     host: str
     port: int
     pid: int
     key: str
     version: str
+    socket: str = ""
 
     @property
     def address(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from commonplace.where.state import FOLDER, HOMES, INDEX, STATE
+from commonplace.where.state import FOLDER, HOMES, INDEX, SOCKET, STATE
 
 __all__ = ["FOLDER", "LOG_SUFFIX", "SKILL_BYTES_MAX", "Home", "repo_of"]
 
@@ -174,6 +174,16 @@ class Home(NamedTuple):
     def server_file(self) -> Path:
         """The address of the home's server, and the secret that a client sends."""
         return self.state_folder / "server.json"
+
+    @property
+    def server_socket(self) -> Path:
+        """Where the server listens to programs of its own user (see `server/own_socket.py`)."""
+        return self.state_folder / SOCKET
+
+    @property
+    def server_token_file(self) -> Path:
+        """The access token of this home's user, for clients over HTTP."""
+        return self.state_folder / "server.token"
 
     @property
     def server_lock(self) -> Path:

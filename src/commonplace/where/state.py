@@ -10,6 +10,8 @@ import os
 FOLDER = ".commonplace"
 STATE = ".state"
 INDEX = ".index"
+# The socket of the server, in the state folder.
+SOCKET = "server.sock"
 # In the state folder of the user's home: the state of the homes of repositories.
 HOMES = "homes"
 _NAME_CHARS_MAX = 40
