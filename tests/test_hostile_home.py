@@ -37,6 +37,8 @@ LINE = {
     "repo": "app",
 }
 SECONDS_MAX = 60
+# Another one than in the corpus: a process that has trusted an owner goes on to do so.
+TRUSTED_OWNER = 12346
 MEMORY_MAX = 4 << 30
 
 
@@ -380,7 +382,7 @@ def test_a_folder_that_becomes_a_link_while_it_is_open_is_not_followed(
 def test_the_home_of_another_user_is_refused_until_it_is_trusted(victim: Victim) -> None:
     victim.put(f"log/{victim.log.name}", _line())
     for path in (victim.home, victim.home / "log", victim.log):
-        os.chown(path, 12345, 12345)
+        os.chown(path, TRUSTED_OWNER, TRUSTED_OWNER)
 
     with pytest.raises(HomeUnusable, match="another user") as refused:
         Memory.open(cwd=victim.clone)
