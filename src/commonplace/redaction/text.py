@@ -1,18 +1,41 @@
 """A text without its secrets."""
 
+from __future__ import annotations
+
 import re
 
 from commonplace.redaction import table
 from commonplace.redaction.assignments import find_named
 from commonplace.redaction.names import FOREIGN_WORDS, NAME_WORDS
+from commonplace.redaction.places import PLACES, REGIONS, Place, Region
 from commonplace.redaction.spans import Span, cut_spans, marker, merge_spans
 from commonplace.redaction.suspicion import has_access_token, has_run, may_hold_secret
 from commonplace.redaction.table import compile_pattern
-from commonplace.redaction.values import is_cookie, is_random, is_stand_in, is_url_password
+from commonplace.redaction.values import (
+    is_cookie,
+    is_drawn,
+    is_phrase,
+    is_stand_in,
+    is_url_password,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from commonplace.redaction.places import Check
 
 # Only a text made to defeat redaction still has secrets after this many rounds; it is then dropped
 # as a whole.
 ROUNDS_MAX = 6
+
+_CHECKS: dict[Check, Callable[[str], bool]] = {
+    "given": lambda value: not is_stand_in(value),
+    "drawn": is_drawn,
+    "random": is_cookie,
+    "any": lambda _value: True,
+    "phrase": is_phrase,
+}
 
 _PRIVATE_TAG = r"<(/?)private(?:\s[^<>]{0,200})?>"
 
@@ -41,12 +64,15 @@ def find_spans(text: str) -> list[Span]:
         spans += _find_url_secrets(text)
     if any(word in lowered for word in (*NAME_WORDS, *FOREIGN_WORDS)):
         spans += find_named(text)
-    if " -" in text:
-        spans += _find_arguments(text)
+    spans += _find_arguments(text)
     for rule in table.LINES:
         spans += [s for s in _find(text, rule) if not is_stand_in(text[s.start : s.end])]
     for rule in table.COOKIES:
         spans += _find_cookies(text, rule)
+    for place in PLACES:
+        spans += _find_in_place(text, place)
+    for region in REGIONS:
+        spans += _find_in_region(text, region)
     return spans
 
 
@@ -59,7 +85,7 @@ def _find(text: str, rule: table.Rule) -> list[Span]:
 
 def _find_access_tokens(text: str) -> list[Span]:
     spans = []
-    for rule in table.ACCESS_TOKENS:
+    for rule in (*table.ACCESS_TOKENS, *table.PREFIXED):
         if any(key in text for key in rule.keys):
             # `may_hold_secret` ignores runs that cannot be access tokens, so the search must, too.
             matches = compile_pattern(rule.pattern).finditer(text)
@@ -73,7 +99,7 @@ def _find_access_tokens(text: str) -> list[Span]:
 def _find_url_secrets(text: str) -> list[Span]:
     spans = []
     for rule in table.URLS:
-        is_secret = is_url_password if rule.kind == "url-password" else is_random
+        is_secret = is_url_password if rule.kind == "url-password" else is_cookie
         spans += [span for span in _find(text, rule) if is_secret(text[span.start : span.end])]
     return spans
 
@@ -86,6 +112,30 @@ def _find_cookies(text: str, rule: table.Rule) -> list[Span]:
             if is_cookie(match[1]):
                 start, end = match.span(1)
                 spans.append(Span(cookies.start + start, cookies.start + end, rule.kind))
+    return spans
+
+
+def _find_in_place(text: str, place: Place) -> list[Span]:
+    if not any(key in text for key in place.keys):
+        return []
+    is_secret = _CHECKS[place.check]
+    return [
+        Span(*match.span(match.lastindex or 0), place.kind)
+        for match in compile_pattern(place.pattern).finditer(text)
+        if is_secret(match[match.lastindex or 0])
+    ]
+
+
+def _find_in_region(text: str, region: Region) -> list[Span]:
+    if not any(key in text for key in region.keys):
+        return []
+    spans = []
+    for stretch in compile_pattern(region.pattern).finditer(text):
+        for match in compile_pattern(region.value).finditer(stretch[1]):
+            start, end = match.span(match.lastindex or 0)
+            if not is_stand_in(stretch[1][start:end]):
+                at = stretch.start(1)
+                spans.append(Span(at + start, at + end, region.kind))
     return spans
 
 
@@ -118,16 +168,18 @@ def _find_arguments_of(text: str, rule: table.Command) -> list[Span]:
     command, end = compile_pattern(rule.command), compile_pattern(table.COMMAND_END)
     option = compile_pattern("(?<= )" + rule.option + table.argument(rule.lead))
     spans = []
-    at = 0
-    found = option.search(text)
-    while found and (match := command.search(text, at)):
-        at = match.end()
-        if found.start() < at and not (found := option.search(text, at)):
-            break
+    current, following = None, command.search(text)
+    at = checked = 0
+    while found := option.search(text, at):
         start = found.start()
-        if start - at <= rule.gap_max and not end.search(text, at, start):
-            group = found.lastgroup or 0
-            if not is_stand_in(found[group]):
-                spans.append(Span(*found.span(group), rule.kind))
-            at = found.end()
+        while following and following.end() <= start:
+            current, checked = following, following.end()
+            following = command.search(text, checked)
+        at = start + 1
+        if not current or start - current.end() > rule.gap_max or end.search(text, checked, start):
+            continue
+        checked, at = start, found.end()
+        group = found.lastgroup or 0
+        if not is_stand_in(found[group]):
+            spans.append(Span(*found.span(group), rule.kind))
     return spans
