@@ -6,6 +6,7 @@ import json
 import random
 import re
 import string
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -172,6 +173,16 @@ def test_the_example_of_a_place_is_redacted_and_the_text_around_it_stays(
     assert kinds
     assert clean.startswith("first\n")
     assert clean.endswith("\nlast")
+
+
+# 20 KB take some 20 ms, and several seconds once a regex reads them in more than one way.
+@pytest.mark.parametrize("row", ROWS, ids=ROW_IDS)
+def test_no_repetition_of_an_example_or_its_beginning_is_slow(row: Place | Region) -> None:
+    text, secret = example(row.example)
+    for unit in (text, text[: text.index(secret)], f"{text} ", *row.keys):
+        began = time.process_time()
+        redact_text(unit * (20_000 // len(unit)))
+        assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("row", ROWS, ids=ROW_IDS)

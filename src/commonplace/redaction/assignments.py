@@ -90,7 +90,7 @@ def _find_assigned(text: str, lowered: str, pattern: str) -> list[Span]:
         name = text[begin:end]
         kind = kinds.get(name)
         if kind is None:
-            kind = kinds[name] = name_kind(name) or ("password" if _is_pass(name) else "")
+            kind = kinds[name] = name_kind(name) or ("pass" if _is_pass(name) else "")
         span = _assigned_span(text, match, name, kind, answers) if kind else None
         # What looks like a value may itself be `name=value`, so the search goes on inside it.
         at = span.end if span else end
@@ -129,16 +129,21 @@ def _assigned_span(
         return None
     group = match.lastgroup or ""
     start, end = match.span(group)
+    # Most of these are not worth reading their values.
+    if (kind == "pass" and group == "bare" and not match["gap"].strip()) or (
+        kind == "key" and not compile_pattern(r"[A-Za-z0-9+/=_.~-]{16}").match(text, start)
+    ):
+        return None
     in_query = begin > 0 and text[begin - 1] in "?&"
     if group == "bare":
         end = _bare_end(text, start, start + JUDGED_MAX, in_query=in_query)
-    form = _form(group, match["gap"], name)
     value = text[start:end]
     if name.startswith("-") and value.startswith(_SOURCES):
         return None
-    if _is_pass(name) and not name_kind(name):
-        # Tests pass, too: a password is in quotes, or on a line of YAML and no plain word.
-        form = "literal" if form == "quoted" else "tight"
+    form = _form(group, match["gap"], name, kind)
+    if kind == "pass":
+        # Tests pass, too: a password is in quotes, drawn, or no plain word on a line of YAML.
+        kind, form = "password", "literal" if form == "quoted" else "tight"
         if form == "tight" and not (
             (is_token_like(value) and _is_yaml_line(text, begin, end, name))
             or (match["gap"].strip() and is_drawn(value))
@@ -170,14 +175,14 @@ def _is_secret(value: str, kind: str, name: str, form: Form, answers: Answers) -
     return answer
 
 
-def _form(group: str, gap: str, name: str) -> Form:
+def _form(group: str, gap: str, name: str, kind: str) -> Form:
     is_quoted = group in _QUOTED
     if name.startswith("-"):
         return ("quoted" if group != "bare" else "sure") if name.startswith("--") else "tight"
     between = gap.strip()
     if not between or (between[0].isalpha() and not name.lower().endswith(FOREIGN_WORDS)):
         # SQL: CREATE USER bob PASSWORD 'x'
-        return "tight" if is_quoted and name_kind(name) == "password" else "prose"
+        return "tight" if is_quoted and kind == "password" else "prose"
     if group == "header" or is_quoted:
         return "header" if group == "header" else "quoted"
     if "=" not in gap or " " in gap:

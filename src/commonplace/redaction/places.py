@@ -386,7 +386,8 @@ PLACES: tuple[Place, ...] = (
         ),
         "drawn",
         r"(?<![A-Za-z0-9])(?:[Cc]red(?:ential)?s?|[Ll]og ?in|[Ss]ign in"
-        r"|user(?:name)?/pass(?:word|wd)?|wifi|Wi-?Fi)(?:[ :,=-]{1,3}[\w.-]{1,20}){0,4}?[ :=-]{1,3}"
+        r"|user(?:name)?/pass(?:word|wd)?|wifi|Wi-?Fi)"
+        r"(?:[ :,=]{1,3}[\w.-]{1,20}){0,4}?[ :=]{1,3}-? ?"
         r"(?!sha|md5|http)[\w.@+-]{1,60}(?: ?/ ?| ?: ?|,? (?:key|password|pw) )"
         rf"{_TOLD}(?![/:=(\[])",
         "log in with bob / «» on staging",
@@ -456,7 +457,7 @@ REGIONS: tuple[Region, ...] = (
     Region(
         "secret",
         ("Secret", "stringData"),
-        r"(?:kind\\*\"?: ?\\*\"?Secret\b(?:[^\n]|\n(?!---)){0,600}?(?<![a-z])data|stringData)"
+        r"(?:kind\\*\"?: ?\\*\"?Secret\b(?:(?!kind|\n---)[\s\S]){0,600}?(?<![a-z])data|stringData)"
         r"\\*\"?:((?: ?\\*\{[^{}]{0,4000}|(?:\\?\n[ \t]{1,8}[^\n]{0,2000}){1,40}))",
         _PAIR,
         "kind: Secret\nmetadata:\n  name: x\ndata:\n  license: «»\n",

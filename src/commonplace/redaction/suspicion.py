@@ -27,8 +27,7 @@ _NAME_END = (
 _PASS_END = rf"{_NAME_END}|[a-z_.-]{{0,12}}+(?: (?:is|was|to|of))? [\"'`\\]*[^\s\"'`\\]{{10}}"
 # The rest after `key` of a name whose owner proves nothing: only a random value makes it a secret.
 _KEY_END = r"[\"'`\\\]) ]*+[:=,]{1,2}>?[\"'`\\ ]*+[a-z0-9+/=_.~-]{16}"
-# How an option of a command begins, up to a word of a name.
-_FLAG = r"(?:\A|[^\w-]|\\[nrt])--?[\w-]*\Z"
+_NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789_-"
 # Looking this far back from a word of a name finds `api key` and `--db-secret`.
 _OWNER_CHARS_MAX = 20
 _FLAG_CHARS_MAX = 80
@@ -43,7 +42,7 @@ _OPTION_KEYS = [
     *(key for key in _KEYS if key.startswith(" -")),
 ]
 # Keys that are no whole words are searched for one by one, so there should be few.
-_PART_KEYS = ("ookie", "8Q~", "<<<", "]:", ":*:")
+_PART_KEYS = ("ookie", "8Q~", "<<<", "]:", ":*:", "AKIA", "ASIA")
 # Other keys by their longest word. One split of a line and one look-up for each of its words takes
 # far less time than a search for each of some hundred keys.
 _WORD_BYTES = bytes(byte if bytes([byte]).isalnum() else ord(" ") for byte in range(256))
@@ -170,8 +169,11 @@ def _may_be_netrc(lowered: str) -> bool:
 
 
 def _is_flag(lowered: str, at: int) -> bool:
+    """Whether the name that goes on at *at* begins with a dash, as an option of a command."""
     before = lowered[max(0, at - _FLAG_CHARS_MAX) : at]
-    return "-" in before and bool(compile_pattern(_FLAG).search(before))
+    name = before[len(before.rstrip(_NAME_CHARACTERS)) :]
+    # In JSON, a line end before it is a backslash and a letter.
+    return name.startswith(("-", "n-", "r-", "t-"))
 
 
 def _has_key_owner(lowered: str, at: int) -> bool:
@@ -188,12 +190,28 @@ def _has_command(line: str) -> bool:
 
 def _has_key_word(line: str, lowered: str) -> bool:
     """Whether *line* has a key of some place of secrets."""
+    return any(_has_one(line, _KEYS_OF_WORD[word]) for word in _key_words(lowered))
+
+
+def find_keys(text: str) -> set[str]:
+    """Return the keys of commands, lines, cookies, places and regions that *text* has."""
+    keys = {key for word in _key_words(text.lower()) for key in _KEYS_OF_WORD[word]}
+    keys.update(_PART_KEYS, _OPTION_KEYS if " -" in text else ())
+    return {key for key in keys if key in text}
+
+
+def find_token_keys(text: str) -> set[str]:
+    """Return the keys of access tokens that *text* has."""
+    pairs = _PAIRS.intersection(pairwise(text.encode("utf-8", "replace")))
+    keys = (key.decode() for pair in pairs for key in _KEYS_OF_PAIR[pair])
+    return {key for key in keys if key in text}
+
+
+def _key_words(lowered: str) -> frozenset[bytes]:
     words = lowered.encode("utf-8", "replace").translate(_WORD_BYTES).split()
-    if "\\" in line:
+    if "\\" in lowered:
         # In JSON, the letter of an escaped line end would become part of the word after it.
         for escape in ("\\n", "\\r", "\\t"):
             lowered = lowered.replace(escape, " ")
         words += lowered.encode("utf-8", "replace").translate(_WORD_BYTES).split()
-    if _KEY_WORDS.isdisjoint(words):
-        return False
-    return any(_has_one(line, _KEYS_OF_WORD[word]) for word in _KEY_WORDS.intersection(words))
+    return _KEY_WORDS.intersection(words)

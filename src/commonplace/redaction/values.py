@@ -83,6 +83,7 @@ _NUMBERED = (
 
 # A mark at the start proves nothing, since passwords begin with any; the whole value must be the
 # reference.
+_REPETITION = r".{0,3}(.)\1{2,}.{0,3}"  # xxxx, ....
 _STAND_IN = (
     r"\[redacted:[a-z-]{1,40}\][.,;:!?)}]*"  # our own marker
     r"|(?:\$[{(]|\{\{|[#%@]\{|%\().*"  # ${X}, $(x), {{ x }}, #{x}, %{x}, %(x)s
@@ -90,7 +91,7 @@ _STAND_IN = (
     r"|\{[^\s{}]*\}|<[^<>]+>))+\W*"  # $X, %X%, {x} and <x> with punctuation around them
     r"|<[a-z-]+|\[[\w .-]+\]|\{[a-z_.]*"
     r"|[A-Za-z_][\w.]*\("  # a call, cut at its first quote or bracket
-    r"|.{0,3}(.)\1{2,}.{0,3}"  # xxxx, ....
+    rf"|{_REPETITION}"
     r"|\w+://.*|[A-Za-z]:\\.*"
     r"|sha[0-9]+[:-].*|md5:.*"
     r"|v?[0-9]+(?:\.[0-9]+)+.*"  # versions
@@ -178,10 +179,13 @@ def is_cookie(value: str) -> bool:
 
 def is_stand_in(value: str) -> bool:
     """Whether *value* only stands for a secret: a marker, reference, placeholder, type or path."""
-    if compile_pattern(_STAND_IN).fullmatch(value):
+    # Of the shapes, only a repetition has no marks, and most secrets have none either.
+    is_unmarked = value.isascii() and value.isalnum()
+    if compile_pattern(_REPETITION if is_unmarked else _STAND_IN).fullmatch(value):
         return True
     if (
-        compile_pattern(_REFERENCE).fullmatch(value)
+        not is_unmarked
+        and compile_pattern(_REFERENCE).fullmatch(value)
         and count_switches(value) < REFERENCE_SWITCHES_MAX
         and (value.islower() or value.isupper() or reads_as_words(value))
     ):
