@@ -179,7 +179,7 @@ def test_the_example_of_a_place_is_redacted_and_the_text_around_it_stays(
 @pytest.mark.parametrize("row", ROWS, ids=ROW_IDS)
 def test_no_repetition_of_an_example_or_its_beginning_is_slow(row: Place | Region) -> None:
     text, secret = example(row.example)
-    for unit in (text, text[: text.index(secret)], f"{text} ", *row.keys):
+    for unit in filter(None, (text, text[: text.index(secret)], f"{text} ", *row.keys)):
         began = time.process_time()
         redact_text(unit * (20_000 // len(unit)))
         assert time.process_time() - began < 2

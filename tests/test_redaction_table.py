@@ -754,6 +754,10 @@ FRAMES: dict[str, tuple[list[str], list[str]]] = {
         ],
         [f"define('DB_HOST', '{WORD}')", f"other('DB_PASSWORD', '{WORD}')"],
     ),
+    "variable": (
+        [f'variable "db_password" {{ default = "«{WORD}»" }}'],
+        [f'variable "db_host" {{ default = "{WORD}" }}'],
+    ),
     "login": (
         [
             f"machine h login u password «{WORD}»",

@@ -48,7 +48,7 @@ _VALUE = (
 _ASSIGNMENT = (
     rf"(?<![\w-])(?=[\w-])(?P<name>secret access key|(?:{_OWNERS}) key"
     rf"|(?=[\w-]{{0,60}}?{_NAME_WORD})[\w-]{{1,80}}+)"
-    r"(?P<gap>(?: \[[\w*. -]{0,40}\])?\\*[\"'`]?[\])]? {0,4}[:=]{1,2}>? {0,4}"
+    r"(?P<gap>(?: [\[(][\w*. @-]{0,40}[\])])?\\*[\"'`]?[\])]? {0,4}[:=]{1,2}>? {0,4}"
     rf"|{TOLD_GAP}|(?: (?:is|was|to|of|=))? )" + _VALUE
 )
 # The same in other languages, where up to three words may follow the name: `senha do banco: x`.
@@ -110,7 +110,7 @@ def _find_framed(text: str) -> list[Span]:
         if frame.key in text:
             for match in compile_pattern(frame.pattern).finditer(text):
                 name, value = match["name"], match["value"]
-                kind = name_kind(name)
+                kind = name_kind(name) or ("password" if _is_pass(name) else "")
                 if kind and is_secret_value(value, kind, name, named_form(name, frame.form)):
                     spans.append(Span(*match.span("value"), kind))
     return spans
@@ -182,7 +182,7 @@ def _form(group: str, gap: str, name: str, kind: str) -> Form:
     between = gap.strip()
     if not between or (between[0].isalpha() and not name.lower().endswith(FOREIGN_WORDS)):
         # SQL: CREATE USER bob PASSWORD 'x'
-        return "tight" if is_quoted and kind == "password" else "prose"
+        return "tight" if is_quoted and kind in ("password", "key") else "prose"
     if group == "header" or is_quoted:
         return "header" if group == "header" else "quoted"
     if "=" not in gap or " " in gap:

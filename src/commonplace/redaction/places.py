@@ -49,7 +49,7 @@ _CODE = r"(?=[A-Za-z-]{0,20}[0-9])[A-Za-z0-9]{4,10}-[A-Za-z0-9-]{4,30}"
 # Commands that read a password from their standard input.
 _READER = (
     r"(?:kinit|cryptsetup|vncpasswd|smbpasswd|passwd|adduser|pass insert|gh (?:auth|secret)"
-    r"|wrangler secret put|vault login)(?![\w-])"
+    r"|wrangler secret put|vault login|docker secret create)(?![\w-])"
 )
 
 PLACES: tuple[Place, ...] = (
@@ -120,8 +120,8 @@ PLACES: tuple[Place, ...] = (
         "password",
         ("radtest ", "isql ", "bw login ", "http-basic."),
         "given",
-        rf"(?:radtest|isql \S{{1,60}}|bw login|composer config (?:-g )?http-basic\.\S{{1,80}}) "
-        rf"(?!-){_WORD} {GIVEN}",
+        r"(?:radtest|isql \S{1,60}|bw login|(?:composer|poetry) config (?:-g )?"
+        rf"http-basic\.\S{{1,80}}) (?!-){_WORD} {GIVEN}",
         "radtest bob «» localhost 0",
     ),
     Place(
@@ -156,9 +156,9 @@ PLACES: tuple[Place, ...] = (
     # A user's option and the password's after it, of any command; a port is none.
     Place(
         "password",
-        (" -u", " -U ", " --user"),
+        (" -u", " -U ", " -x ", " --user"),
         "drawn",
-        rf" (?:-[uU]|--user(?:name)?)[ =]?[\"']?{_USER}[\"']? -(?:p|P|pw) ?(?![\d.:/]+[\s\"'])"
+        rf" (?:-[uUx]|--user(?:name)?)[ =]?[\"']?{_USER}[\"']? -(?:p|P|pw) ?(?![\d.:/]+[\s\"'])"
         rf"{GIVEN}",
         "rdesktop -u bob -p «» host",
     ),
@@ -225,6 +225,21 @@ PLACES: tuple[Place, ...] = (
         r"(?:[Aa]uth|[Ll]ogin|[Cc]redentials?)(?: ?= ?)?\(\\*[\"'][^\"'\\\n]{1,80}\\*[\"'], ?"
         rf"{_QUOTED}",
         'requests.get(url, auth=("bob", "«»"))',
+    ),
+    Place(
+        "password",
+        ("login(", "mysql_connect(", "mysqli_connect(", "PDO(", "getConnection("),
+        "given",
+        r"(?:login\(\\*[\"'][^\"'\\\n@]{1,60}@[^\"'\\\n]{1,60}\\*[\"'], ?"
+        rf"|(?:mysqli?_connect|PDO|getConnection)\((?:[^,\n()]{{1,100}}, ?){{2}}){_QUOTED}",
+        'new PDO("mysql:host=db", "root", "«»")',
+    ),
+    Place(
+        "password",
+        ("@tcp(", "@unix("),
+        "given",
+        r"(?<![\w.-])[\w.-]{1,60}:([^\s\"'\\@/]{3,100})@(?:tcp|unix)\(",
+        "root:«»@tcp(db:3306)/app",
     ),
     Place(
         "password",
@@ -335,6 +350,13 @@ PLACES: tuple[Place, ...] = (
         r"(?<![\w~.-])([A-Za-z0-9_~.-]{3}8Q~[A-Za-z0-9_~.-]{30,40})",
         "abc8Q~«»",
     ),
+    Place(
+        "mailchimp-key",
+        ("-us",),
+        "any",
+        r"(?<![\w-])([0-9a-f]{32}-us[0-9]{1,2})(?!\w)",
+        "«0a1b2c3d4e5f60718293a4b5c6d7e8f9-us21»",
+    ),
     # Addresses and headers
     Place(
         "cookie",
@@ -356,6 +378,7 @@ PLACES: tuple[Place, ...] = (
         (
             "?code=",
             "&code=",
+            "appid=",
             "/login/",
             "/reset/",
             "/verify/",
@@ -365,7 +388,7 @@ PLACES: tuple[Place, ...] = (
             "/confirm/",
         ),
         "random",
-        r"(?:[?&]code=|/(?:login|reset|verify|invite|magic|magic-link|confirm)/)"
+        r"(?:[?&](?:code|appid)=|/(?:login|reset|verify|invite|magic|magic-link|confirm)/)"
         r"([A-Za-z0-9_-]{20,200})(?![\w/.-])",
         "https://example.com/callback?code=«»&state=1",
     ),
@@ -391,6 +414,14 @@ PLACES: tuple[Place, ...] = (
         r"(?!sha|md5|http)[\w.@+-]{1,60}(?: ?/ ?| ?: ?|,? (?:key|password|pw) )"
         rf"{_TOLD}(?![/:=(\[])",
         "log in with bob / «» on staging",
+    ),
+    Place(
+        "password",
+        ("password", "passphrase"),
+        "drawn",
+        r"(?<!\S)[\"'`]?([^\s\"'`\\/:,;()\[\]{}<>|=]{8,100})[\"'`]? (?:is|as|was) "
+        r"(?:the|a|my|your|our|its) (?:[\w-]{1,20} ){0,2}(?:password|passphrase)(?!\w)",
+        "use «» as the password",
     ),
     Place("password", ("p/w", "P/W"), "drawn", rf"(?<!\w)[Pp]/[Ww](?: is)?:? {_TOLD}", "p/w «»"),
     Place(

@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 # before quotes.
 _NAME_END = (
     r"(?:word|wd|d|code|phrase|orization|entials?)?(?:[_-]*(?:data|base))?[_.-]*"
-    r"(?:(?: \[[\w*. -]{0,40}\])?[\"'`\\\]) ]*[:=>]|[\"'\\]++, ?[\"'\\]|s?\([\"'\\]"
-    r"|[\\\"',\snrt]*+value"
+    r"(?:(?: [\[(][\w*. @-]{0,40}[\])])?[\"'`\\\]) ]*[:=>]|[\"'\\]++, ?[\"'\\]|s?\([\"'\\]"
+    r"|[\\\"',\snrt]*+value|[\"'\\]++ ?\{"
+    r"|(?: [\w:-]{1,20}=[\"'\\]{1,3}[\w.-]{1,40}[\"'\\]{1,3}){1,3}>"
     r"|(?: (?:is|was|to|of))? [\"'`\\]*[^\s\"'`\\]{0,60}[0-9]"
     rf"|{TOLD_GAP})"
 )
 # After `password` in prose, a long word may be one without a digit.
 _PASS_END = rf"{_NAME_END}|[a-z_.-]{{0,12}}+(?: (?:is|was|to|of))? [\"'`\\]*[^\s\"'`\\]{{10}}"
 # The rest after `key` of a name whose owner proves nothing: only a random value makes it a secret.
-_KEY_END = r"[\"'`\\\]) ]*+[:=,]{1,2}>?[\"'`\\ ]*+[a-z0-9+/=_.~-]{16}"
+_KEY_END = r"[\"'`\\\]) ]*+[:=,]{0,2}>?[\"'`\\ ]*+[a-z0-9+/=_.~-]{16}"
 _NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789_-"
 # Looking this far back from a word of a name finds `api key` and `--db-secret`.
 _OWNER_CHARS_MAX = 20
@@ -42,7 +43,7 @@ _OPTION_KEYS = [
     *(key for key in _KEYS if key.startswith(" -")),
 ]
 # Keys that are no whole words are searched for one by one, so there should be few.
-_PART_KEYS = ("ookie", "8Q~", "<<<", "]:", ":*:", "AKIA", "ASIA")
+_PART_KEYS = ("ookie", "8Q~", "<<<", "]:", ":*:", "AKIA", "ASIA", "-us")
 # Other keys by their longest word. One split of a line and one look-up for each of its words takes
 # far less time than a search for each of some hundred keys.
 _WORD_BYTES = bytes(byte if bytes([byte]).isalnum() else ord(" ") for byte in range(256))

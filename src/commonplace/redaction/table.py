@@ -576,6 +576,13 @@ FRAMES: tuple[Frame, ...] = (
         r"(?:define|(?:put|get|set)env|setdefault|environ\.get|[sg]et_?[Pp]roperty|[Hh]eader|set|put)"
         r"\(\\*[\"'](?P<name>[\w.-]{1,80}+)\\*[\"'], ?\\*[\"'](?P<value>[^\"'\\\n]{3,300})",
     ),
+    # A variable of Terraform.
+    Frame(
+        "variable",
+        "quoted",
+        r"variable \\*\"(?P<name>[\w-]{1,80})\\*\" ?\{[^{}]{0,200}?default\s{0,9}=\s{0,9}"
+        r"\\*\"(?P<value>[^\"\\\n]{3,300})",
+    ),
     # A netrc.
     Frame(
         "login",
