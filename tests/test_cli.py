@@ -260,6 +260,31 @@ def test_what_was_redacted_is_told_by_kind_and_field(commonplace: Run, own_home:
     )
 
 
+@pytest.mark.parametrize(
+    ("lesson", "name"),
+    [
+        ("the test user has password=correcthorse everywhere", "password="),
+        ("set the db_passwd: correcthorse first", "db_passwd:"),
+        ("password: required", ""),
+        ("password=$PASS and no other", ""),
+        ("nothing is named", ""),
+    ],
+)
+def test_a_plain_word_after_password_is_stored_with_a_note(
+    commonplace: Run, lesson: str, name: str
+) -> None:
+    done = commonplace("log", "--type", "error", "--lesson", lesson)
+    quiet = commonplace("log", "--type", "error", "--lesson", lesson, "--json")
+
+    record_id = done.stdout.strip()
+    note = (
+        f"note: `{name}` is followed by a plain word, which was stored as it is; if that is a "
+        f"password, remove it with `commonplace forget --erase {record_id}`\n"
+    )
+    assert done.stderr == (note if name else "")
+    assert quiet.stderr == ""
+
+
 def test_init_says_what_it_did_and_twice_is_harmless(commonplace: Run, tmp_path: Path) -> None:
     root = tmp_path / "app"
     (root / "src").mkdir(parents=True)

@@ -354,6 +354,23 @@ def test_secrets_leave_before_anything_is_kept(tmp_path: Path) -> None:
     assert secret not in json.dumps(found._asdict())
 
 
+def test_no_name_that_an_agent_sends_keeps_a_secret(tmp_path: Path) -> None:
+    names = ("session_id", "reason", "agent_type", "tool_name", "tool_use_id", "hook_event_name")
+    secrets = {name: f"ghp_{number}" + "aB3dE6gH9" * 4 for number, name in enumerate(names)}
+    payload = {**secrets, "hook_event_name": "PostToolUse", "tool_input": {"command": "ls"}}
+
+    found, other = (
+        event("claude-code", tmp_path, **payload | {"session_id": session})
+        for session in (secrets["session_id"], "ghp_9" + "aB3dE6gH9" * 4)
+    )
+
+    assert found is not None
+    assert other is not None
+    kept = json.dumps(found._asdict()).lower()
+    assert not any(secret.lower() in kept for secret in secrets.values())
+    assert found.session != other.session
+
+
 def test_a_long_output_keeps_its_head_and_its_tail(tmp_path: Path) -> None:
     found = event("claude-code", tmp_path, hook_event_name="PostToolUse", tool_name="Bash",
                   tool_input={"command": "x"}, tool_response={"stdout": "HEAD" + "x" * 20_000_000 + "TAIL"})  # fmt: skip

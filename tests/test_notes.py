@@ -224,6 +224,32 @@ def test_secrets_do_not_reach_a_note(own_home: Path) -> None:
     assert "diary" not in (own_home / "agents" / "researcher" / "a.md").read_text()
 
 
+def test_a_new_name_with_a_secret_is_refused_and_an_old_one_can_be_moved(own_home: Path) -> None:
+    secret = "ghp_" + "Ab12" * 9
+    notes = Notes(Home(own_home), "researcher")
+    notes.write("a.md", "text")
+    calls: list[Callable[[], object]] = [
+        lambda: notes.write(f"{secret}.md", "text"),
+        lambda: notes.write(f"{secret}/a.md", "text"),
+        lambda: notes.insert(f"{secret}.md", 0, "text"),
+        lambda: notes.rename("a.md", f"{secret}.md"),
+        lambda: Notes(Home(own_home), secret).write("a.md", "text"),
+    ]
+
+    for call in calls:
+        with pytest.raises((NoteRefused, NoteNotFound)) as refused:
+            call()
+        if isinstance(refused.value, NoteRefused):
+            assert "has a secret in its name (github-token)" in str(refused.value)
+            assert secret not in str(refused.value)
+    assert not [found for found in own_home.rglob("*") if secret in str(found)]
+
+    (notes.folder / f"{secret}.md").write_text("old")
+    notes.write(f"{secret}.md", "new")
+    notes.rename(f"{secret}.md", "b.md")
+    assert notes.read("b.md") == "new"
+
+
 # --- Against a plain model ----------------------------------------------------------------------------------------
 
 Step = tuple[str, str, str, str]

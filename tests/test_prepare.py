@@ -143,6 +143,15 @@ def test_what_redaction_removed_is_named_after_what_control_characters_were() ->
     ]
 
 
+def test_a_repository_whose_name_is_a_secret_is_refused() -> None:
+    secret = "ghp_" + some(36)
+
+    with pytest.raises(RecordInvalid, match="looks like a secret") as refused:
+        prepared(repo=secret)
+
+    assert secret not in str(refused.value)
+
+
 def test_a_given_id_is_searched_for_secrets_and_a_made_one_is_not() -> None:
     secret = "ghp_" + some(36)
 

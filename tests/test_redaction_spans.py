@@ -233,7 +233,6 @@ def test_punctuation_after_a_value_stays(mark: str) -> None:
             for gap in ("_", "-", "__", "_-_")
         ),
         ("apikey=abcdefg1", "apikey=[redacted:api-key]"),
-        ("api____key=abcdefg1", "api____key=abcdefg1"),
         ("api  key=abcdefg1", "api  key=abcdefg1"),
         # what ends a value
         *((f"token=abcdefg1{end}x", f"token=[redacted:token]{end}x") for end in " \n\t\"'`\\,;"),
@@ -318,7 +317,7 @@ def test_a_member_of_an_object_is_set_by_code(name: str) -> None:
         ("mysql app; mysql -p{0}", "mysql app; mysql -p{}"),
         ("mysql app; ls -p{0}", "mysql app; ls -p{0}"),
         ("ls -p{0}; mysql -p{1}", "ls -p{0}; mysql -p{}"),
-        ("mysql mysql -p{0} -p{1}", "mysql mysql -p{} -p{1}"),
+        ("mysql mysql -p{0} -p{1}", "mysql mysql -p{} -p{}"),
         ("mysql -p$PASS mysql -p{0}", "mysql -p$PASS mysql -p{}"),
         ("mysql -p{0} mysql -p{1} mysql app", "mysql -p{} mysql -p{} mysql app"),
         ("mysql -p{0} app\ncurl -u bob:{1} x", "mysql -p{} app\ncurl -u bob:{} x"),

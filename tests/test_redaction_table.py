@@ -192,10 +192,6 @@ ACCESS_TOKENS: dict[str, tuple[list[str], list[str]]] = {
             "cfxx_" + some(40),
         ],
     ),
-    "sentry-token sntry": (
-        [f"«sntry{letter}_{some(20)}»" for letter in "su"] + [f"«sntrys_{some(20)}=+/-{some(4)}»"],
-        ["sntrys_" + some(19), "sntryx_" + some(20)],
-    ),
     "shopify-token shp": (
         [f"«shp{sort}_{some(32, HEX)}»" for sort in ("at", "ca", "pa", "ss")],
         ["shpat_" + some(31, HEX), "shpxx_" + some(32, HEX)],
@@ -302,8 +298,8 @@ ACCESS_TOKENS: dict[str, tuple[list[str], list[str]]] = {
     "buildkite-token bkua_": ([f"«bkua_{some(40, HEX)}»"], [f"bkua_{some(39, HEX)}"]),
     "fly-token fo1_": (
         [
-            *(f"«f{sort}_{some(40)}»" for sort in ("o1", "m1r", "m2")),
-            f"«fm2_{some(40)}+/{some(4)}=»",
+            *(f"«f{sort}_{some(40)}»" for sort in ("o1", "m1r")),
+            f"«fm1r_{some(40)}+/{some(4)}=»",
         ],
         [f"fo1_{some(39)}", f"fx1_{some(40)}"],
     ),
@@ -368,8 +364,13 @@ WEBHOOKS: dict[str, tuple[list[str], list[str]]] = {
     ),
     "webhook .webhook.office.com/": (
         [
-            f"https://a.webhook.office.com/«webhookb2/{some(36, HEX)}{rest}/{some(36, HEX)}»"
+            f"https://{host}/{some(36, HEX)}{rest}/{some(36, HEX)}»"
             for rest in (f"@{some(36, HEX)}/IncomingWebhook/{some(32, HEX)}",)
+            for host in (
+                "a.webhook.office.com/«webhookb2",
+                "outlook.office.com/«webhook",
+                "outlook.office365.com/«webhook",
+            )
         ],
         [f"https://a.webhook.office.com/webhookb2/{some(36, HEX)}/IncomingWebhook/{some(31, HEX)}"],
     ),
@@ -528,6 +529,9 @@ COMMANDS: dict[str, tuple[list[str], list[str]]] = {
         ],
         [f"openssl rsa -passin env:{WORD}", f"openssl rsa -in pass:{WORD}"],
     ),
+    "password apksigner": ([f"apksigner sign --ks-pass pass:«{WORD}» x"], ["apksigner sign x"]),
+    "password beeline": ([f"beeline -u jdbc:x -n hive -p «{WORD}»"], [f"beeline -n {WORD}"]),
+    "password hydra": ([f"hydra -l bob -p «{WORD}» h"], [f"hydra -l {WORD} h"]),
     "password mongo": (
         [
             *(
@@ -579,6 +583,54 @@ COMMANDS: dict[str, tuple[list[str], list[str]]] = {
         [f"smbclient //h/x -U {WORD}"],
     ),
     "password lftp": ([f"lftp -u bob,«{WORD}» host"], [f"lftp -u {WORD} host"]),
+    "password snmp": (
+        [f"snmpwalk -v3 -u bob -{option} «{WORD}» h" for option in "AXc"],
+        ["snmpwalk -v2c -c public h", f"snmpwalk -v2c -u {WORD} h"],
+    ),
+    "password ipmitool": ([f"ipmitool -H h -P «{WORD}» power"], [f"ipmitool -p {WORD}"]),
+    "password rar ": (
+        [f"rar a -{option}«{WORD}» x.rar" for option in ("p", "hp")],
+        ["rar x -o+ x"],
+    ),
+    "password openssl enc": ([f"openssl enc -aes256 -k «{WORD}»"], [f"openssl dgst -k {WORD}"]),
+    "password bcp ": ([f"bcp t out f -U sa -P «{WORD}»"], [f"bcp t out f -p {WORD}"]),
+    "password tsql ": ([f"tsql -H h -P «{WORD}»"], [f"tsql -p {WORD}"]),
+    "api-key nuget": (
+        [f"dotnet nuget push x {option} «{WORD}»" for option in ("-k", "-ApiKey")],
+        [f"dotnet nuget pack -k {WORD}"],
+    ),
+    "password x11vnc": ([f"x11vnc -passwd «{WORD}»"], [f"x11vnc -display {WORD}"]),
+    "password ssh-keygen": (
+        [f"ssh-keygen -t rsa -{option} «{WORD}» -f id" for option in "NP"],
+        [f"ssh-keygen -C {WORD}", "ssh-keygen -N '' -f id"],
+    ),
+    "password security ": (
+        [f"security unlock-keychain -p «{WORD}» x", f"security add-generic-password -w «{WORD}»"],
+        [f"security -p {WORD}"],
+    ),
+    "token gitlab-runner": (
+        [f"gitlab-runner register -r «{WORD}»"],
+        [f"gitlab-runner run -r {WORD}"],
+    ),
+    "password pdfto": (
+        [f"pdftotext -{who}pw «{WORD}» a.pdf" for who in "uo"],
+        ["pdftotext -f 1 a"],
+    ),
+    "password jenkins-cli": (
+        [f"java -jar jenkins-cli.jar -auth bob:«{WORD}» list"],
+        [f"java -jar jenkins-cli.jar -auth @{WORD}"],
+    ),
+    "password etcdctl": ([f"etcdctl --user root:«{WORD}» get /"], [f"etcdctl --user {WORD} get /"]),
+    "password winexe": ([f"winexe -U a/bob%«{WORD}» //h cmd"], [f"winexe -U {WORD} //h cmd"]),
+    "password rpcclient": ([f"rpcclient -U bob%«{WORD}» h"], [f"rpcclient -U {WORD} h"]),
+    "secret keyvault": (
+        [f"az keyvault secret set -n x --value «{WORD}»"],
+        [f"az keyvault secret show --value {WORD}"],
+    ),
+    "secret put-parameter": (
+        [f"aws ssm put-parameter --type SecureString --value «{WORD}»"],
+        [f"aws ssm put-parameter --type String --value {WORD}"],
+    ),
 }
 LINES: dict[str, tuple[list[str], list[str]]] = {
     "password sudo": (
@@ -592,18 +644,14 @@ LINES: dict[str, tuple[list[str], list[str]]] = {
             f"printf '%s\\n' '«{WORD}»' | sudo -S ls",
             f"echo «{WORD}» | docker login -u bob --password-stdin",
             f"echo bob:«{WORD}» | chpasswd".replace("bob:«", "«bob:"),
-            f"echo «{WORD}» | passwd bob --stdin",
-            f"echo «{WORD}» | gh auth login --with-token",
+            f"echo «{WORD}» | sudo -u root passwd bob --stdin",
+            f"echo «{WORD}» | glab auth login --with-token",
             f"echo «{WORD}» | gpg --passphrase-fd 0",
         ],
         [
             *(f"echo {WORD} | sudo tee x", f"echo {WORD} | prettier --stdin"),
             *("echo $PASS | sudo -S ls", f"echo {WORD}; cat x | sudo -S ls"),
         ],
-    ),
-    "password <<<": (
-        [f"sudo -S ls <<< {quote}«{WORD}»{quote}" for quote in ("", "'", '"')],
-        [f"sudo ls <<< {WORD}", "sudo -S ls <<< $PASS"],
     ),
     "password :5432:": (
         [f"db.internal:{port}:app:bob:«{WORD}»" for port in ("5432", "5433", "6432", "*")],
@@ -698,6 +746,17 @@ FRAMES: dict[str, tuple[list[str], list[str]]] = {
             "setx DB_PASSWORD %DB_PASSWORD%",
             f"sett DB_PASSWORD {WORD}",
         ],
+    ),
+    "(": (
+        [
+            *(f"{call}('DB_PASSWORD', '«{WORD}»')" for call in ("define", "setenv", "putenv")),
+            f'os.environ.setdefault("DB_PASSWORD", "«{WORD}»")',
+        ],
+        [f"define('DB_HOST', '{WORD}')", f"other('DB_PASSWORD', '{WORD}')"],
+    ),
+    "variable": (
+        [f'variable "db_password" {{ default = "«{WORD}»" }}'],
+        [f'variable "db_host" {{ default = "{WORD}" }}'],
     ),
     "login": (
         [
@@ -865,8 +924,6 @@ ALPHABETS: list[tuple[str, str, int, str, str]] = [
     ("cloudflare-key v1.0-", "v1.0-{}-" + some(100, HEX), 24, HEX, ""),
     ("cloudflare-key v1.0-", "v1.0-" + some(24, HEX) + "-{}", 100, HEX, ""),
     ("cloudflare-key v1.0-", "cfk_{}", 40, MIXED, ""),
-    ("sentry-token sntry", "sntrys_{}", 20, WIDE, "Q"),
-    ("sentry-token sntry", "sntrys_" + some(20) + "{}", 1, WIDE + "=+/", ""),
     ("shopify-token shp", "shpat_{}", 32, HEX + "ABCDEF", ""),
     ("square-token sq0", "sq0{}-" + some(22), 3, LETTERS, ""),
     ("square-token sq0", "sq0atp-{}", 22, WIDE, "Q"),

@@ -42,7 +42,7 @@ def words(text: str) -> list[str]:
 # Names
 
 OWNERS_OF_KEYS = words("""api access private secret auth account signing encryption master service app ssh
-    deploy license client jwt hmac""")
+    deploy license client jwt hmac fernet preshared shared admin webhook storage crypto bot""")
 OWNERS_OF_PASS = words("""db database mysql postgres pg user smtp mail email redis admin root ftp ssh login
     sudo mongo amqp http proxy basic auth my bind become vault ldap keystore truststore vpn wifi
     default rabbitmq sa registry docker jenkins nexus artifactory sonar elastic gpg backup svc""")
@@ -96,7 +96,7 @@ NAMES = [
     ("client-key-data", "access-key"),
     ("secret_key_base", "secret"),
     ("primary_key_data", ""),
-    ("key_base", ""),
+    ("key_base", "key"),
     *((word, "password") for word in FOREIGN),
     *((f"db_{word}".upper(), "password") for word in FOREIGN),
     ("senhas", ""),
@@ -108,7 +108,9 @@ NAMES = [
     ("db_path", ""),
     ("db_port", ""),
     ("db_token", "token"),
-    ("key", ""),
+    ("key", "key"),
+    ("OPENAI_KEY", "key"),
+    ("cache_key", ""),
     ("primary_key", ""),
     ("monkey", ""),
     ("tokens", ""),
@@ -282,13 +284,16 @@ VALUES: list[tuple[str, Form, str, str]] = [
     # In prose only what is random.
     ("token", "prose", "a1b2c3d4e5f6a7b8", "a1b2c3d4e5f6a7b"),
     ("password", "prose", "a1b2c3d4e5f6a7b8", "hunter2"),
-    # and a password of letters in both cases, a digit and a symbol inside: 10 characters.
-    ("password", "prose", "Hunter!2ab", "Hunter!2a"),
-    ("password", "prose", "Hunter!2ab", "hunter!2ab"),
-    ("password", "prose", "Hunter!2ab", "Hunter!xab"),
-    ("password", "prose", "Hunter!2ab", "Hunter22ab!"),
-    ("password", "prose", "Hunter!2ab", "Hunter(!2ab)"),
-    ("password", "prose", "Hunter!2ab", "src/Hunter!2ab"),
+    # and a password that no word of prose, name or version looks like: 8 characters.
+    *(
+        ("password", "prose", secret, other)
+        for secret in ("Hunter!2a", "hunter!2ab", "Maple4821", "x7kq2mvp9", "qZrTkWbNxYpL")
+        for other in (
+            *("Hunter!xab", "Hunter(!2ab)", "src/Hunter!2ab", "hunt!2a", "sha256sum", "argon2id"),
+            *("16-character", "RFC7617", "config.py2x", "a1b2c3d4", "correcthorse", "OAuthClient"),
+            *("py311-linux", "20240105", "x" * 101 + "1A"),
+        )
+    ),
 ]
 
 

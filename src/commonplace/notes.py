@@ -90,6 +90,8 @@ class Notes:
             raise NoteRefused(agent, f"is not a valid name for an agent: it {error}") from None
         self.folder = home.notes(agent)
         self._lock = home.notes_lock(agent)
+        if not self.folder.exists():
+            _check_new_name(agent)
 
     def read(self, path: str, view_range: tuple[int, int] | None = None) -> str:
         """Return the text of a note, or its lines in *view_range*: first and last (-1: the end)."""
@@ -186,6 +188,7 @@ class Notes:
             source, target = self._find(path), self._resolve(new_path)
             if target.exists():
                 raise NoteExists(new_path)
+            _check_new_name(target.relative_to(self.folder).as_posix())
             if target.is_relative_to(source):
                 raise NoteRefused(new_path, f"is within `{path}` itself")
             below = max(
@@ -244,6 +247,8 @@ class Notes:
             current_hash = self._note(target).sha256
         if if_sha256 is not None and not _is_hash(if_sha256.lower(), current_hash):
             raise NoteChanged(path)
+        if not current_hash:
+            _check_new_name(target.relative_to(self.folder).as_posix())
         if "\x00" in content:
             raise NoteRefused(path, "would hold a NUL character; notes are text")
         visible = remove_hidden(content)
@@ -378,6 +383,17 @@ def _read_bytes(target: Path) -> bytes:
 
 def _is_hash(given: str, whole: str) -> bool:
     return given == whole or (len(given) >= HASH_CHARS_MIN and whole.startswith(given))
+
+
+def _check_new_name(name: str) -> None:
+    """Raise `NoteRefused` if *name*, of an agent or a note that is new, has a secret in it.
+
+    A name cannot be redacted as a text is, since it would name something else. What is already
+    there can be read, moved and deleted.
+    """
+    clean, kinds = redact_text(name)
+    if kinds:
+        raise NoteRefused(clean, f"has a secret in its name ({kinds[0]}): choose another name")
 
 
 def _check_name(path: str, name: str) -> None:

@@ -153,6 +153,15 @@ class Writer:
         self.store(entries)
         return [entry.record for entry in entries]
 
+    def plain_password_note(self, record: Record) -> str:
+        """Return a sentence if *record* names a password and gives a plain word, which stayed."""
+        texts = " ".join(text for text in record.fields.values() if isinstance(text, str)).lower()
+        if "pass" not in texts and "pw" not in texts:
+            return ""
+        from commonplace.redaction.plain_words import plain_password_note  # noqa: PLC0415
+
+        return plain_password_note(record.fields, record.id)
+
     def append_lines(self, lines: Iterable[bytes]) -> Bulk:
         """Write the JSON objects in *lines*, one a line, in batches; bad lines are reported."""
         taken, redacted, refused = 0, 0, list[Refusal]()

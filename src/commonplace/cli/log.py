@@ -103,6 +103,8 @@ def log_lesson(writer: Writer, fields: dict[str, str], *, as_json: bool) -> int:
         print_json(_receipt(writer, record))
     else:
         print(record.id)
+        if remark := writer.plain_password_note(record):
+            note(f"note: {remark}")
     for redaction in record.redactions:
         note(f"redacted: {redaction.kind} in `{redaction.field}`")
     return 0

@@ -52,6 +52,11 @@ def prepare(
         from commonplace.redaction.fields import redact
 
         fields, found = redact(record.fields)
+        if any(redaction.field == "repo" for redaction in found):
+            # The name of a log cannot be redacted: two of them would become one.
+            raise RecordInvalid(
+                "repo", "looks like a secret", hint="name the repository without it"
+            )
         if found:
             redactions += found
             record = _remake(given, fields, now)

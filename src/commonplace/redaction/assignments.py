@@ -5,10 +5,17 @@ from __future__ import annotations
 import re
 
 from commonplace.redaction import table
-from commonplace.redaction.names import FOREIGN_WORDS, KEY_OWNERS, name_kind, split_words, word_set
+from commonplace.redaction.names import (
+    FOREIGN_WORDS,
+    KEY_OWNERS,
+    TOLD_GAP,
+    name_kind,
+    split_words,
+    word_set,
+)
 from commonplace.redaction.spans import Span
 from commonplace.redaction.table import compile_pattern
-from commonplace.redaction.values import is_secret_value, is_token_like
+from commonplace.redaction.values import is_drawn, is_secret_value, is_token_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,28 +35,31 @@ _LOWER_CASE = {ord(letter.upper()): letter for letter in "".join(FOREIGN_WORDS)}
     upper: chr(upper + 32) for upper in range(ord("A"), ord("Z") + 1)
 }
 _OWNERS = "|".join(KEY_OWNERS)
-_NAME_WORD = rf"(?:pass|pwd|secret|token|(?:{_OWNERS})[_-]{{0,3}}key|auth|cred|_pat)"
+_NAME_WORD = r"(?:pass|pw|psk|secret|token|key|auth|cred|_pat)"
 _VALUE = (
     rf"(?:\"(?P<double>(?:[^\"\\\n]|\\.){{1,{QUOTED_MAX}}})\""
     rf"|'(?P<single>(?:[^'\\\n]|\\.){{1,{QUOTED_MAX}}})'"
     rf"|\\+[\"'](?P<escaped>[^\"'\\\n]{{1,{QUOTED_MAX}}})\\+[\"']"
     rf"|`(?P<ticked>[^`\\\n]{{1,{QUOTED_MAX}}})`"
-    r"|(?:bearer|basic|token|digest) (?P<header>[^\s\"'`\\,;]+)"
+    r"|(?:bearer|basic|token|digest|ssws|apikey|negotiate|splunk) (?P<header>[^\s\"'`\\,;]+)"
     r"|\\*[\"'`]?(?P<bare>[^\s\"'`\\,;]))"
 )
 # For a text in lower case: a regex that ignores case takes twice as long.
 _ASSIGNMENT = (
     rf"(?<![\w-])(?=[\w-])(?P<name>secret access key|(?:{_OWNERS}) key"
     rf"|(?=[\w-]{{0,60}}?{_NAME_WORD})[\w-]{{1,80}}+)"
-    r"(?P<gap>(?: \[[\w*. -]{0,40}\])?\\*[\"'`]?[\])]? {0,4}[:=]{1,2}>? {0,4}"
-    r"|(?: (?:is|was|to|of|=))? )" + _VALUE
+    r"(?P<gap>(?: [\[(][\w*. @-]{0,40}[\])])?\\*[\"'`]?[\])]? {0,4}[:=]{1,2}>? {0,4}"
+    rf"|{TOLD_GAP}|(?: (?:is|was|to|of|=))? )" + _VALUE
 )
 # The same in other languages, where up to three words may follow the name: `senha do banco: x`.
 _FOREIGN = (
     rf"(?P<name>{'|'.join(FOREIGN_WORDS)})"
     r"(?P<gap>(?: [^\s\"'`\\:=\uff1a]{1,20}){0,3}\\*[\"'`]? {0,4}[:=\uff1a]{1,2}>? {0,4}"
-    r"|(?: (?:ist|es|est|\u00e9) |[\u662f\u4e3a\u70ba\u306f] ?))" + _VALUE
+    r"|(?: (?:ist|lautet|es|est|\u00e9|to|jest|is|är) |[\u662f\u4e3a\u70ba\u306f] ?))" + _VALUE
 )
+_QUOTED = ("double", "single", "escaped", "ticked")
+# OpenSSL is told where its password is; the row of its command finds the one after `pass:`.
+_SOURCES = ("pass:", "env:", "file:", "fd:", "stdin")
 # Code sets a member of these: `self.password=password`.
 _OBJECTS = word_set(
     "self this cls req request res response user account form state props ctx context app config "
@@ -80,7 +90,7 @@ def _find_assigned(text: str, lowered: str, pattern: str) -> list[Span]:
         name = text[begin:end]
         kind = kinds.get(name)
         if kind is None:
-            kind = kinds[name] = "password" if name.lower() == "pass" else name_kind(name)
+            kind = kinds[name] = name_kind(name) or ("pass" if _is_pass(name) else "")
         span = _assigned_span(text, match, name, kind, answers) if kind else None
         # What looks like a value may itself be `name=value`, so the search goes on inside it.
         at = span.end if span else end
@@ -100,7 +110,7 @@ def _find_framed(text: str) -> list[Span]:
         if frame.key in text:
             for match in compile_pattern(frame.pattern).finditer(text):
                 name, value = match["name"], match["value"]
-                kind = name_kind(name)
+                kind = name_kind(name) or ("password" if _is_pass(name) else "")
                 if kind and is_secret_value(value, kind, name, named_form(name, frame.form)):
                     spans.append(Span(*match.span("value"), kind))
     return spans
@@ -119,20 +129,30 @@ def _assigned_span(
         return None
     group = match.lastgroup or ""
     start, end = match.span(group)
+    # Most of these are not worth reading their values.
+    if (kind == "pass" and group == "bare" and not match["gap"].strip()) or (
+        kind == "key" and not compile_pattern(r"[A-Za-z0-9+/=_.~-]{16}").match(text, start)
+    ):
+        return None
     in_query = begin > 0 and text[begin - 1] in "?&"
     if group == "bare":
         end = _bare_end(text, start, start + JUDGED_MAX, in_query=in_query)
-    form = _form(group, match["gap"], name)
     value = text[start:end]
-    if name.lower() == "pass":
-        # Tests pass, too: a password is in quotes, or on a line of YAML and no plain word.
-        form = "literal" if form == "quoted" else "tight"
-        if form == "tight" and not (is_token_like(value) and _is_yaml_line(text, begin, end, name)):
+    if name.startswith("-") and value.startswith(_SOURCES):
+        return None
+    form = _form(group, match["gap"], name, kind)
+    if kind == "pass":
+        # Tests pass, too: a password is in quotes, drawn, or no plain word on a line of YAML.
+        kind, form = "password", "literal" if form == "quoted" else "tight"
+        if form == "tight" and not (
+            (is_token_like(value) and _is_yaml_line(text, begin, end, name))
+            or (match["gap"].strip() and is_drawn(value))
+        ):
             return None
     if not _is_secret(value, kind, name, form, answers) and not (
         # Only passwords may be plain words.
         kind == "password"
-        and (form == "tight" or (form == "loose" and value.islower()))
+        and ((form == "tight" and match["gap"].strip()) or (form == "loose" and value.islower()))
         and _is_secret(value, kind, name, "literal", answers)
         and (_is_outside_code if form == "tight" else _is_yaml_line)(text, begin, end, name)
     ):
@@ -140,6 +160,10 @@ def _assigned_span(
     if end == start + JUDGED_MAX:
         end = _bare_end(text, start, len(text), in_query=in_query)
     return Span(start, end, kind)
+
+
+def _is_pass(name: str) -> bool:
+    return name.lower().endswith("pass") and split_words(name)[-1] == "pass"
 
 
 def _is_secret(value: str, kind: str, name: str, form: Form, answers: Answers) -> bool:
@@ -151,15 +175,16 @@ def _is_secret(value: str, kind: str, name: str, form: Form, answers: Answers) -
     return answer
 
 
-def _form(group: str, gap: str, name: str) -> Form:
-    if name.startswith("--"):
-        return "sure" if group == "bare" else "quoted"
-    if not gap.strip() or gap.strip() in {"is", "was", "to", "of"}:
-        return "prose"
-    if group == "header":
-        return "header"
-    if group != "bare":
-        return "quoted"
+def _form(group: str, gap: str, name: str, kind: str) -> Form:
+    is_quoted = group in _QUOTED
+    if name.startswith("-"):
+        return ("quoted" if group != "bare" else "sure") if name.startswith("--") else "tight"
+    between = gap.strip()
+    if not between or (between[0].isalpha() and not name.lower().endswith(FOREIGN_WORDS)):
+        # SQL: CREATE USER bob PASSWORD 'x'
+        return "tight" if is_quoted and kind in ("password", "key") else "prose"
+    if group == "header" or is_quoted:
+        return "header" if group == "header" else "quoted"
     if "=" not in gap or " " in gap:
         return "loose"
     return "sure" if name.isupper() else "tight"

@@ -3,7 +3,7 @@
 from commonplace.redaction.table import compile_pattern
 
 # One of these is in every name that announces a secret.
-NAME_WORDS = ("token", "secret", "key", "pass", "auth", "cred", "pwd", "_pat")
+NAME_WORDS = ("token", "secret", "key", "pass", "auth", "cred", "pw", "psk", "_pat")
 # The word for a password in other languages, in lower case; letters with and without accents.
 FOREIGN_WORDS = (
     *("contraseña", "contrasena", "passwort", "kennwort", "mot de passe", "mot_de_passe"),
@@ -13,7 +13,14 @@ FOREIGN_WORDS = (
 # What stands before `key` in the name of a secret; a `primary_key` is none.
 KEY_OWNERS = (
     *("api", "access", "private", "secret", "auth", "account", "signing", "encryption", "master"),
-    *("service", "app", "ssh", "deploy", "license", "client", "jwt", "hmac"),
+    *("service", "app", "ssh", "deploy", "license", "client", "jwt", "hmac", "fernet", "preshared"),
+    *("shared", "admin", "webhook", "storage", "crypto", "bot"),
+)
+
+# What people write between the name of a secret and the secret: `password for the database is x`.
+TOLD_GAP = (
+    r" (?:for|of|on|to|in|at|provided|supplied|used|set|changed|reset|now)\b"
+    r"(?: [^\s:=\"'`\\]{1,30}){0,4}?(?: is| was| to|[:=]) "
 )
 
 
@@ -32,6 +39,13 @@ _HARMLESS_TOKEN_OWNERS = word_set(
     "eos bos pad unk mask sep cls next page stop special continuation design cancellation cancel "
     "first last per syntax start end prev previous color"
 )
+# Keys of these are names, hashes or public.
+_HARMLESS_KEY_OWNERS = word_set(
+    "public pub primary foreign partition sort sorted cache object group idempotency dedupe row "
+    "hash lookup map dict dictionary composite unique index shard routing registry host natural "
+    "surrogate candidate test query json config setting translation feature flag event message "
+    "bucket redis state record item"
+)
 # How the last word of a name may end, and the kind of secret it announces; the first row that fits
 # applies.
 _ENDINGS = (
@@ -39,6 +53,13 @@ _ENDINGS = (
     ("passwd", "password"),
     ("passphrase", "password"),
     ("pwd", "password"),
+    ("passcode", "password"),
+    ("requirepass", "password"),
+    ("pw", "password"),
+    ("storepass", "password"),
+    ("keypass", "password"),
+    ("psk", "password"),
+    ("authkey", "access-key"),
     ("apikey", "api-key"),
     ("secretkey", "secret"),
     ("accesskey", "access-key"),
@@ -60,14 +81,9 @@ def name_kind(name: str) -> str:
     if words[-2] == "key" and words[-1] in {"data", "base"}:
         words.pop()
     owner, last = words[-2:]
-    if last == "key" and owner in KEY_OWNERS:
-        is_aws = "secret" in words and ("aws" in words or owner == "access")
-        return (
-            "aws-secret-key"
-            if is_aws
-            else {"api": "api-key", "secret": "secret"}.get(owner, "access-key")
-        )
-    if last == "pass" and owner in _PASS_OWNERS:
+    if last == "key":
+        return _key_name_kind(words, owner)
+    if last == "pass" and (owner in _PASS_OWNERS or name.startswith("-")):
         return "password"
     if last in {"auth", "authorization"}:
         return "authorization"
@@ -76,6 +92,15 @@ def name_kind(name: str) -> str:
     # A "pat" is a personal access token when it is joined to its owner.
     last = "token" if name.lower().endswith("_pat") else last
     return next((kind for ending, kind in _ENDINGS if last.endswith(ending)), "")
+
+
+def _key_name_kind(words: list[str], owner: str) -> str:
+    if owner in KEY_OWNERS:
+        is_aws = "secret" in words and ("aws" in words or owner == "access")
+        kinds = {"api": "api-key", "secret": "secret"}
+        return "aws-secret-key" if is_aws else kinds.get(owner, "access-key")
+    # Of other keys, only a random value makes a secret.
+    return "" if owner in _HARMLESS_KEY_OWNERS else "key"
 
 
 def key_kind(key: str) -> str:

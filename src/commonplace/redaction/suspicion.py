@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from commonplace.redaction import table
-from commonplace.redaction.names import FOREIGN_WORDS, KEY_OWNERS, NAME_WORDS
+from commonplace.redaction.names import FOREIGN_WORDS, KEY_OWNERS, NAME_WORDS, TOLD_GAP
+from commonplace.redaction.places import PLACES, REGIONS
 from commonplace.redaction.table import compile_pattern
 
 TYPE_CHECKING = False
@@ -14,21 +17,45 @@ if TYPE_CHECKING:
 # case. It must accept everything that `assignments` finds, also where JSON has put backslashes
 # before quotes.
 _NAME_END = (
-    r"(?:word|wd|phrase|orization|entials?)?(?:[_-]*(?:data|base))?[_.-]*"
-    r"(?:(?: \[[\w*. -]{0,40}\])?[\"'`\\\]) ]*[:=>]|[\\\"',\snrt]*+value"
-    r"|(?: (?:is|was|to|of))? [\"'`\\]*[^\s\"'`\\]{0,60}[0-9])"
+    r"(?:word|wd|d|code|phrase|orization|entials?)?(?:[_-]*(?:data|base))?[_.-]*"
+    r"(?:(?: [\[(][\w*. @-]{0,40}[\])])?[\"'`\\\]) ]*[:=>]|[\"'\\]++, ?[\"'\\]|s?\([\"'\\]"
+    r"|[\\\"',\snrt]*+value|[\"'\\]++ ?\{"
+    r"|(?: [\w:-]{1,20}=[\"'\\]{1,3}[\w.-]{1,40}[\"'\\]{1,3}){1,3}>"
+    r"|(?: (?:is|was|to|of))? [\"'`\\]*[^\s\"'`\\]{0,60}[0-9]"
+    rf"|{TOLD_GAP})"
 )
+# After `password` in prose, a long word may be one without a digit.
+_PASS_END = rf"{_NAME_END}|[a-z_.-]{{0,12}}+(?: (?:is|was|to|of))? [\"'`\\]*[^\s\"'`\\]{{10}}"
+# The rest after `key` of a name whose owner proves nothing: only a random value makes it a secret.
+_KEY_END = r"[\"'`\\\]) ]*+[:=,]{0,2}>?[\"'`\\ ]*+[a-z0-9+/=_.~-]{16}"
+_NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789_-"
 # Looking this far back from a word of a name finds `api key` and `--db-secret`.
 _OWNER_CHARS_MAX = 20
 _FLAG_CHARS_MAX = 80
 
-_LINE_KEYS = [key for rule in (*table.LINES, *table.COOKIES) for key in rule.keys]
-_COMMAND_KEYS = [
-    *(rule.key for rule in table.COMMANDS),
-    *(key for key in _LINE_KEYS if key.startswith(" -")),
+_KEYS = [
+    *(key for rule in (*table.LINES, *table.COOKIES) for key in rule.keys),
+    *(key for place in PLACES for key in place.keys),
+    *(key for region in REGIONS for key in region.keys),
 ]
-_WORD_KEYS = [key for key in _LINE_KEYS if not key.startswith(" -")]
-_FOREIGN_ASCII = [word for word in FOREIGN_WORDS if word.isascii()]
+_OPTION_KEYS = [
+    *(row.key for row in table.COMMANDS),
+    *(key for key in _KEYS if key.startswith(" -")),
+]
+# Keys that are no whole words are searched for one by one, so there should be few.
+_PART_KEYS = ("ookie", "8Q~", "<<<", "]:", ":*:", "AKIA", "ASIA", "-us")
+# Other keys by their longest word. One split of a line and one look-up for each of its words takes
+# far less time than a search for each of some hundred keys.
+_WORD_BYTES = bytes(byte if bytes([byte]).isalnum() else ord(" ") for byte in range(256))
+_KEYS_OF_WORD: dict[bytes, list[str]] = {}
+for _key in _KEYS:
+    if _key not in _PART_KEYS and not _key.startswith(" -"):
+        _word = max(_key.lower().encode().translate(_WORD_BYTES).split(), key=len)
+        _KEYS_OF_WORD.setdefault(_word, []).append(_key)
+_KEY_WORDS = frozenset(_KEYS_OF_WORD)
+# Those with `pass` in them need no search of their own.
+_FOREIGN_ASCII = [word for word in FOREIGN_WORDS if word.isascii() and "pass" not in word]
+_FOREIGN_PASS = [word for word in FOREIGN_WORDS if "pass" in word]
 _WEBHOOK_KEYS = [key for rule in table.WEBHOOKS for key in rule.keys]
 _URL_KEYS = [key for rule in table.URLS for key in rule.keys]
 _SIGNATURE_KEY = "sig="
@@ -37,17 +64,16 @@ _SIGNATURE_KEY = "sig="
 _RUN_CHARACTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 _RUN_CLASSES = bytes(ord("x" if byte in _RUN_CHARACTERS else " ") for byte in range(256))
 _RUN = b"x" * table.RUN_MIN
-_ACCESS_TOKEN_KEYS = [key.encode() for rule in table.ACCESS_TOKENS for key in rule.keys]
-_PLAIN_KEYS = [key for key in _ACCESS_TOKEN_KEYS if b"_" not in key and b"-" not in key]
-_JOINED_KEYS = [key for key in _ACCESS_TOKEN_KEYS if b"_" in key or b"-" in key]
-# The end of each of those at one of its joints, with the joint: most runs are ruled out by these.
-_JOINTS = frozenset(
-    key[at - 2 : at + 1] for key in _JOINED_KEYS for at in [max(key.rfind(b"_"), key.rfind(b"-"))]
-)
+_ACCESS_TOKEN_KEYS = [
+    key.encode() for rule in (*table.ACCESS_TOKENS, *table.PREFIXED) for key in rule.keys
+]
+# The keys by their first two characters: most runs are ruled out by these.
+_KEYS_OF_PAIR: dict[tuple[int, int], list[bytes]] = {}
+for _token_key in _ACCESS_TOKEN_KEYS:
+    _KEYS_OF_PAIR.setdefault((_token_key[0], _token_key[1]), []).append(_token_key)
+_PAIRS = frozenset(_KEYS_OF_PAIR)
 # Only these are before a run that looks like a hash.
 _HEX_KEYS = (b"earer ", b"v1.0-", b"pat")
-# A line with more runs than this is searched for each key once before further runs are.
-_FEW_RUNS = 8
 
 
 def may_hold_secret(line: str) -> bool:
@@ -61,13 +87,11 @@ def may_hold_secret(line: str) -> bool:
         return True
     if "@" in line and any(key in line for key in _URL_KEYS):
         return True
-    if "<" in line and "<private" in lowered:
+    if ("<" in line and "<private" in lowered) or ("%" in line and _SIGNATURE_KEY in line):
         return True
-    if "%" in line and _SIGNATURE_KEY in line:
+    if (" -" in line and _has_command(line)) or _has_one(line, _PART_KEYS):
         return True
-    if (" -" in line and _has_command(line)) or _has_one(line, _WORD_KEYS):
-        return True
-    return has_access_token(line)
+    return _has_key_word(line, lowered) or has_access_token(line)
 
 
 def has_run(text: str) -> bool:
@@ -84,42 +108,24 @@ def has_access_token(line: str) -> bool:
     start = classes.find(_RUN)
     if start < 0:
         return False
-    plain, joined = _PLAIN_KEYS, _JOINED_KEYS
-    runs = 0
     while start >= 0:
         end = classes.find(b" ", start)
         end = len(classes) if end < 0 else end
         before = max(0, start - table.KEY_LEAD)
-        if _has_key(encoded[start:end], encoded[before:end], plain, joined):
+        if _has_key(encoded[start:end], encoded[before:end]):
             return True
-        runs += 1
-        if runs == _FEW_RUNS:
-            plain = [key for key in plain if key in encoded]
-            joined = [key for key in joined if key in encoded]
         start = classes.find(_RUN, end)
     return any(key in line for key in _WEBHOOK_KEYS)
 
 
-def _has_key(run: bytes, run_and_lead: bytes, plain: list[bytes], joined: list[bytes]) -> bool:
+def _has_key(run: bytes, run_and_lead: bytes) -> bool:
     # Most runs are hashes, UUIDs or long plain names, in which there is no key to look for.
     if not run.strip(b"0123456789abcdef-"):
         return any(key in run_and_lead for key in _HEX_KEYS)
     if run.islower() and run.replace(b"_", b"").replace(b"-", b"").isalpha():
         return False
-    for key in plain:
-        if key in run_and_lead:
-            return True
-    return _has_joint(run_and_lead) and any(key in run_and_lead for key in joined)
-
-
-def _has_joint(run: bytes) -> bool:
-    for joint in (b"_", b"-"):
-        at = run.find(joint)
-        while at >= 0:
-            if run[max(0, at - 2) : at + 1] in _JOINTS:
-                return True
-            at = run.find(joint, at + 1)
-    return False
+    pairs = _PAIRS.intersection(pairwise(run_and_lead))
+    return any(key in run_and_lead for pair in pairs for key in _KEYS_OF_PAIR[pair])
 
 
 def _has_any_name(lowered: str) -> bool:
@@ -143,19 +149,32 @@ def _has_name(lowered: str, word: str) -> bool:
         return False
     if (word == "key" and "private key" in lowered) or "setx" in lowered:
         return True
-    if word == "pass" and "login" in lowered and ("machine" in lowered or "default" in lowered):
+    if word == "pass" and (_has_one(lowered, _FOREIGN_PASS) or _may_be_netrc(lowered)):
         return True
+    name_end = compile_pattern(_PASS_END if word in {"pass", "pw"} else _NAME_END)
+    key_end = compile_pattern(_KEY_END)
     at = lowered.find(word)
     while at >= 0:
         end = at + len(word)
-        if word != "key" or _has_key_owner(lowered, at):
-            if compile_pattern(_NAME_END).match(lowered, end):
+        if word == "key" and not _has_key_owner(lowered, at):
+            if key_end.match(lowered, end):
                 return True
-            flag = lowered.rfind("--", max(0, at - _FLAG_CHARS_MAX), at)
-            if flag >= 0 and " " not in lowered[flag:at]:
-                return True
+        elif name_end.match(lowered, end) or _is_flag(lowered, at):
+            return True
         at = lowered.find(word, end)
     return False
+
+
+def _may_be_netrc(lowered: str) -> bool:
+    return "login" in lowered and ("machine" in lowered or "default" in lowered)
+
+
+def _is_flag(lowered: str, at: int) -> bool:
+    """Whether the name that goes on at *at* begins with a dash, as an option of a command."""
+    before = lowered[max(0, at - _FLAG_CHARS_MAX) : at]
+    name = before[len(before.rstrip(_NAME_CHARACTERS)) :]
+    # In JSON, a line end before it is a backslash and a letter.
+    return name.startswith(("-", "n-", "r-", "t-"))
 
 
 def _has_key_owner(lowered: str, at: int) -> bool:
@@ -167,4 +186,33 @@ def _has_command(line: str) -> bool:
     # Most dashes are between words, and then there is no option of a command.
     if line.count(" -") == line.count(" - "):
         return False
-    return _has_one(line, _COMMAND_KEYS)
+    return _has_one(line, _OPTION_KEYS)
+
+
+def _has_key_word(line: str, lowered: str) -> bool:
+    """Whether *line* has a key of some place of secrets."""
+    return any(_has_one(line, _KEYS_OF_WORD[word]) for word in _key_words(lowered))
+
+
+def find_keys(text: str) -> set[str]:
+    """Return the keys of commands, lines, cookies, places and regions that *text* has."""
+    keys = {key for word in _key_words(text.lower()) for key in _KEYS_OF_WORD[word]}
+    keys.update(_PART_KEYS, _OPTION_KEYS if " -" in text else ())
+    return {key for key in keys if key in text}
+
+
+def find_token_keys(text: str) -> set[str]:
+    """Return the keys of access tokens that *text* has."""
+    pairs = _PAIRS.intersection(pairwise(text.encode("utf-8", "replace")))
+    keys = (key.decode() for pair in pairs for key in _KEYS_OF_PAIR[pair])
+    return {key for key in keys if key in text}
+
+
+def _key_words(lowered: str) -> frozenset[bytes]:
+    words = lowered.encode("utf-8", "replace").translate(_WORD_BYTES).split()
+    if "\\" in lowered:
+        # In JSON, the letter of an escaped line end would become part of the word after it.
+        for escape in ("\\n", "\\r", "\\t"):
+            lowered = lowered.replace(escape, " ")
+        words += lowered.encode("utf-8", "replace").translate(_WORD_BYTES).split()
+    return _KEY_WORDS.intersection(words)

@@ -140,7 +140,6 @@ ACCESS_TOKENS: tuple[Rule, ...] = (
         ("v1.0-", "cfut_", "cfat_", "cfk_"),
         WORD_START + r"(?:v1\.0-[a-f0-9]{24}-[a-f0-9]{100,}|cf(?:ut|at|k)_[A-Za-z0-9]{40,})",
     ),
-    Rule("sentry-token", ("sntry",), r"sntry[su]_[A-Za-z0-9_-]{20,}[A-Za-z0-9_=+/-]*"),
     Rule("shopify-token", ("shp",), WORD_START + r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32,}"),
     Rule(
         "square-token",
@@ -222,8 +221,8 @@ ACCESS_TOKENS: tuple[Rule, ...] = (
     Rule("buildkite-token", ("bkua_",), WORD_START + r"bkua_[a-f0-9]{40}"),
     Rule(
         "fly-token",
-        ("fo1_", "fm1", "fm2_"),
-        WORD_START + r"(?:fo1|fm1[ar]?|fm2)_[A-Za-z0-9_-]{40,}[A-Za-z0-9_+/=-]*",
+        ("fo1_", "fm1"),
+        WORD_START + r"(?:fo1|fm1[ar]?)_[A-Za-z0-9_-]{40,}[A-Za-z0-9_+/=-]*",
     ),
     Rule("netlify-token", ("nfp_",), WORD_START + r"nfp_[A-Za-z0-9]{30,}"),
     Rule("neon-key", ("napi_",), WORD_START + r"napi_[A-Za-z0-9]{40,}"),
@@ -275,6 +274,62 @@ ACCESS_TOKENS: tuple[Rule, ...] = (
     ),
 )
 
+
+def _prefixed(kind: str, prefixes: str, characters: str, length_min: int) -> Rule:
+    """Return the rule of tokens that are one of *prefixes* and then only *characters*."""
+    keys = tuple(prefixes.split())
+    start = "|".join(map(re.escape, keys))
+    # A long name with dashes is in lower case.
+    mixed = r"(?=[a-z0-9_-]{0,40}[A-Z])" if characters == _WIDE else ""
+    return Rule(
+        kind, keys, f"{WORD_START}(?:{start}){_DIGIT}{mixed}[{characters}]{{{length_min},}}"
+    )
+
+
+_MIXED, _WIDE, _HEX = "A-Za-z0-9", "A-Za-z0-9_-", "a-fA-F0-9"
+# Tokens that are known by their prefix alone, with the shortest rest that vendors issue or less.
+PREFIXED: tuple[Rule, ...] = (
+    _prefixed("adobe-secret", "p8e-", _MIXED, 32),
+    _prefixed("authress-key", "authress_ scauth_", _MIXED, 24),
+    _prefixed("clojars-token", "CLOJARS_", _MIXED, 56),
+    _prefixed("clickhouse-key", "4b1d", _MIXED, 38),
+    _prefixed("crates-token", "cio", _MIXED, 32),
+    _prefixed("defined-networking-key", "dnkey-", _WIDE, 26),
+    _prefixed("duffel-token", "duffel_test_ duffel_live_", _WIDE, 40),
+    _prefixed("endor-key", "endr+", _MIXED, 20),
+    _prefixed("facebook-token", "EAA", _MIXED, 90),
+    _prefixed("flutterwave-key", "FLWSECK_TEST- FLWSECK-", _MIXED, 20),
+    _prefixed("frameio-token", "fio-u-", _WIDE, 50),
+    _prefixed("gitlab-token", "GR1348941", _WIDE, 20),
+    _prefixed("grafana-key", "eyJrIjoi", _MIXED, 60),
+    _prefixed("heroku-key", "HRKU-", _WIDE, 36),
+    _prefixed("infracost-key", "ico-", _MIXED, 32),
+    _prefixed("intra42-secret", "s-s4t2ud- s-s4t2af-", _HEX, 60),
+    _prefixed("mercadopago-token", "APP_USR-", _WIDE, 40),
+    _prefixed("newrelic-key", "NRJS- NRII- NRIQ- NRRA-", _WIDE, 19),
+    _prefixed("nuget-key", "oy2", "a-z0-9", 43),
+    _prefixed("octopus-key", "API-", "A-Z0-9", 26),
+    _prefixed(
+        "plaid-token", "access-sandbox- access-production- access-development-", "a-f0-9-", 36
+    ),
+    _prefixed("posthog-key", "phc_", _MIXED, 40),
+    _prefixed("readme-key", "rdme_", "a-z0-9", 60),
+    _prefixed("render-key", "rnd_", _MIXED, 28),
+    _prefixed("scalingo-token", "tk-us-", _WIDE, 40),
+    _prefixed("settlemint-token", "sm_aat_ sm_pat_ sm_sat_", _MIXED, 16),
+    _prefixed("shippo-token", "shippo_live_ shippo_test_", _HEX, 40),
+    _prefixed("sourcegraph-token", "sgp_ slk_", "a-fA-F0-9_", 40),
+    _prefixed("swarm-token", "SWMTKN-1-", "a-z0-9-", 50),
+    _prefixed("unkey-key", "unkey_", _MIXED, 16),
+    _prefixed("voyage-key", "pa-", _WIDE, 40),
+    _prefixed("yandex-key", "AQVN", _WIDE, 35),
+    _prefixed("cerebras-key", "csk-", _MIXED, 40),
+    _prefixed("fireworks-key", "fw_", _MIXED, 22),
+    _prefixed("clerk-key", "ak_", _MIXED, 30),
+    _prefixed("openshift-token", "sha256~", _WIDE, 40),
+    _prefixed("ory-token", "ory_at_ ory_ac_ ory_rt_ ory_st_", _WIDE, 30),
+)
+
 # Webhooks: the address is the secret. The key may be too far ahead of the run to be found by
 # `may_hold_secret` there, so these rows are looked up by their keys alone.
 WEBHOOKS: tuple[Rule, ...] = (
@@ -286,8 +341,8 @@ WEBHOOKS: tuple[Rule, ...] = (
     ),
     Rule(
         "webhook",
-        (".webhook.office.com/",),
-        r"(?<=\.webhook\.office\.com/)webhookb2/[A-Za-z0-9@-]{36,80}/IncomingWebhook/"
+        (".webhook.office.com/", "outlook.office.com/", "outlook.office365.com/"),
+        r"(?<=\.com/)webhook(?:b2)?/[A-Za-z0-9@-]{36,80}/IncomingWebhook/"
         r"[A-Za-z0-9]{32}/[A-Za-z0-9/_-]{20,120}",
     ),
     Rule("webhook", ("/api/webhooks/",), r"(?<=/api/webhooks/)[0-9]{15,20}/[A-Za-z0-9_-]{40,}"),
@@ -337,6 +392,7 @@ class Command(NamedTuple):
     gap_max: int = 300
 
 
+_LEAD_USER = r"[^\s:\"'\\]{1,100}:"
 COMMANDS: tuple[Command, ...] = (
     Command("password", "mysql", r"mysql(?:dump|admin|import)? ", r"-p"),
     Command("password", "mariadb", r"mariadb(?:-dump|-admin)? ", r"-p"),
@@ -354,11 +410,14 @@ COMMANDS: tuple[Command, ...] = (
         "curl",
         r"curl ",
         r"(?:-[uU] ?|--(?:proxy-)?user[ =])",
-        lead=r"[^\s:\"'\\]{1,100}:",
+        lead=_LEAD_USER,
     ),
     Command("secret", "secretsmanager", r"secretsmanager ", r"--secret-(?:string|binary)[ =]"),
     Command("secret", "gh secret", r"gh secret set ", r"(?:-b|--body)[ =]"),
-    Command("password", "openssl", r"openssl ", r"-pass(?:in|out)? ", lead="pass:"),
+    Command("password", "openssl", r"openssl ", r"-pass(?:in|out|word)? ", lead="pass:"),
+    Command("password", "apksigner", r"apksigner ", r"--(?:ks|key)-pass[ =]", lead="pass:"),
+    Command("password", "beeline", r"beeline ", r"-p "),
+    Command("password", "hydra", r"hydra ", r"-p "),
     # `-p` alone asks for the password; what follows is then another option.
     Command(
         "password",
@@ -373,7 +432,7 @@ COMMANDS: tuple[Command, ...] = (
         r"ldap(?:search|add|modify|delete|passwd|whoami|compare|modrdn) ",
         r"-x?w ?",
     ),
-    Command("password", " -a ", r"(?:http|https|xh|xhs) ", r"-a ", lead=r"[^\s:\"'\\]{1,100}:"),
+    Command("password", " -a ", r"(?:http|https|xh|xhs) ", r"-a ", lead=_LEAD_USER),
     Command("password", "zip ", r"zip ", r"-P ?"),
     Command("password", "7z", r"7z[ar]? [a-z] ", r"-p"),
     Command("password", "sqlcmd", r"sqlcmd ", r"-P ?"),
@@ -382,6 +441,35 @@ COMMANDS: tuple[Command, ...] = (
     Command("password", " -pw ", r"(?:plink|pscp|psftp)(?:\.exe)? ", r"-pw "),
     Command("password", "smbclient", r"smbclient ", r"-U ?", lead=r"[^\s%\"'\\]{1,100}%"),
     Command("password", "lftp", r"lftp ", r"-u ?", lead=r"[^\s,\"'\\]{1,100},"),
+    # `public` and `private` are the communities of every manual.
+    Command(
+        "password",
+        "snmp",
+        r"snmp(?:walk|get|getnext|bulkwalk|bulkget|set|table|trap|inform|status|df) ",
+        r"-(?:[AX]|c(?! (?:public|private)\b)) ",
+    ),
+    Command("password", "ipmitool", r"ipmitool ", r"-P ?"),
+    Command("password", "rar ", r"rar [a-z] ", r"-h?p"),
+    Command("password", "openssl enc", r"openssl enc ", r"-k "),
+    Command("password", "bcp ", r"bcp ", r"-P ?"),
+    Command("password", "tsql ", r"tsql ", r"-P ?"),
+    Command("api-key", "nuget", r"nuget push ", r"(?:-k|--api-key|-ApiKey) "),
+    Command("password", "x11vnc", r"x11vnc ", r"-passwd "),
+    Command("password", "ssh-keygen", r"ssh-keygen ", r"-[NP] "),
+    Command("password", "security ", r"security [a-z]+-[a-z-]+ ", r"-[pw] "),
+    Command("token", "gitlab-runner", r"gitlab-runner register ", r"-r "),
+    Command("password", "pdfto", r"pdfto[a-z]+ ", r"-[uo]pw "),
+    Command("password", "jenkins-cli", r"jenkins-cli(?:\.jar)? ", r"-auth ", lead=_LEAD_USER),
+    Command("password", "etcdctl", r"etcdctl ", r"--user[ =]", lead=_LEAD_USER),
+    Command("password", "winexe", r"winexe ", r"-U ?", lead=r"[^\s%\"'\\]{1,100}%"),
+    Command("password", "rpcclient", r"rpcclient ", r"-U ?", lead=r"[^\s%\"'\\]{1,100}%"),
+    Command("secret", "keyvault", r"az keyvault secret set ", r"--value[ =]"),
+    Command(
+        "secret",
+        "put-parameter",
+        r"ssm put-parameter [^\n|;&]{0,200}SecureString ",
+        r"--value[ =]",
+    ),
 )
 # None of these is between a command and its option.
 COMMAND_END = r"[\n|;&]"
@@ -408,10 +496,6 @@ LINES: tuple[Rule, ...] = (
         + _GIVEN
         + r" ?\| ?[^\n|;&]{0,100}?(?:sudo [^\n|;&]{0,40}?-[A-Za-z]{0,3}S| --password-stdin|chpasswd"
         + r"|passwd[^\n|;&]{0,40}? --stdin| --with-token| --passphrase-fd)(?![\w-])",
-    ),
-    # sudo -S make <<< x
-    Rule(
-        "password", ("<<<",), r"sudo [^\n|;&<]{0,40}?-[A-Za-z]{0,3}S [^\n|;&<]{0,100}<<< ?" + _GIVEN
     ),
     # A line of a .pgpass: host:port:database:user:x
     Rule(
@@ -484,6 +568,20 @@ FRAMES: tuple[Frame, ...] = (
         "sure",
         rf"setx(?: /[A-Za-z])? {_QUOTE}(?P<name>[\w-]{{1,80}}+){_QUOTE} {{1,4}}"
         rf"{_QUOTE}(?P<value>[^\s\"'\\]{{3,300}})",
+    ),
+    # Calls that set a name to a value: define("DB_PASSWORD", "x").
+    Frame(
+        "(",
+        "tight",
+        r"(?:define|(?:put|get|set)env|setdefault|environ\.get|[sg]et_?[Pp]roperty|[Hh]eader|set|put)"
+        r"\(\\*[\"'](?P<name>[\w.-]{1,80}+)\\*[\"'], ?\\*[\"'](?P<value>[^\"'\\\n]{3,300})",
+    ),
+    # A variable of Terraform.
+    Frame(
+        "variable",
+        "quoted",
+        r"variable \\*\"(?P<name>[\w-]{1,80})\\*\" ?\{[^{}]{0,200}?default\s{0,9}=\s{0,9}"
+        r"\\*\"(?P<value>[^\"\\\n]{3,300})",
     ),
     # A netrc.
     Frame(

@@ -1,18 +1,55 @@
 """A text without its secrets."""
 
+from __future__ import annotations
+
 import re
+from typing import TypeVar
 
 from commonplace.redaction import table
-from commonplace.redaction.assignments import find_named
+from commonplace.redaction.assignments import ANSWERS_MAX, find_named
 from commonplace.redaction.names import FOREIGN_WORDS, NAME_WORDS
+from commonplace.redaction.places import PLACES, REGIONS, Place, Region
 from commonplace.redaction.spans import Span, cut_spans, marker, merge_spans
-from commonplace.redaction.suspicion import has_access_token, has_run, may_hold_secret
+from commonplace.redaction.suspicion import (
+    find_keys,
+    find_token_keys,
+    has_access_token,
+    has_run,
+    may_hold_secret,
+)
 from commonplace.redaction.table import compile_pattern
-from commonplace.redaction.values import is_cookie, is_random, is_stand_in, is_url_password
+from commonplace.redaction.values import (
+    is_cookie,
+    is_drawn,
+    is_phrase,
+    is_stand_in,
+    is_url_password,
+)
+
+_Row = TypeVar("_Row", table.Rule, Place, Region)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from commonplace.redaction.places import Check
 
 # Only a text made to defeat redaction still has secrets after this many rounds; it is then dropped
 # as a whole.
 ROUNDS_MAX = 6
+
+
+def _is_given(value: str) -> bool:
+    return not is_stand_in(value)
+
+
+_CHECKS: dict[Check, Callable[[str], bool]] = {
+    "given": _is_given,
+    "drawn": is_drawn,
+    "random": is_cookie,
+    "any": lambda _value: True,
+    "phrase": is_phrase,
+}
 
 _PRIVATE_TAG = r"<(/?)private(?:\s[^<>]{0,200})?>"
 
@@ -41,13 +78,28 @@ def find_spans(text: str) -> list[Span]:
         spans += _find_url_secrets(text)
     if any(word in lowered for word in (*NAME_WORDS, *FOREIGN_WORDS)):
         spans += find_named(text)
-    if " -" in text:
-        spans += _find_arguments(text)
-    for rule in table.LINES:
-        spans += [s for s in _find(text, rule) if not is_stand_in(text[s.start : s.end])]
-    for rule in table.COOKIES:
+    return spans + _find_in_places(text)
+
+
+def _find_in_places(text: str) -> list[Span]:
+    keys = find_keys(text)
+    spans = []
+    for command in table.COMMANDS:
+        if command.key in keys:
+            spans += _find_arguments_of(text, command)
+    for rule in _rows(table.LINES, keys):
+        spans += _keep_secrets(text, _find(text, rule), _is_given)
+    for rule in _rows(table.COOKIES, keys):
         spans += _find_cookies(text, rule)
+    for place in _rows(PLACES, keys):
+        spans += _find_in_place(text, place)
+    for region in _rows(REGIONS, keys):
+        spans += _find_in_region(text, region)
     return spans
+
+
+def _rows(rows: tuple[_Row, ...], keys: set[str]) -> list[_Row]:
+    return [row for row in rows if not keys.isdisjoint(row.keys)]
 
 
 def _find(text: str, rule: table.Rule) -> list[Span]:
@@ -59,12 +111,11 @@ def _find(text: str, rule: table.Rule) -> list[Span]:
 
 def _find_access_tokens(text: str) -> list[Span]:
     spans = []
-    for rule in table.ACCESS_TOKENS:
-        if any(key in text for key in rule.keys):
-            # `may_hold_secret` ignores runs that cannot be access tokens, so the search must, too.
-            matches = compile_pattern(rule.pattern).finditer(text)
-            found = (m for m in matches if has_access_token(m[0]))
-            spans += [Span(*m.span(m.lastindex or 0), rule.kind) for m in found]
+    for rule in _rows((*table.ACCESS_TOKENS, *table.PREFIXED), find_token_keys(text)):
+        # `may_hold_secret` ignores runs that cannot be access tokens, so the search must, too.
+        matches = compile_pattern(rule.pattern).finditer(text)
+        found = (m for m in matches if has_access_token(m[0]))
+        spans += [Span(*m.span(m.lastindex or 0), rule.kind) for m in found]
     for rule in table.WEBHOOKS:
         spans += _find(text, rule)
     return spans
@@ -73,8 +124,8 @@ def _find_access_tokens(text: str) -> list[Span]:
 def _find_url_secrets(text: str) -> list[Span]:
     spans = []
     for rule in table.URLS:
-        is_secret = is_url_password if rule.kind == "url-password" else is_random
-        spans += [span for span in _find(text, rule) if is_secret(text[span.start : span.end])]
+        is_secret = is_url_password if rule.kind == "url-password" else is_cookie
+        spans += _keep_secrets(text, _find(text, rule), is_secret)
     return spans
 
 
@@ -87,6 +138,38 @@ def _find_cookies(text: str, rule: table.Rule) -> list[Span]:
                 start, end = match.span(1)
                 spans.append(Span(cookies.start + start, cookies.start + end, rule.kind))
     return spans
+
+
+def _find_in_place(text: str, place: Place) -> list[Span]:
+    matches = compile_pattern(place.pattern).finditer(text)
+    spans = [Span(*match.span(match.lastindex or 0), place.kind) for match in matches]
+    return _keep_secrets(text, spans, _CHECKS[place.check])
+
+
+def _keep_secrets(text: str, spans: list[Span], is_secret: Callable[[str], bool]) -> list[Span]:
+    """Return those of *spans* of which *is_secret* says so; a text often repeats its values."""
+    answers: dict[str, bool] = {}
+    kept = []
+    for span in spans:
+        value = text[span.start : span.end]
+        answer = answers.get(value)
+        if answer is None:
+            answer = is_secret(value)
+            if len(answers) < ANSWERS_MAX:
+                answers[value] = answer
+        if answer:
+            kept.append(span)
+    return kept
+
+
+def _find_in_region(text: str, region: Region) -> list[Span]:
+    spans = []
+    for stretch in compile_pattern(region.pattern).finditer(text):
+        for match in compile_pattern(region.value).finditer(stretch[1]):
+            start, end = match.span(match.lastindex or 0)
+            at = stretch.start(1)
+            spans.append(Span(at + start, at + end, region.kind))
+    return _keep_secrets(text, spans, _is_given)
 
 
 def _find_private(text: str) -> list[Span]:
@@ -104,30 +187,22 @@ def _find_private(text: str) -> list[Span]:
     return spans
 
 
-def _find_arguments(text: str) -> list[Span]:
-    spans = []
-    for rule in table.COMMANDS:
-        if rule.key in text:
-            spans += _find_arguments_of(text, rule)
-    return spans
-
-
 def _find_arguments_of(text: str, rule: table.Command) -> list[Span]:
     # Commands and options are searched for separately. One regex for both would read the same
     # words again for every command before them.
     command, end = compile_pattern(rule.command), compile_pattern(table.COMMAND_END)
     option = compile_pattern("(?<= )" + rule.option + table.argument(rule.lead))
     spans = []
-    at = 0
-    found = option.search(text)
-    while found and (match := command.search(text, at)):
-        at = match.end()
-        if found.start() < at and not (found := option.search(text, at)):
-            break
+    current, following = None, command.search(text)
+    at = checked = 0
+    while found := option.search(text, at):
         start = found.start()
-        if start - at <= rule.gap_max and not end.search(text, at, start):
-            group = found.lastgroup or 0
-            if not is_stand_in(found[group]):
-                spans.append(Span(*found.span(group), rule.kind))
-            at = found.end()
-    return spans
+        while following and following.end() <= start:
+            current, checked = following, following.end()
+            following = command.search(text, checked)
+        at = start + 1
+        if not current or start - current.end() > rule.gap_max or end.search(text, checked, start):
+            continue
+        checked, at = start, found.end()
+        spans.append(Span(*found.span(found.lastgroup or 0), rule.kind))
+    return _keep_secrets(text, spans, _is_given)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from commonplace.redaction.names import FOREIGN_WORDS, NAME_WORDS, word_set
 from commonplace.redaction.table import compile_pattern
-from commonplace.redaction.words import count_digits, count_switches, is_slug, reads_as_words
+from commonplace.redaction.words import (
+    count_digits,
+    count_switches,
+    is_slug,
+    reads_as_words,
+    word_bits,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +22,9 @@ PASSWORD_LOOSE_MIN = 6
 PASSPHRASE_WORDS_MIN = 3
 PASSPHRASE_WORDS_MAX = 10
 LITERAL_MIN = 8
-STRONG_MIN = 10
 KEY_MIN = 8
+DRAWN_MAX = 100
+MIXED_MIN = 10
 KEY_LOOSE_MIN = 12
 # What looks random: its length, how many digits, how often letters and digits alternate.
 RANDOM_MIN = 16
@@ -53,6 +60,8 @@ _LABEL_WORDS = word_set(
     "that then this type until update user username using via we when where which will with "
     "without"
 )
+# Words that only end like the name of a secret.
+_KEY_ENDS = word_set("monkey turkey donkey whiskey jockey hockey lackey compass bypass overpass")
 # A plain word that says what a password is like, or that code uses for one.
 _STATE_WORDS = word_set(
     "argument bytearray cleartext database disabled enabled encoded encrypted external generated "
@@ -64,8 +73,17 @@ _URL_PASSWORD_WORDS = word_set("password pass passwd pw pwd secret token")
 _SCHEMES = ("bearer", "basic", "token", "digest")
 _MARKS = "{}()<>[]@&*#|!%$?.,:;=/\"'`"
 
+# A password as people make them up: with a mark, or a word and some digits.
+_MADE_UP = r"[^\s.]*[!@#$%^&*+?~][^\s.]*|[A-Z][a-z]{3,}[0-9]{3,}"
+# Words with a number, numbers with a unit, names of standards, files and commits.
+_NUMBERED = (
+    r"[A-Za-z]+[-_.]?[0-9]{1,3}[a-z]*|[0-9]+(?:[-_.][0-9]+)*[-_.]?[A-Za-z-]+|[A-Z]+-?[0-9]+"
+    r"|[a-z0-9_-]*(?:\.[a-z0-9_-]+)+|[0-9a-f]{7,12}"
+)
+
 # A mark at the start proves nothing, since passwords begin with any; the whole value must be the
 # reference.
+_REPETITION = r".{0,3}(.)\1{2,}.{0,3}"  # xxxx, ....
 _STAND_IN = (
     r"\[redacted:[a-z-]{1,40}\][.,;:!?)}]*"  # our own marker
     r"|(?:\$[{(]|\{\{|[#%@]\{|%\().*"  # ${X}, $(x), {{ x }}, #{x}, %{x}, %(x)s
@@ -73,7 +91,7 @@ _STAND_IN = (
     r"|\{[^\s{}]*\}|<[^<>]+>))+\W*"  # $X, %X%, {x} and <x> with punctuation around them
     r"|<[a-z-]+|\[[\w .-]+\]|\{[a-z_.]*"
     r"|[A-Za-z_][\w.]*\("  # a call, cut at its first quote or bracket
-    r"|.{0,3}(.)\1{2,}.{0,3}"  # xxxx, ....
+    rf"|{_REPETITION}"
     r"|\w+://.*|[A-Za-z]:\\.*"
     r"|sha[0-9]+[:-].*|md5:.*"
     r"|v?[0-9]+(?:\.[0-9]+)+.*"  # versions
@@ -105,8 +123,10 @@ def is_secret_value(value: str, kind: str, name: str, form: Form) -> bool:
 
 
 def _may_be_secret(value: str, kind: str, name: str, form: Form) -> bool:
+    if kind == "key":
+        return _is_unnamed_key(value, name, form)
     if form == "prose":
-        return is_random(value) or (kind == "password" and _is_strong(value))
+        return is_random(value) or (kind == "password" and is_drawn(value))
     if form == "header":
         return _is_header(value, kind)
     if kind == "password":
@@ -159,10 +179,13 @@ def is_cookie(value: str) -> bool:
 
 def is_stand_in(value: str) -> bool:
     """Whether *value* only stands for a secret: a marker, reference, placeholder, type or path."""
-    if compile_pattern(_STAND_IN).fullmatch(value):
+    # Of the shapes, only a repetition has no marks, and most secrets have none either.
+    is_unmarked = value.isascii() and value.isalnum()
+    if compile_pattern(_REPETITION if is_unmarked else _STAND_IN).fullmatch(value):
         return True
     if (
-        compile_pattern(_REFERENCE).fullmatch(value)
+        not is_unmarked
+        and compile_pattern(_REFERENCE).fullmatch(value)
         and count_switches(value) < REFERENCE_SWITCHES_MAX
         and (value.islower() or value.isupper() or reads_as_words(value))
     ):
@@ -197,16 +220,33 @@ def _is_password(value: str, name: str, form: Form) -> bool:
     return not reads_as_words(core) or (form == "literal" and _is_plain_password(value))
 
 
-def _is_strong(value: str) -> bool:
-    """Whether *value* has what sites ask of a password, and words of prose never have together."""
-    return (
-        len(value) >= STRONG_MIN
-        and count_digits(value[:DIGIT_WITHIN]) > 0
-        and not (value.islower() or value.isupper())
-        and bool(
-            compile_pattern(r"[^\s()\[\]{}<>/:]*[!@#$%^&*+][^\s()\[\]{}<>/:]+").fullmatch(value)
-        )
-    )
+def is_drawn(value: str) -> bool:
+    """Whether *value* is a password that was drawn or made up, and no word of prose or name."""
+    core = value.rstrip(".,;:!?)")
+    if not LITERAL_MIN <= len(core) <= DRAWN_MAX or is_stand_in(core):
+        return False
+    if not core.isascii() or not compile_pattern(r"[^\s()\[\]{}<>/=:\\\"'`,;|]+").fullmatch(core):
+        return False
+    is_random_case = not (core.islower() or core.isupper()) and not reads_as_words(core)
+    if core.isdigit() or not count_digits(core):
+        return is_random_case and len(core) >= MIXED_MIN
+    if is_random_case or compile_pattern(_MADE_UP).fullmatch(value.rstrip(".,;:)")):
+        return True
+    is_name = compile_pattern(_NUMBERED).fullmatch(core) or is_slug(core)
+    return not is_name and (count_switches(core) >= SWITCHES_MIN or word_bits(core) < 0)
+
+
+def is_phrase(value: str) -> bool:
+    """Whether *value* is a few plain words that are no message."""
+    return _is_passphrase(value, "")
+
+
+def _is_unnamed_key(value: str, name: str, form: Form) -> bool:
+    """Whether *value* is the key of something unknown: random, and no hash or identifier."""
+    if form == "prose" or not is_random(value):
+        return False
+    is_hash = compile_pattern(r"(?:[A-Za-z]+[-_.])*(?:[0-9a-f-]+|[0-9A-F-]+)").fullmatch(value)
+    return (name.isupper() and "_" in name) if is_hash else not (value.islower() or value.isupper())
 
 
 def _is_passphrase(value: str, name: str) -> bool:
@@ -220,10 +260,14 @@ def _is_passphrase(value: str, name: str) -> bool:
         or (
             len(words) >= PASSPHRASE_WORDS_MIN
             and _LABEL_WORDS.isdisjoint(compile_pattern(r"[a-z]+").findall(value.lower()))
-            and not any(word in value.lower() for word in (*NAME_WORDS, *FOREIGN_WORDS))
+            and not any(map(_has_name_word, words))
             and value[-1] not in ".:?!…"
         )
     )
+
+
+def _has_name_word(word: str) -> bool:
+    return word not in _KEY_ENDS and any(part in word for part in (*NAME_WORDS, *FOREIGN_WORDS))
 
 
 def _is_plain_password(value: str) -> bool:

@@ -161,13 +161,13 @@ def core(server: MCPServer[Any], open_memory: OpenMemory) -> None:
             "command": command or "",
         }
         with errors_as_tool_results():
-            record = open_memory("write").log(
-                **fields, tags=tags or [], success_rate=success_rate, repo=repo
-            )
+            memory = open_memory("write")
+            record = memory.log(**fields, tags=tags or [], success_rate=success_rate, repo=repo)
         redacted = [f"{one.kind} in {one.field}" for one in record.redactions]
         note = f" (redacted: {', '.join(redacted)})" if redacted else ""
+        remark = memory.plain_password_note(record)
         return tool_result(
-            f"Stored as {record.id}{note}",
+            f"Stored as {record.id}{note}" + (f"\nNote: {remark}" if remark else ""),
             models.StoredModel(id=record.id, repo=record.repo, redacted=redacted),
         )
 

@@ -7,6 +7,7 @@ of these fields.
 from __future__ import annotations
 
 import json
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from commonplace import agents
@@ -24,6 +25,11 @@ AT_MAX = 1e11  # The latest time that is accepted, in seconds since 1970: the ye
 # The longest secret there is: a private key with its first and last line.
 _SECRET_CHARS_MAX = 8000
 _NOT_TEXT = frozenset(["at", "files", "worktree", "guessed", "interrupted"])
+# The folder and the repository are not among these: they are names that the disk already has.
+_QUOTED = (
+    *("session", "called", "name", "source", "subagent", "tool"),
+    *("command", "output", "error", "prompt"),
+)
 _OWN_PROGRAMS = frozenset(["commonplace", "cpb", "commonplace-hook"])
 _PREPARING_PROGRAMS = frozenset(["cd", "export", "source", "set", "pwd"])
 
@@ -115,14 +121,15 @@ def cut(text: str, chars_max: int) -> str:
 
 
 def redact_event(event: Event) -> Event:
-    """Return *event* without secrets and hidden characters in the text that it quotes."""
-    quoted: dict[str, Any] = {
-        name: remove_hidden(getattr(event, name))
-        for name in ("command", "output", "error", "prompt")
-    }
+    """Return *event* without secrets and hidden characters in what an agent has sent, names too."""
+    quoted: dict[str, Any] = {name: remove_hidden(getattr(event, name)) for name in _QUOTED}
     quoted["files"] = [remove_hidden(name) for name in event.files]
     if may_hold_secret(json.dumps(quoted, ensure_ascii=False)):
-        quoted, _found = redact(quoted)
+        quoted, found = redact(quoted)
+        if any(redaction.field == "session" for redaction in found):
+            # Sessions with different secrets for their names stay different sessions.
+            digest = blake2b(event.session.encode("utf-8", "surrogatepass"), digest_size=8)
+            quoted["session"] = f"redacted-{digest.hexdigest()}"
     return event._replace(**quoted)
 
 
