@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: demo test mutants check venv bench lock format plugins agents clean help
+.PHONY: demo test chaos mutants check venv bench lock format plugins agents clean help
 
 help: ## Say what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
@@ -27,6 +27,9 @@ MINUTES ?= 10
 SAMPLE ?= 12
 mutants: venv ## Put small faults into a copy of the code and list those that no test notices (MINUTES, SAMPLE, SEED, PACKAGES)
 	$(BIN)/python tools/mutants.py --minutes $(MINUTES) --sample $(SAMPLE) $(if $(SEED),--seed $(SEED)) $(PACKAGES)
+
+chaos: venv ## Kill, race and feed the program and write docs/CHAOS.md (about ten minutes)
+	$(BIN)/python tools/chaos.py $(ARGS)
 
 check: venv ## Format, lint, types: what CI runs before the tests
 	$(BIN)/ruff format --check .
