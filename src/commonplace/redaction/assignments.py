@@ -15,7 +15,7 @@ from commonplace.redaction.names import (
 )
 from commonplace.redaction.spans import Span
 from commonplace.redaction.table import compile_pattern
-from commonplace.redaction.values import is_drawn, is_secret_value, is_token_like
+from commonplace.redaction.values import is_secret_value, is_token_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,8 +145,8 @@ def _assigned_span(
         # Tests pass, too: a password is in quotes, drawn, or no plain word on a line of YAML.
         kind, form = "password", "literal" if form == "quoted" else "tight"
         if form == "tight" and not (
-            (is_token_like(value) and _is_yaml_line(text, begin, end, name))
-            or (match["gap"].strip() and is_drawn(value))
+            (match["gap"].strip() and _is_secret(value, kind, name, "prose", answers))
+            or (is_token_like(value) and _is_yaml_line(text, begin, end, name))
         ):
             return None
     if not _is_secret(value, kind, name, form, answers) and not (
