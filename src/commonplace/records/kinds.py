@@ -30,7 +30,7 @@ from commonplace.vocabulary import EVENT_TYPES, OUTCOMES, RELATIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 # A time that cannot be read: the record is older than every other version of it.
@@ -50,6 +50,9 @@ class Record:
 
     __slots__ = ("fields", "redactions", "unusable")
     known: ClassVar[dict[str, Field]] = {}
+    # What a record that is written must have, and what its values must pass.
+    required: ClassVar[tuple[str, ...]] = ()
+    checks: ClassVar[dict[str, Callable[[Any], None]]] = {}
     prefix: ClassVar[str] = "rec"
     # The fields an id is made from, and the one whose words make it readable.
     identity: ClassVar[tuple[str, ...]] = ()
@@ -76,6 +79,12 @@ class Record:
     def __init_subclass__(cls) -> None:
         cls.known = {
             name: known for base in reversed(cls.__mro__) for name, known in _fields_of(base)
+        }
+        cls.required = tuple(name for name, known in cls.known.items() if known.required)
+        # `make` has checked times and the repository when it wrote them in their own form.
+        converted = {"timestamp", "repo", *cls.times}
+        cls.checks = {
+            name: known.check for name, known in cls.known.items() if name not in converted
         }
 
     @property

@@ -89,16 +89,16 @@ def to_line(record: Record) -> bytes:
 
 def _check_fields(record: Record) -> None:
     """Raise `RecordInvalid` for the first field whose value its kind does not allow."""
-    fields = record.fields
+    fields, checks = record.fields, record.checks
     name = ""
     try:
-        for name, field in record.known.items():
-            value = fields.get(name)
-            if value is None:
-                if field.required:
-                    raise ValueError("is missing")
-            elif value or name != "id":  # An empty id is made later.
-                field.check(value)
+        for name in record.required:
+            if fields.get(name) is None:
+                raise ValueError("is missing")
+        for name, value in fields.items():
+            # An empty id is made later.
+            if value is not None and name in checks and (value or name != "id"):
+                checks[name](value)
     except ValueError as error:
         raise RecordInvalid(name, str(error)) from None
 
