@@ -468,3 +468,62 @@ def test_doctor_names_what_is_not_used(victim: Victim) -> None:
     assert found["pipe.jsonl"] == "special file"
     if os.geteuid() == 0:
         assert found["theirs.jsonl"] == "owner"
+
+
+SERVED_SHAPES = (
+    "the log is a link",
+    "the log is a pipe",
+    "the log is a folder",
+    "another log is another user's",
+    "the archive is a link",
+    "a note is huge",
+    "a loop of links",
+    "an agent's folder is a link",
+    "agents/default/CONTEXT.md is endless",
+    "agents/default/CONTEXT.md is a pipe",
+    "a server is announced",
+    "the index is a link",
+    "a line is huge",
+    "odd names",
+)
+ROUTES: tuple[tuple[str, str, dict[str, object]], ...] = (
+    ("GET", "/health", {}),
+    ("GET", "/api/v1/stats", {}),
+    ("GET", "/api/v1/context", {}),
+    ("GET", "/api/v1/records/theirs", {}),
+    ("GET", "/api/v1/openapi.json", {}),
+    ("POST", "/api/v1/recall", {"text": "the kettle"}),
+    ("POST", "/api/v1/remember", {"event_type": "learned", "lesson": "a teapot"}),
+    ("POST", "/api/v1/feedback", {"id": "theirs", "outcome": "worked"}),
+    ("POST", "/api/v1/forget", {"id": "theirs"}),
+    ("POST", "/api/v1/memory_list", {}),
+    ("POST", "/api/v1/memory_read", {"path": "CONTEXT.md"}),
+    ("POST", "/api/v1/memory_write", {"path": "new.md", "content": "tea"}),
+    ("POST", "/api/v1/memory_insert", {"path": "CONTEXT.md", "line": 0, "text": "tea"}),
+    ("POST", "/api/v1/memory_replace", {"path": "CONTEXT.md", "old": "x", "new": "y"}),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SERVED_SHAPES)
+def test_every_route_of_a_server_stands_a_hostile_home(victim: Victim, shape: str) -> None:
+    SHAPES[shape](victim)
+    before = victim.seen_outside()
+    state = client.state_folder(str(victim.home), {"HOME": str(victim.user)})
+
+    assert victim.run([(["commonplace", "serve", "--ensure"], "")]) == ""
+    try:
+        server = client.find_server(state)
+        assert server is not None
+        for method, path, body in ROUTES:
+            client.send(server, method, path, json.dumps(body).encode(), 30, 1 << 20)
+        for name in EVENTS:
+            target = f"/api/v1/hook?agent=claude-code&cwd={client.quote(str(victim.clone))}"
+            event = _event(victim, name).encode()
+            assert client.send(server, "POST", target, event, 30, 1 << 20) is not None
+        assert client.send(server, "GET", "/health", b"", 30, 1 << 20), "it still answers"
+    finally:
+        assert victim.run([(["commonplace", "serve", "--stop"], "")]) == ""
+
+    assert "Traceback" not in Path(state, "server.log").read_text("utf-8")
+    assert victim.seen_outside() == before
