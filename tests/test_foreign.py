@@ -247,7 +247,7 @@ def test_the_blocks_say_what_they_are(memory: Memory) -> None:
 
     assert hook(memory, "SessionStart", source="startup").startswith(START_FRAME)
     assert ANSWER_FRAME in memory.recall("npm ownership").text.split("\n")[0]
-    assert "imported from ownership" in memory.recall("npm ownership", kinds=["lesson"]).text
+    assert "(imported)" in memory.recall("npm ownership", kinds=["lesson"]).text
     assert "imported from ownership" in hook(memory, "SessionStart", source="startup")
 
 

@@ -124,7 +124,7 @@ def _has_code(text: str) -> bool:
 
 def _tail(hit: Hit) -> str:
     rate = f" ({hit.rate} success)" if hit.rate is not None and hit.rate.tried else ""
-    marks = [one_line(mark) for mark in (origin(hit.record.meta), *hit.marks) if mark]
+    marks = [one_line(mark) for mark in (origin(hit.record.meta, short=True), *hit.marks) if mark]
     return rate + (f" ({'; '.join(marks)})" if marks else "")
 
 
