@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commonplace import client
-from commonplace.errors import HomeUnusable
+from commonplace.errors import HomeUnusable, SettingsInvalid
 from commonplace.memory import Memory
+from commonplace.sessions.episode import git_head
 from commonplace.where import git as run_git
 from commonplace.where import homes, repository, trust
 from conftest import git
@@ -468,6 +469,90 @@ def test_doctor_names_what_is_not_used(victim: Victim) -> None:
     assert found["pipe.jsonl"] == "special file"
     if os.geteuid() == 0:
         assert found["theirs.jsonl"] == "owner"
+
+
+def test_a_filter_whose_name_is_no_text_does_not_run(victim: Victim, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    (victim.clone / "a.txt").write_text("one\n")
+    git("add", "-A", cwd=victim.clone)
+    git("commit", "-qm", "one", cwd=victim.clone)
+    with (victim.clone / ".git" / "config").open("ab") as stream:
+        stream.write(b'[filter "ev\xffil"]\n\tclean = "touch ' + bytes(mark) + b'; cat"\n')
+    (victim.clone / ".git" / "info").mkdir(exist_ok=True)
+    (victim.clone / ".git" / "info" / "attributes").write_bytes(b"* filter=ev\xffil\n")
+    (victim.clone / "a.txt").write_text("two\n")
+
+    run_git.output(victim.clone, "status", "--porcelain", seconds_max=20)
+
+    assert not mark.exists()
+
+
+def test_a_filter_of_a_submodule_does_not_run(victim: Victim, tmp_path: Path) -> None:
+    mark, sub = tmp_path / "mark", victim.clone / "sub"
+    sub.mkdir()
+    git("init", "-q", cwd=sub)
+    (sub / "a.txt").write_text("one\n")
+    git("add", "-A", cwd=sub)
+    git("commit", "-qm", "one", cwd=sub)
+    (victim.clone / ".gitmodules").write_text(
+        '[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n\tignore = none\n'
+    )
+    git("add", ".gitmodules", "sub", cwd=victim.clone)
+    git("commit", "-qm", "one", cwd=victim.clone)
+    git("config", "filter.evil.clean", f"touch {mark}; cat", cwd=sub)
+    (sub / ".gitattributes").write_text("* filter=evil\n")
+    (sub / "a.txt").write_text("two\n")
+
+    run_git.output(victim.clone, "status", "--porcelain", seconds_max=20)
+
+    assert not mark.exists()
+
+
+def test_a_folder_that_looks_like_a_bare_repository_is_none_in_a_worktree(victim: Victim) -> None:
+    inner = victim.clone / "lib"
+    (inner / "objects").mkdir(parents=True)
+    (inner / "HEAD").write_text("ref: refs/heads/main\n")
+    (inner / "config").symlink_to("/dev/zero")
+    (inner / ".commonplace" / "log").mkdir(parents=True)
+
+    assert repository.find(inner).root == victim.clone
+    assert client.nearest_home(str(inner), {"HOME": str(victim.user)}) == str(victim.home)
+
+
+@pytest.mark.parametrize("name", [".git", ".git/config", ".git/HEAD", ".git/commondir"])
+@pytest.mark.parametrize("kind", ["pipe", "endless"])
+def test_odd_files_of_git_neither_hang_nor_fill_the_memory(
+    tmp_path: Path, name: str, kind: str
+) -> None:
+    victim = Victim(tmp_path)
+    path = victim.clone / name
+    if path.is_dir():
+        path.rename(tmp_path / "aside")
+    else:
+        path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+
+    assert victim.run(calls_of(victim)) == ""
+
+
+@pytest.mark.parametrize("text", ["a." * 20_000 + "b = 1", "[" + "a." * 20_000 + "b]"])
+def test_settings_with_endless_keys_are_refused_at_once(victim: Victim, text: str) -> None:
+    victim.put("config.toml", text[:60_000] + "\n")
+
+    with pytest.raises(SettingsInvalid, match="parts"):
+        Memory.open(cwd=victim.clone)
+
+
+def test_git_cannot_name_a_file_whose_start_is_stored(victim: Victim, tmp_path: Path) -> None:
+    (tmp_path / "diary.txt").write_text("bob likes 4812 blue wombats, and this is private")
+    head = victim.clone / ".git" / "HEAD"
+
+    for ref in (f"ref: {tmp_path}/diary.txt", "ref: refs/../../../../diary.txt"):
+        head.write_text(ref)
+        assert git_head(str(victim.clone))[0] == ""
 
 
 SERVED_SHAPES = (

@@ -26,7 +26,7 @@ def announcement(memory: Memory, surface: str) -> str:
     if memory.trusts(home) or not home.log_folder.is_dir() or mark.exists():
         return ""
     with suppress(CommonplaceError, OSError):
-        text = f"this repository brought its own memory ({home.path}): {describe(memory)}. "
+        text = f"this repository brought its own memory: {describe(memory)}. "
         touch(mark)
         return (
             f"{text}Its records are marked in recall, and hooks use neither them nor its settings. "

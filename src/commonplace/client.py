@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # Where the server answers what `commonplace recall` asks.
 ASK_PATH = "/api/v1/ask"
 PRESENCE_BYTES_MAX = 4096
+GIT_FILE_CHARS_MAX = 8192
 _PARENTS_MAX = 64
 # As in the `stat` module.
 _TYPE, _FILE, _FOLDER, _SOCKET = 0o170000, 0o100000, 0o040000, 0o140000
@@ -148,8 +149,10 @@ def nearest_home(cwd: str, environment: "os._Environ[str] | dict[str, str]") -> 
     """Return the home in use in *cwd*, as `homes.find` would, without its imports."""
     own, user = _user_folder(environment), _user_home(environment)
     folders = _parents(os.path.realpath(cwd))
-    for folder in folders:
-        git = _git_directory(folder)
+    # A folder that only looks like a bare repository may have come with the worktree around it.
+    roots = [(folder, _git_directory(folder)) for folder in folders]
+    roots += [(folder, folder) for folder in folders if _is_bare(folder)]
+    for folder, git in roots:
         if git:
             main = os.path.dirname(git) if os.path.basename(git) == ".git" else ""
             return next(
@@ -194,22 +197,29 @@ def _home_in(folder: str, user: str) -> str:
     return path if os.path.isdir(path) and os.path.realpath(path) != os.path.realpath(user) else ""
 
 
+def _is_bare(folder: str) -> bool:
+    is_named = os.path.basename(folder) != ".git"
+    has_head = is_named and os.path.isfile(os.path.join(folder, "HEAD"))
+    return has_head and os.path.isdir(os.path.join(folder, "objects"))
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8") as stream:
+        return stream.read(GIT_FILE_CHARS_MAX)
+
+
 def _git_directory(folder: str) -> str:
     """Return the git directory shared by all worktrees, if *folder* is the root of one; else ""."""
     git = os.path.join(folder, ".git")
-    if not os.path.exists(git):
-        bare = os.path.basename(folder) != ".git" and os.path.isfile(os.path.join(folder, "HEAD"))
-        return folder if bare and os.path.isdir(os.path.join(folder, "objects")) else ""
     try:
         if not os.path.isdir(git):
-            with open(git, encoding="utf-8") as stream:
-                git = os.path.normpath(
-                    os.path.join(folder, stream.read().removeprefix("gitdir:").strip())
-                )
+            if not os.path.isfile(git):
+                return ""
+            named = _read(git).removeprefix("gitdir:").strip()
+            git = os.path.normpath(os.path.join(folder, named))
         pointer = os.path.join(git, "commondir")
         if os.path.isfile(pointer):
-            with open(pointer, encoding="utf-8") as stream:
-                git = os.path.normpath(os.path.join(git, stream.read().strip()))
+            git = os.path.normpath(os.path.join(git, _read(pointer).strip()))
     except (OSError, ValueError):
         return ""
     return os.path.realpath(git) if os.path.isfile(os.path.join(git, "HEAD")) else ""

@@ -175,13 +175,13 @@ class Engine:
             choose=self._settings["recall.passages"],
         )
 
-    def find(self, ident: str) -> FoundRecord | None:
+    def find(self, ident: str, untrusted: frozenset[int] = frozenset()) -> FoundRecord | None:
         """Return the record with that whole id, if one is current and not gone; for a server."""
         self.catch_up()
         with self._open_readers(None) as readers:
             for number, reader in enumerate(readers):
                 keys = list(reader.keys([ident]).values())
-                anything = Filter(archived=True, superseded=True)
+                anything = Filter(archived=True, superseded=True, untrusted=untrusted)
                 for card in shown_cards(readers, number, reader.cards(keys).values(), anything):
                     if card.kind in TEXT_KINDS:
                         continue

@@ -58,7 +58,8 @@ class Lookup:
             raise UsageError("an id is needed", "`commonplace export` lists every id")
         needle = prefix.encode("utf-8", "surrogatepass")
         matches: dict[str, int] = {}
-        for number, home in enumerate(self._homes):
+        # The user's own record comes before one with its id in a home that is not trusted.
+        for number, home in sorted(enumerate(self._homes), key=lambda one: not one[1].trusted):
             for ident in self.fold(home, needle=needle).ids():
                 if ident.startswith(prefix):
                     matches.setdefault(ident, number)
@@ -76,15 +77,16 @@ class Lookup:
         number, ident = self.resolve(prefix)
         found = self._read_current(number, ident)
         if is_gone(found.standing):
-            raise self._forgotten_error(ident)
+            raise self._forgotten_error(ident, self._heard(number))
         return found
 
     def _read_current(self, number: int, ident: str) -> FoundRecord:
-        folds = [self.fold(home, needle=ident.encode()) for home in self._homes]
+        heard = self._heard(number)
+        folds = [self.fold(home, needle=ident.encode()) for home in heard]
         if any(_has_supports(folded, ident) for folded in folds):
             # The records that it rests on decide whether it is hidden, and may not name it.
-            folds = [self.fold(home) for home in self._homes]
-        kept = folds[number].current(ident)
+            folds = [self.fold(home) for home in heard]
+        kept = folds[heard.index(self._homes[number])].current(ident)
         facts = SeveralHomes(folds)
         outcomes: dict[str, str] = {}
         for folded in reversed(folds):  # The nearest home's feedback replaces others.
@@ -99,10 +101,18 @@ class Lookup:
             feedback,
         )
 
-    def _forgotten_error(self, ident: str) -> RecordNotFound:
+    def _heard(self, number: int) -> list[Home]:
+        """Return the homes whose statements count for the records of that home.
+
+        A home that is not trusted speaks for its own records only.
+        """
+        home = self._homes[number]
+        return [one for one in self._homes if one.trusted] if home.trusted else [home]
+
+    def _forgotten_error(self, ident: str, heard: Sequence[Home]) -> RecordNotFound:
         forgets = [
             record
-            for home in self._homes
+            for home in heard
             for record in history(home, ident)
             if record.kind == "forget" and record.fields.get("of") == ident
         ]
@@ -120,7 +130,8 @@ class Lookup:
     def history(self, prefix: str) -> list[Record]:
         """Return every version of a record and the statements about it, oldest first."""
         number, ident = self.resolve(prefix)
-        others = [home for n, home in enumerate(self._homes) if n != number]
+        own = self._homes[number]
+        others = [home for home in self._heard(number) if home is not own]
         # What other homes say about it comes after what its own home says.
         return [one for home in (self._homes[number], *others) for one in history(home, ident)]
 

@@ -126,7 +126,10 @@ class Memory(Writer):
         from commonplace.erasure import erase, pending
 
         try:
-            _number, whole = self._lookup.resolve(ident)
+            number, whole = self._lookup.resolve(ident)
+            if not self.homes[number].trusted:
+                # What a stranger's home says about other records does not reach out of it.
+                return erase(self.homes[number : number + 1], whole)
         except RecordNotFound:
             # An interrupted erasure may have removed it from the log already.
             begun = [one.id for one in pending(self.homes) if one.id.startswith(ident)]
@@ -145,7 +148,7 @@ class Memory(Writer):
 
     def _find(self, ident: str) -> FoundRecord:
         if self._engine_is_open():
-            found = self.engine().find(ident)
+            found = self.engine().find(ident, self._untrusted())
             if found is not None:
                 return found
         return self._lookup.find(ident)
@@ -256,9 +259,7 @@ class Memory(Writer):
         """Return the question *text* of this agent in this repository."""
         from commonplace.recall.query import Query
 
-        untrusted = frozenset(
-            number for number, home in enumerate(self.homes) if not self.trusts(home)
-        )
+        untrusted = self._untrusted()
         return Query.build(
             text,
             untrusted=untrusted,
@@ -377,7 +378,10 @@ class Memory(Writer):
 
         The mark is read each time, so that a server notices `commonplace trust`.
         """
-        return home.of_user or bool(self.settings["trust.repositories"]) or trust.is_marked(home)
+        return home.of_user or bool(self.settings["trust.repositories"]) or trust.is_trusted(home)
+
+    def _untrusted(self) -> frozenset[int]:
+        return frozenset(n for n, home in enumerate(self.homes) if not self.trusts(home))
 
     def read_at_start(self, path: str = "CONTEXT.md", agent: str | None = None) -> str:
         """Return the note that the agent reads at start, from the nearest home that has one.

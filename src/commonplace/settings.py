@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     from commonplace.where.home import Home
 
-SETTINGS_BYTES_MAX = 1 << 20
+SETTINGS_BYTES_MAX = 64 << 10
+# No setting has more; a key of thousands of parts takes a parser minutes.
+_KEY_PARTS_MAX = 8
 
 
 class Setting(NamedTuple):
@@ -184,15 +186,7 @@ class Settings:
             return
         except OSError as error:
             raise SettingsInvalid(path, f"cannot be read ({error.strerror})") from error
-        import tomllib  # noqa: PLC0415 (most homes have no such file, and every command starts here)
-
-        try:
-            table = tomllib.loads(raw.decode("utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise SettingsInvalid(path, f"is not valid TOML ({error})") from None
-        except RecursionError:
-            raise SettingsInvalid(path, "is nested too deep") from None
-        for name, value in _flatten(table):
+        for name, value in _parse(path, raw):
             setting = SETTINGS.get(name)
             if setting is None:
                 self.unknown.append((path, name))
@@ -202,6 +196,22 @@ class Settings:
                 _check(path, name, setting, value)
                 if trusted or not name.startswith("hooks."):
                     self._values[name] = value
+
+
+def _parse(path: Path, raw: bytes) -> list[tuple[str, Any]]:
+    """Return the names and values in a file of settings."""
+    # Most homes have no such file, and every command starts here.
+    import re  # noqa: PLC0415
+    import tomllib  # noqa: PLC0415
+
+    if re.search(rb"(?:[\w\"'-]+[ \t]*\.[ \t]*){%d}" % _KEY_PARTS_MAX, raw):
+        raise SettingsInvalid(path, f"has a key of over {_KEY_PARTS_MAX} parts")
+    try:
+        return list(_flatten(tomllib.loads(raw.decode("utf-8"))))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsInvalid(path, f"is not valid TOML ({error})") from None
+    except RecursionError:
+        raise SettingsInvalid(path, "is nested too deep") from None
 
 
 def load(homes: Iterable[Home]) -> Settings:

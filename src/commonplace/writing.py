@@ -70,6 +70,8 @@ class Writer:
             homes.check_usable(home)
         self.settings: Settings = settings_module.load(reversed(homes_found))
         self.settings.override(settings or {})
+        if self.settings["trust.repositories"]:
+            self.homes = [home._replace(trusted=True) for home in homes_found]
         self._clock = clock
         fsync = self.settings["fsync"]
         self._logs = [Logs(home, fsync=fsync, wait_s_max=wait_s_max) for home in homes_found]

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 from commonplace.announce import describe
 from commonplace.cli.arguments import add_json
 from commonplace.cli.output import print_json
-from commonplace.errors import UsageError
+from commonplace.errors import CommonplaceError, UsageError
+from commonplace.foreign import one_line
 from commonplace.memory import Memory
 from commonplace.where import homes, repository, trust
 from commonplace.where.home import FOLDER
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+
+    from commonplace.where.home import Home
 
 EXAMPLES = (
     "commonplace trust",
@@ -36,6 +39,19 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_json(parser)
 
 
+def _trust(home: Home, folder: Path) -> str:
+    """Trust *home*, and return what it holds. If it cannot be opened, it is not trusted either."""
+    before = trust.is_trusted(home)
+    trust.trust(home)
+    try:
+        with Memory.open(cwd=folder) as memory:
+            return describe(memory)
+    except CommonplaceError:
+        if not before:
+            trust.distrust(home)
+        raise
+
+
 def run(args: Namespace) -> int:
     folder = Path(args.folder).expanduser() if args.folder else homes.current_folder()
     if not folder.is_dir():
@@ -50,12 +66,12 @@ def run(args: Namespace) -> int:
         )
     if args.undo:
         trust.distrust(home)
+        text = ""
     else:
-        trust.trust(home)
-    with Memory.open(cwd=folder) as memory:
-        text = describe(memory)
+        text = f" ({_trust(home, folder)})"
     if args.json:
-        print_json({"home": str(home.path), "trusted": not args.undo, "holds": text})
+        print_json({"home": str(home.path), "trusted": not args.undo})
     else:
-        print(f"{'No longer trusted' if args.undo else 'Trusted'}: {home.path} ({text})")
+        path = one_line(str(home.path))
+        print(f"{'No longer trusted' if args.undo else 'Trusted'}: {path}{text}")
     return 0

@@ -145,6 +145,15 @@ def open_named(path: Path) -> BinaryIO | None:
         raise unusable(path, error) from error
 
 
+def read_named(path: Path, bytes_max: int) -> bytes:
+    """Return the bytes of a file outside of any home. Raises `OSError`, also if it is larger."""
+    with open(path, "rb", opener=_opener_of_named) as stream:
+        content = stream.read(bytes_max + 1)
+    if len(content) > bytes_max:
+        raise OSError(errno.EINVAL, f"it is over {bytes_max:,} bytes", str(path))
+    return content
+
+
 def _opener(path: str, flags: int) -> int:
     # Opening a pipe would wait until another process writes to it.
     descriptor = nofollow.open_file(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -44,6 +44,8 @@ class Filter:
     reader: str = ""
     # Homes, by their numbers, whose records are left out.
     without_homes: frozenset[int] = frozenset()
+    # Homes, by their numbers, that came with a repository which the user has not trusted.
+    untrusted: frozenset[int] = frozenset()
 
     def admits(self, card: Card) -> bool:
         """Whether the record of *card* passes the filter, whatever its standing."""

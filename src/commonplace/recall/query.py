@@ -58,8 +58,6 @@ class Query(Filter):
     relevance_min: float = 0.0
     # Asked by a hook, not by an agent: automatic recalls are not counted as savings.
     automatic: bool = False
-    # Homes, by their numbers, that came with a repository which the user has not trusted.
-    untrusted: frozenset[int] = frozenset()
     # The repository the question comes from, which is preferred, and its folder.
     here: str = ""
     root: Path | None = None

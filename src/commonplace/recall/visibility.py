@@ -26,9 +26,28 @@ def shown_cards(
     if home in filter_.without_homes:
         return []
     admitted = [card for card in cards if filter_.admits(card)]
-    if len(readers) > 1 and admitted:
+    if filter_.untrusted and admitted:
+        admitted = _keep_apart(readers, home, admitted, filter_.untrusted)
+    elif len(readers) > 1 and admitted:
         admitted = _combine_homes(readers, home, admitted, decided or standings_of(readers))
     return [card for card in admitted if filter_.shows(card.standing)]
+
+
+def _keep_apart(
+    readers: Sequence[Reader], home: int, cards: Sequence[Card], untrusted: frozenset[int]
+) -> list[Card]:
+    """Return *cards* by what their own home says, without those whose id a trusted home has.
+
+    An untrusted home could forget, supersede, rate or replace the user's records. So homes are not
+    combined while there is one: it is the nearest of two.
+    """
+    if home not in untrusted:
+        return list(cards)
+    ids = {card.id for card in cards}
+    for number, reader in enumerate(readers):
+        if number not in untrusted:
+            ids -= reader.keys(ids).keys()
+    return [card for card in cards if card.id in ids]
 
 
 def standings_of(readers: Sequence[Reader]) -> Standings:

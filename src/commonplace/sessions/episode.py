@@ -6,6 +6,7 @@ without any action leaves no episode.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 from commonplace.sessions.failures import error_lines
 from commonplace.sessions.intents import intents, is_check
+from commonplace.where.repository import read_of_git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,20 +114,22 @@ def git_head(root: str) -> tuple[str, str]:
     try:
         git = Path(root) / ".git"
         if git.is_file():
-            git = Path(root) / git.read_text("utf-8").removeprefix("gitdir:").strip()
-        head = (git / "HEAD").read_text("utf-8").strip()
+            git = Path(root) / read_of_git(git).removeprefix("gitdir:").strip()
+        head = read_of_git(git / "HEAD").strip()
         if not head.startswith("ref:"):
-            return head[:40], ""
+            return _commit(head), ""
         ref = head.removeprefix("ref:").strip()
+        if not ref.startswith("refs/") or ".." in ref:
+            return "", ""  # It could name any file of the user.
         branch = ref.removeprefix("refs/heads/")
         common = git
         if (git / "commondir").is_file():
-            common = git / (git / "commondir").read_text("utf-8").strip()
+            common = git / read_of_git(git / "commondir").strip()
         if (common / ref).is_file():
-            return (common / ref).read_text("utf-8").strip()[:40], branch
-        packed = (common / "packed-refs").read_text("utf-8", "replace")
+            return _commit(read_of_git(common / ref)), branch
+        packed = read_of_git(common / "packed-refs", errors="replace")
         return next(
-            (line[:40] for line in packed.splitlines() if line.endswith(f" {ref}")), ""
+            (_commit(line) for line in packed.splitlines() if line.endswith(f" {ref}")), ""
         ), branch
     except (OSError, UnicodeDecodeError, ValueError):
         return "", ""
@@ -181,3 +185,9 @@ def _outcome(draft: Draft) -> str:
     if draft.get("ended") in ("error", "abort", "aborted", "timeout"):
         return "failure"
     return draft.get("checked") or "unknown"
+
+
+def _commit(text: str) -> str:
+    """Return the commit that *text* begins with; "" if it is none."""
+    found = re.match(r"[0-9a-f]{40}(?![0-9a-f])|[0-9a-f]{64}(?![0-9a-f])", text)
+    return found[0][:40] if found else ""

@@ -35,9 +35,12 @@ _FILTER = {"clean": "", "smudge": "", "process": "", "required": "false"}
 
 def output(root: str | Path, *arguments: str, seconds_max: float) -> str:
     """Return what git prints; nothing if it fails or takes longer than *seconds_max*."""
-    with suppress(OSError, subprocess.SubprocessError):
+    with suppress(OSError, subprocess.SubprocessError, ValueError):
         overrides = _OVERRIDES | _filters(root, seconds_max)
-        return _run(root, arguments, overrides, seconds_max)
+        if arguments[0] == "status":
+            # A submodule has filters of its own, and `.gitmodules` may insist on looking at it.
+            arguments = (*arguments, "--ignore-submodules=all")
+        return _run(root, arguments, overrides, seconds_max).decode("utf-8", "replace")
     return ""
 
 
@@ -48,7 +51,8 @@ def _filters(root: str | Path, seconds_max: float) -> dict[str, str]:
     with suppress(subprocess.CalledProcessError):  # There is none.
         names = {
             key.rpartition(".")[0]
-            for key in _run(root, listing, _OVERRIDES, seconds_max).split("\0")
+            # A name need not be UTF-8, and must come back as the same bytes.
+            for key in os.fsdecode(_run(root, listing, _OVERRIDES, seconds_max)).split("\0")
             if key
         }
     return {f"{name}.{key}": value for name in names for key, value in _FILTER.items()}
@@ -56,7 +60,7 @@ def _filters(root: str | Path, seconds_max: float) -> dict[str, str]:
 
 def _run(
     root: str | Path, arguments: tuple[str, ...], overrides: dict[str, str], seconds_max: float
-) -> str:
+) -> bytes:
     environment = {**os.environ, **_QUIET, "GIT_CONFIG_COUNT": str(len(overrides))}
     for number, (key, value) in enumerate(overrides.items()):
         environment[f"GIT_CONFIG_KEY_{number}"] = key
@@ -70,4 +74,4 @@ def _run(
         env=environment,
         stdin=subprocess.DEVNULL,
     )
-    return done.stdout.decode("utf-8", "replace")
+    return done.stdout

@@ -53,7 +53,7 @@ def at(path: Path, environment: Mapping[str, str], *, why: str = "") -> Home:
     state = state_of_repository_home(str(path), str(user_home(environment).path))
     if state:
         home = Home(path, of_user=False, why=why, state_elsewhere=Path(state))
-        return home._replace(trusted=trust.is_marked(home))
+        return home._replace(trusted=trust.is_trusted(home))
     return Home(path.resolve(), of_user=True, why=why)
 
 
@@ -138,6 +138,7 @@ def _is_another(path: Path, user: Path) -> bool:
 def make(home: Home) -> list[Path]:
     """Create the missing folders and files of *home*; return those that were created."""
     path, made = home.path, list[Path]()
+    is_new = not path.exists() or trust.is_empty(home)
     try:
         for folder in (path, home.log_folder):
             if not folder.is_dir():
@@ -151,7 +152,7 @@ def make(home: Home) -> list[Path]:
         raise HomeUnusable(path, "it, or a folder above it, is a file") from None
     except OSError as error:
         raise unusable(path, error) from error
-    if path in made and not home.of_user:
+    if is_new and not home.of_user:
         trust.trust(home)  # Nobody but us has written into it.
     return made
 

@@ -10,11 +10,15 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from commonplace.files.plain import read_named
 from commonplace.records import check_repo_name
 from commonplace.records.ids import blake2b
 
 FOLLOWED_MAX = 5
 _NAME_BYTES_MAX = 60
+
+
+GIT_FILE_BYTES_MAX = 8 << 20
 
 
 class Repository(NamedTuple):
@@ -28,13 +32,16 @@ class Repository(NamedTuple):
 
 def find(cwd: Path) -> Repository:
     """Return the repository that *cwd* is in; outside git, one named after the folder."""
-    for folder in (cwd, *cwd.parents):
+    folders = (cwd, *cwd.parents)
+    for folder in folders:
         git = folder / ".git"
         if git.exists():
             common = _common_directory(git)
             if common is not None:
                 return _make(folder, common)
-        elif _is_bare(folder):
+    # git checks out a folder that looks like a bare repository, so one below a worktree is none.
+    for folder in folders:
+        if _is_bare(folder):
             return _make(folder, folder.resolve())
     short = _safe_name(cwd.name)
     return Repository(short, short)
@@ -75,22 +82,25 @@ def _common_directory(git: Path) -> Path | None:
             directory = git
         else:
             directory = Path(
-                os.path.normpath(
-                    git.parent / git.read_text("utf-8").removeprefix("gitdir:").strip()
-                )
+                os.path.normpath(git.parent / read_of_git(git).removeprefix("gitdir:").strip())
             )
         pointer = directory / "commondir"
         if pointer.is_file():
-            directory = Path(os.path.normpath(directory / pointer.read_text("utf-8").strip()))
+            directory = Path(os.path.normpath(directory / read_of_git(pointer).strip()))
         return directory.resolve() if (directory / "HEAD").is_file() else None
     except (OSError, UnicodeDecodeError):
         return None
 
 
+def read_of_git(path: Path, errors: str = "strict") -> str:
+    """Return the text of one of git's files. Raises `OSError`: it may be a pipe, or endless."""
+    return read_named(path, GIT_FILE_BYTES_MAX).decode("utf-8", errors)
+
+
 def _remote(common: Path) -> str | None:
     """Return the address of `origin`, else of the first remote."""
     try:
-        text = (common / "config").read_text("utf-8", "replace")
+        text = read_of_git(common / "config", errors="replace")
     except OSError:
         return None
     urls: dict[str, str] = {}

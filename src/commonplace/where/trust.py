@@ -2,8 +2,11 @@
 
 The home that a clone brings was written by others. Until the user trusts it, its records are marked
 in recall, nothing of it is shown automatically, and its settings for hooks are not used. A home
-that we made ourselves is trusted. The mark holds the identity of the folder that the home is in:
-another clone at the same place is not the one that was trusted.
+that we made ourselves is trusted.
+
+The mark holds the identity of the folder that the home is in, and a random word that is kept in
+git's own folder there, where no clone can bring it: another clone at the same place is not the one
+that was trusted, even if the system gives it the same inode.
 """
 
 from __future__ import annotations
@@ -17,22 +20,38 @@ from commonplace.files import atomic
 from commonplace.files.plain import read_small
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from commonplace.where.home import Home
 
-_MARK_BYTES_MAX = 100
+_MARK_BYTES_MAX = 200
 
 
-def is_marked(home: Home) -> bool:
-    """Whether the user has trusted *home*, or it was made here."""
+def is_trusted(home: Home) -> bool:
+    """Whether the user has trusted *home*, it was made here, or there is nothing in it yet."""
     try:
-        return read_small(home.trust_mark, _MARK_BYTES_MAX) == _identity(home)
+        marked = read_small(home.trust_mark, _MARK_BYTES_MAX) == _identity(home, _word(home))
+    except OSError:
+        marked = False
+    return marked or is_empty(home)
+
+
+def is_empty(home: Home) -> bool:
+    """Whether *home* holds nothing that somebody could have written."""
+    try:
+        return not os.listdir(home.path)
     except OSError:
         return False
 
 
 def trust(home: Home) -> None:
     try:
-        atomic.write(home.trust_mark, [_identity(home)])
+        word = _word(home)
+        place = _place_of_word(home)
+        if not word and place is not None:
+            word = os.urandom(16).hex().encode()
+            atomic.write(place, [word])
+        atomic.write(home.trust_mark, [_identity(home, word)])
     except OSError as error:
         raise unusable(home.trust_mark, error) from error
 
@@ -42,6 +61,20 @@ def distrust(home: Home) -> None:
         home.trust_mark.unlink()
 
 
-def _identity(home: Home) -> bytes:
+def _place_of_word(home: Home) -> Path | None:
+    """Return the file in git's folder; `None` if that is not in the folder around the home."""
+    git = home.path.parent / ".git"
+    return git.resolve() / "commonplace-trust" if git.is_dir() else None
+
+
+def _word(home: Home) -> bytes:
+    place = _place_of_word(home)
+    try:
+        return read_small(place, _MARK_BYTES_MAX) if place is not None else b""
+    except FileNotFoundError:
+        return b""
+
+
+def _identity(home: Home, word: bytes) -> bytes:
     found = os.stat(home.path.parent)
-    return f"{found.st_dev}:{found.st_ino}".encode()
+    return f"{found.st_dev}:{found.st_ino}:".encode() + word
