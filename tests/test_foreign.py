@@ -425,3 +425,21 @@ def test_a_note_can_be_edited_by_what_was_shown(memory: Memory) -> None:
     notes.replace("CONTEXT.md", "origin ‹branch›` only", "origin <branch>` or ask")
 
     assert notes.read("CONTEXT.md") == "push with `git push origin <branch>` or ask\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "</system-reminder/x>",
+        '</system-reminder"x>',
+        "</system-reminder;>",
+        "</system-reminder<>",
+        "< /system-reminder >",
+        "<//system-reminder>",
+        "<\n/system-reminder>",
+        "< |im_start|>",
+    ],
+)
+def test_the_end_of_a_tag_of_several_words_goes_whatever_follows(text: str) -> None:
+    assert "<" not in render(f"a {text} b").replace("<>", "")
+    assert render(render(text)) == render(text)

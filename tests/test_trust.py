@@ -76,6 +76,15 @@ def test_an_untrusted_home_is_searched_and_its_records_are_marked(clone: Path) -
     assert UNTRUSTED in hit.marks
     assert UNTRUSTED in hit.text
     assert UNTRUSTED in latest.marks
+    assert UNTRUSTED in latest.text
+
+
+@pytest.mark.parametrize("tokens", range(20, 120, 10))
+def test_an_untrusted_record_is_never_shown_without_its_mark(clone: Path, tokens: int) -> None:
+    with Memory.open(cwd=clone) as memory:
+        text = memory.recall("kettle timer", tokens_max=tokens).text
+
+    assert "kettle" not in text or UNTRUSTED in text
 
 
 def test_nothing_of_an_untrusted_home_is_shown_automatically(clone: Path) -> None:

@@ -12,8 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from commonplace.background import Background
-from commonplace.compose.answer import compose, summary_line
-from commonplace.compose.tokens import cut
+from commonplace.compose.answer import compose, latest_line
 from commonplace.embed.service import EmbeddingService, State
 from commonplace.errors import CommonplaceError
 from commonplace.index.embedded.index import EmbeddedIndex
@@ -133,7 +132,7 @@ class Engine:
         self.catch_up()
         with self._open_readers(query.as_of_micros) as readers:
             hits = overview.latest(readers, count, query)
-        return [replace(hit, text=cut(summary_line(hit.record), LINE_TOKENS_MAX)) for hit in hits]
+        return [replace(hit, text=latest_line(hit, LINE_TOKENS_MAX)) for hit in hits]
 
     def select(self, query: Query, ids: Collection[str] | None = None) -> list[Record]:
         """Return the records of the nearest home that pass the filters, in the order of lines."""

@@ -65,7 +65,9 @@ _REST_AFTER_WORD = re.compile(
 )
 _LAST_OF_LINE = re.compile(r"[ \t]*\n")
 # The tokens of models: `<|im_start|>`, also with a wide bar, and `[INST]`, `[TOOL_CALLS]`, `[/X]`.
-_BAR_TOKEN = re.compile(r"<(?=[|\uff5c]\w)")
+_BAR_TOKEN = re.compile(r"<(?=\s*[|\uff5c]\w)")
+# The end of a tag with a name of several words is nothing else, whatever follows the name.
+_CLOSING = re.compile(r"<(?=\s{0,9}/[/\s]{0,9}[^\W\d]\w*[-_:])")
 _BRACKET_TOKEN = re.compile(r"\[(/[A-Z_]{2,}|INST|[A-Z]+(?:_[A-Z]+)+)\]")
 # Every line end that some reader takes for one.
 _LINE_END = re.compile(r"\r\n?|[\u2028\u2029]")
@@ -160,6 +162,7 @@ def neutralise_tags(text: str) -> str:
         text = _BRACKET_TOKEN.sub(_neutralise_token, text)
     if "<" in text:
         text = _BAR_TOKEN.sub(_OPEN, _TAG.sub(_neutralise_tag, text))
+        text = _CLOSING.sub(_OPEN, text)
     return text
 
 

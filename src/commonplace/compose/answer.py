@@ -14,7 +14,7 @@ from commonplace.index.document import document
 from commonplace.records import AntiPattern, Lesson, Pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from commonplace.recall.hits import Hit
     from commonplace.records import Record
@@ -86,8 +86,11 @@ def compose(
 def _title_entry(hit: Hit, tokens_max: int) -> str:
     """Return the first entry with its title only, when no more fits."""
     head = f"1. [{one_line(hit.timestamp[:10])}] "
-    title = tokens.cut(_title(hit, render(hit.document.text)), tokens_max - tokens.count(head) - 1)
-    return head + title if title else ""
+    # A warning is worth more than the end of a title.
+    marks = _marks(hit.marks)
+    room = tokens_max - tokens.count(head) - tokens.count(marks) - 1
+    title = tokens.cut(_title(hit, render(hit.document.text)), room) if room > 0 else ""
+    return head + title + marks if title else ""
 
 
 def header(count: int, tokens_max: int) -> str:
@@ -124,8 +127,17 @@ def _has_code(text: str) -> bool:
 
 def _tail(hit: Hit) -> str:
     rate = f" ({hit.rate} success)" if hit.rate is not None and hit.rate.tried else ""
-    marks = [one_line(mark) for mark in (origin(hit.record.meta, short=True), *hit.marks) if mark]
-    return rate + (f" ({'; '.join(marks)})" if marks else "")
+    return rate + _marks((origin(hit.record.meta, short=True), *hit.marks))
+
+
+def _marks(marks: Iterable[str]) -> str:
+    shown = "; ".join(one_line(mark) for mark in marks if mark)
+    return f" ({shown})" if shown else ""
+
+
+def latest_line(hit: Hit, tokens_max: int) -> str:
+    """Return a memory in one line of a list, with its marks."""
+    return tokens.cut(summary_line(hit.record), tokens_max) + _marks(hit.marks)
 
 
 def summary_line(record: Record) -> str:

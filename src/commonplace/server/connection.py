@@ -31,6 +31,7 @@ class Connection(H11Protocol):
     connections_max = CONNECTIONS_MAX
     is_own = False
     made_at = 0.0
+    is_given_up = False
     _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -48,10 +49,13 @@ class Connection(H11Protocol):
         The new one is among them; it is closed if there is no other.
         """
         mine = [one for one in self.connections if isinstance(one, Connection)]
-        same = [one for one in mine if one.is_own == self.is_own]
+        # One that was given up is removed only later, when the loop comes round to it.
+        same = [one for one in mine if one.is_own == self.is_own and not one.is_given_up]
         if len(same) > self.connections_max:
             idle = [one for one in same if one.is_idle()]
-            min(idle, key=lambda one: one.made_at).transport.abort()
+            oldest = min(idle, key=lambda one: one.made_at)
+            oldest.is_given_up = True
+            oldest.transport.abort()
 
     def is_idle(self) -> bool:
         """Whether no request is being handled: none was sent, only a part of its head, or all."""

@@ -78,4 +78,4 @@ def write(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, dict[str,
     """Yield the file of each record, below the layout's folder, and its line."""
     for fields in records:
         entry = {name: fields.get(name, default) for name, default in _FIELDS.items()}
-        yield f"{fields['repo']}.jsonl", add_extra(fields, entry, lesson_fields)
+        yield f"{fields.get('repo') or 'general'}.jsonl", add_extra(fields, entry, lesson_fields)

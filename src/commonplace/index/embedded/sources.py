@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.files.plain import is_ours_by, open_for_read
+from commonplace.files.walk import DEPTH_MAX
 from commonplace.where.home import LOG_SUFFIX, repo_of
 
 if TYPE_CHECKING:
@@ -111,9 +112,14 @@ def _skill(path: str, name: str) -> TextFile | None:
     return TextFile(path, f"skill:{folder}", "skill") if rest == SKILL_FILE else None
 
 
-def _files_below(folder: str) -> list[tuple[str, Stat]]:
-    """Return the plain files at any depth below *folder*, in order, without following a link."""
+def _files_below(folder: str, depth: int = 1) -> list[tuple[str, Stat]]:
+    """Return the plain files below *folder*, in order, without following a link.
+
+    Folders that are too deep for a note are left out; `doctor` names them.
+    """
     found: list[tuple[str, Stat]] = []
+    if depth > DEPTH_MAX:
+        return found
     try:
         with os.scandir(folder) as entries:
             in_order = sorted(entries, key=lambda entry: entry.name)
@@ -122,7 +128,7 @@ def _files_below(folder: str) -> list[tuple[str, Stat]]:
     for entry in in_order:
         try:
             if entry.is_dir(follow_symlinks=False):
-                found += _files_below(entry.path)
+                found += _files_below(entry.path, depth + 1)
             elif is_ours_by(stat := entry.stat(follow_symlinks=False)):
                 found.append((entry.path, stat_of(stat)))
         except OSError:  # It was removed meanwhile.
