@@ -194,6 +194,14 @@ def interrupt(*_given: object) -> None:
     raise KeyboardInterrupt
 
 
+def interrupt_erasure(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin to erase a record, and stop after the intent is written."""
+    with monkeypatch.context() as patch:
+        patch.setattr(erasure, "_Removal", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            erasure.erase([home], "gone-record-1")
+
+
 def test_what_cannot_be_removed_is_named_and_the_intent_stays(
     home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -280,10 +288,7 @@ def test_an_intent_in_one_home_is_carried_out_in_all(
 def test_a_record_logged_again_before_the_second_run_goes_with_its_new_text(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(erasure, "_Removal", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            erasure.erase([home], "gone-record-1")
+    interrupt_erasure(home, monkeypatch)
     append(home, "app", lesson("gone-record-1", "a newer text of the same record"))
     put(home.inbox_folder / "cand-b.json", '{"error": "a newer text of the same record"}')
 
@@ -340,10 +345,7 @@ def test_a_file_that_is_no_intent_is_named(home: Home) -> None:
 def test_a_dry_run_of_maintenance_counts_and_erases_nothing(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(erasure, "_Removal", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            erasure.erase([home], "gone-record-1")
+    interrupt_erasure(home, monkeypatch)
 
     with open_memory(home) as memory:
         report = runner.run(memory, ["erasures"], dry_run=True)

@@ -11,7 +11,7 @@ import pytest
 
 from commonplace.announce import announcement
 from commonplace.cli import main
-from commonplace.errors import SettingsInvalid
+from commonplace.errors import RecordNotFound, SettingsInvalid
 from commonplace.memory import Memory
 from commonplace.recall.hits import UNTRUSTED
 from commonplace.sessions import answer
@@ -225,7 +225,8 @@ def test_trust_is_for_the_users_eyes_only(clone: Path) -> None:
 
 def _say(clone: Path, **statement: object) -> None:
     (log,) = (clone / ".commonplace" / "log").glob("*.jsonl")
-    line = {"timestamp": "2026-11-15T00:00:00Z", "repo": log.stem, **statement}
+    # Later than everything, since a later line of a record brings it back.
+    line = {"timestamp": "2099-01-01T00:00:00Z", "repo": log.stem, **statement}
     with log.open("a") as stream:
         stream.write(json.dumps(line) + "\n")
 
@@ -256,6 +257,24 @@ STATEMENTS: dict[str, dict[str, object]] = {
 }
 
 
+@pytest.mark.parametrize("what", ["forgets", "supersedes", "derives", "replaces"])
+def test_what_a_trusted_home_says_reaches_the_users_records(
+    clone: Path, users_lesson: str, what: str
+) -> None:
+    """Else the next test would hold for nothing."""
+    text = json.dumps(STATEMENTS[what]).replace("{own}", users_lesson)
+    _say(clone, **json.loads(text))
+    if what == "derives":
+        _say(clone, id="s-5", kind="forget", of="theirs")
+    main(["trust"])
+
+    with Memory.open(cwd=clone) as memory:
+        hits = memory.recall("cellar door sticks", limit=9).hits
+
+    lessons = [hit.record.fields["lesson"] for hit in hits]
+    assert "the cellar door sticks" not in lessons
+
+
 @pytest.mark.parametrize("what", STATEMENTS)
 def test_what_an_untrusted_home_says_changes_nothing_of_the_users(
     clone: Path, users_lesson: str, what: str
@@ -277,6 +296,19 @@ def test_what_an_untrusted_home_says_changes_nothing_of_the_users(
     (own,) = (hit for hit in hits if hit.id == users_lesson)
     assert own.record.fields["lesson"] == "the cellar door sticks"
     assert own.marks == ()
+
+
+def test_a_memory_that_is_open_stops_listening_to_a_home_that_is_trusted_no_longer(
+    clone: Path, users_lesson: str
+) -> None:
+    _say(clone, id="s-1", kind="forget", of=users_lesson)
+    main(["trust"])
+
+    with Memory.open(cwd=clone) as memory:
+        with pytest.raises(RecordNotFound, match="forgotten"):
+            memory.describe(users_lesson)
+        main(["trust", "--undo"])
+        assert memory.describe(users_lesson)["lesson"] == "the cellar door sticks"
 
 
 def test_erasing_in_an_untrusted_home_erases_nothing_of_the_users(

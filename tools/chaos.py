@@ -223,21 +223,27 @@ def healed(home: Path, number: int, _said: list[str]) -> list[str]:
     return faults + ([] if f"no record {number}\n" in kept else ["a damaged line is gone"])
 
 
+def run_command(memory: Memory, session: int, command: str) -> None:
+    """Send the event of a hook that an agent has run *command*."""
+    folder = str(memory.home.path)
+    event = {
+        "hook_event_name": "PostToolUse",
+        "session_id": f"s-{session}",
+        "cwd": folder,
+        "tool_name": "Bash",
+        "tool_input": {"command": command},
+        "tool_response": {"stdout": "", "stderr": ""},
+    }
+    answer(memory, "claude-code", json.dumps(event).encode(), cwd=folder)
+
+
 def plant_erasable(home: Path, number: int) -> None:
     with open_memory(home) as memory:
         for n in range(10):
             lesson(memory, f"kept {number} {n}", f"kept-{number}-{n}")
         lesson(memory, f"xylophonist{number}x must vanish", f"gone-{number}")
         memory.recall("xylophonist")
-        event = {
-            "hook_event_name": "PostToolUse",
-            "session_id": f"s-{number}",
-            "cwd": str(home),
-            "tool_name": "Bash",
-            "tool_input": {"command": f"echo xylophonist{number}x must vanish"},
-            "tool_response": {"stdout": "", "stderr": ""},
-        }
-        answer(memory, "claude-code", json.dumps(event).encode(), cwd=str(home))
+        run_command(memory, number, f"echo xylophonist{number}x must vanish")
 
 
 def erase(home: Path, number: int, say: Say) -> None:
@@ -319,15 +325,7 @@ def capture(home: Path, number: int, say: Say) -> None:
     with open_memory(home) as memory:
         for n in range(1_000):
             text = f"captured {number} {n} by a hook"
-            event = {
-                "hook_event_name": "PostToolUse",
-                "session_id": f"s-{number}",
-                "cwd": str(home),
-                "tool_name": "Bash",
-                "tool_input": {"command": f"git commit -m 'LEARNED: {text}'"},
-                "tool_response": {"stdout": "", "stderr": ""},
-            }
-            answer(memory, "claude-code", json.dumps(event).encode(), cwd=str(home))
+            run_command(memory, number, f"git commit -m 'LEARNED: {text}'")
             say(text)
 
 

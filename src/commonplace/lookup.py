@@ -12,7 +12,7 @@ from commonplace.rules import Fold, SeveralHomes, Standing, is_gone, standings, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from commonplace.log.read import Damage
@@ -33,10 +33,11 @@ class FoundRecord(NamedTuple):
 
 
 class Lookup:
-    """Looks up records in the logs of *homes*, the nearest first."""
+    """Looks up records in the logs of *homes*, the nearest first; *trusts* judges each of them."""
 
-    def __init__(self, homes: Sequence[Home]) -> None:
+    def __init__(self, homes: Sequence[Home], trusts: Callable[[Home], bool]) -> None:
         self._homes = homes
+        self._trusts = trusts
         self._damages: set[Damage] = set()
         self.superseded_left_out = 0
 
@@ -59,7 +60,8 @@ class Lookup:
         needle = prefix.encode("utf-8", "surrogatepass")
         matches: dict[str, int] = {}
         # The user's own record comes before one with its id in a home that is not trusted.
-        for number, home in sorted(enumerate(self._homes), key=lambda one: not one[1].trusted):
+        by_trust = sorted(enumerate(self._homes), key=lambda one: not self._trusts(one[1]))
+        for number, home in by_trust:
             for ident in self.fold(home, needle=needle).ids():
                 if ident.startswith(prefix):
                     matches.setdefault(ident, number)
@@ -107,7 +109,7 @@ class Lookup:
         A home that is not trusted speaks for its own records only.
         """
         home = self._homes[number]
-        return [one for one in self._homes if one.trusted] if home.trusted else [home]
+        return list(filter(self._trusts, self._homes)) if self._trusts(home) else [home]
 
     def _forgotten_error(self, ident: str, heard: Sequence[Home]) -> RecordNotFound:
         forgets = [

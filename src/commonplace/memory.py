@@ -66,7 +66,7 @@ class Memory(Writer):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 (those of Writer)
         super().__init__(*arguments, **options)
-        self._lookup = Lookup(self.homes)
+        self._lookup = Lookup(self.homes, self.trusts)
         self._engine_lock = threading.Lock()
 
     def beside(
@@ -127,9 +127,6 @@ class Memory(Writer):
 
         try:
             number, whole = self._lookup.resolve(ident)
-            if not self.homes[number].trusted:
-                # What a stranger's home says about other records does not reach out of it.
-                return erase(self.homes[number : number + 1], whole)
         except RecordNotFound:
             # An interrupted erasure may have removed it from the log already.
             begun = [one.id for one in pending(self.homes) if one.id.startswith(ident)]
@@ -138,7 +135,11 @@ class Memory(Writer):
             if len(begun) > 1 and ident not in begun:
                 raise IdAmbiguous(ident, sorted(begun)) from None
             whole = ident if ident in begun else begun[0]
-        return erase(self.homes, whole)
+        else:
+            if not self.trusts(self.homes[number]):
+                # What a stranger's home says about other records does not reach out of it.
+                return erase(self.homes[number : number + 1], whole)
+        return erase([home._replace(trusted=self.trusts(home)) for home in self.homes], whole)
 
     def _append_beside(self, found: FoundRecord, given: dict[str, Any]) -> Record:
         """Append to the log of the record, so that statements stay with their record."""
