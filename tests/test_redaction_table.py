@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
+import re
 import string
 
 import pytest
@@ -826,6 +828,16 @@ def plain(text: str) -> str:
 def redacted(text: str, kind: str) -> str:
     before, _, rest = text.partition("«")
     return f"{before}[redacted:{kind}]{rest.partition('»')[2]}"
+
+
+def test_no_repeated_group_is_possessive() -> None:
+    """Before Python 3.11.5 a possessive group (`(?:…)++`) matches wrongly, and secrets stay in the text."""
+    rows = [value for value in vars(table).values() if isinstance(value, tuple)]
+    patterns = [
+        row.pattern for row in itertools.chain.from_iterable(rows) if hasattr(row, "pattern")
+    ]
+    assert len(patterns) > 100
+    assert not [p for p in patterns if re.search(r"(?<!\\)\)(?:[+*?]|\{[\d,]+\})\+", p)]
 
 
 def test_every_row_has_examples() -> None:

@@ -351,16 +351,17 @@ WEBHOOKS: tuple[Rule, ...] = (
 # Private keys and signatures: no unbroken run is promised for these.
 
 _PEM_GAP = r"(?:[\s\"',]|\\+[nrt\"])"
-# Every repetition is possessive: a gap, a header or a line of the body can be read in one way only,
-# and what was read is not tried again. There are few headers, and each begins a line.
+# A gap, a header or a line of the body can be read in one way only, and repeated characters are
+# possessive. Repeated groups are not: before Python 3.11.5 those match wrongly. There are few
+# headers, and each begins a line.
 _PEM = (
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-    rf"(?:(?=[\"', \t]*+(?:[\r\n]|\\+[nr])){_PEM_GAP}++"
-    r"[A-Z][A-Za-z-]{2,20}+: [^\n\\]{0,200}+){0,20}+"
-    rf"(?:{_PEM_GAP}*+[A-Za-z0-9+/=]{{16,}}+)++"
-    rf"(?:(?:{_PEM_GAP}*+[A-Za-z0-9+/=]{{1,15}}+){{0,2}}+{_PEM_GAP}*+"
+    rf"(?:(?=[\"', \t]*+(?:[\r\n]|\\+[nr])){_PEM_GAP}+"
+    r"[A-Z][A-Za-z-]{2,20}+: [^\n\\]{0,200}+){0,20}"
+    rf"(?:{_PEM_GAP}*[A-Za-z0-9+/=]{{16,}}+)+"
+    rf"(?:(?:{_PEM_GAP}*[A-Za-z0-9+/=]{{1,15}}+){{0,2}}{_PEM_GAP}*"
     r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-    rf"|{_PEM_GAP}{{1,4}}+[A-Za-z0-9+/]{{1,15}}+={{1,2}})?+"
+    rf"|{_PEM_GAP}{{1,4}}[A-Za-z0-9+/]{{1,15}}+={{1,2}})?"
 )
 BLOCKS: tuple[Rule, ...] = (
     Rule("private-key", ("PRIVATE KEY",), _PEM),
