@@ -42,10 +42,12 @@ def words(text: str) -> list[str]:
 # Names
 
 OWNERS_OF_KEYS = words("""api access private secret auth account signing encryption master service app ssh
-    deploy license client jwt hmac fernet preshared shared admin webhook storage crypto bot""")
+    deploy license client jwt hmac fernet preshared shared admin webhook storage crypto bot
+    application unseal""")
 OWNERS_OF_PASS = words("""db database mysql postgres pg user smtp mail email redis admin root ftp ssh login
     sudo mongo amqp http proxy basic auth my bind become vault ldap keystore truststore vpn wifi
-    default rabbitmq sa registry docker jenkins nexus artifactory sonar elastic gpg backup svc""")
+    default rabbitmq sa registry docker jenkins nexus artifactory sonar elastic gpg backup svc
+    remote""")
 HARMLESS_TOKENS = words("""eos bos pad unk mask sep cls next page stop special continuation design
     cancellation cancel first last per syntax start end prev previous color""")
 FOREIGN = [

@@ -41,15 +41,17 @@ _VALUE = (
     rf"|'(?P<single>(?:[^'\\\n]|\\.){{1,{QUOTED_MAX}}})'"
     rf"|\\+[\"'](?P<escaped>[^\"'\\\n]{{1,{QUOTED_MAX}}})\\+[\"']"
     rf"|`(?P<ticked>[^`\\\n]{{1,{QUOTED_MAX}}})`"
-    r"|(?:bearer|basic|token|digest|ssws|apikey|negotiate|splunk) (?P<header>[^\s\"'`\\,;]+)"
+    r"|(?:bearer|basic|token|digest|ssws|apikey|negotiate|splunk|bot|hawk|geniekey"
+    r"|accesskey|snowflake|klaviyo-api-key|zoho-oauthtoken|hmac|key) (?P<header>[^\s\"'`\\,;]+)"
     r"|\\*[\"'`]?(?P<bare>[^\s\"'`\\,;]))"
 )
 # For a text in lower case: a regex that ignores case takes twice as long.
 _ASSIGNMENT = (
     rf"(?<![\w-])(?=[\w-])(?P<name>secret access key|(?:{_OWNERS}) key"
     rf"|(?=[\w-]{{0,60}}?{_NAME_WORD})[\w-]{{1,80}}+)"
-    r"(?P<gap>(?: [\[(][\w*. @-]{0,40}[\])])?\\*[\"'`]?[\])]? {0,4}[:=]{1,2}>? {0,4}"
-    rf"|{TOLD_GAP}|(?: (?:is|was|to|of|=))? )" + _VALUE
+    r"(?P<gap>(?::\*\*|\*\*:?) "
+    r"|(?: [\[(][\w*. @-]{0,40}[\])])?\\*[\"'`]?[\])]? {0,4}[:=]{1,2}>? {0,4}"
+    rf"|{TOLD_GAP}|(?: (?:is|was|to|of|=))?:? {{1,12}})" + _VALUE
 )
 # The same in other languages, where up to three words may follow the name: `senha do banco: x`.
 _FOREIGN = (

@@ -14,7 +14,7 @@ FOREIGN_WORDS = (
 KEY_OWNERS = (
     *("api", "access", "private", "secret", "auth", "account", "signing", "encryption", "master"),
     *("service", "app", "ssh", "deploy", "license", "client", "jwt", "hmac", "fernet", "preshared"),
-    *("shared", "admin", "webhook", "storage", "crypto", "bot"),
+    *("shared", "admin", "webhook", "storage", "crypto", "bot", "application", "unseal"),
 )
 
 # What people write between the name of a secret and the secret: `password for the database is x`.
@@ -32,7 +32,7 @@ def word_set(words: str) -> frozenset[str]:
 _PASS_OWNERS = word_set(
     "db database mysql postgres pg user smtp mail email redis admin root ftp ssh login sudo mongo "
     "amqp http proxy basic auth my bind become vault ldap keystore truststore vpn wifi default "
-    "rabbitmq sa j registry docker jenkins nexus artifactory sonar elastic gpg backup svc"
+    "rabbitmq sa j registry docker jenkins nexus artifactory sonar elastic gpg backup svc remote"
 )
 # Tokens of a grammar, a page or a design are not secrets.
 _HARMLESS_TOKEN_OWNERS = word_set(
@@ -58,7 +58,9 @@ _ENDINGS = (
     ("pw", "password"),
     ("storepass", "password"),
     ("keypass", "password"),
+    ("sshpass", "password"),
     ("psk", "password"),
+    ("psksecret", "password"),
     ("authkey", "access-key"),
     ("apikey", "api-key"),
     ("secretkey", "secret"),
@@ -77,14 +79,16 @@ def name_kind(name: str) -> str:
     if name.lower().endswith(FOREIGN_WORDS):
         return "password"
     words = ["", "", *split_words(name)]
-    # `client-key-data` of Kubernetes, `secret_key_base` of Rails.
-    if words[-2] == "key" and words[-1] in {"data", "base"}:
+    # `client-key-data` of Kubernetes, `secret_key_base` of Rails, `plain-text-password-value`.
+    if words[-2:] in (["key", "data"], ["key", "base"], ["password", "value"]):
         words.pop()
     owner, last = words[-2:]
     if last == "key":
         return _key_name_kind(words, owner)
-    if last == "pass" and (owner in _PASS_OWNERS or name.startswith("-")):
-        return "password"
+    if last.endswith("pass"):  # `smtp_pass`, `smtppass`
+        owner = last.removesuffix("pass") or owner
+        is_flag = last == "pass" and name.startswith("-")
+        last = "password" if owner in _PASS_OWNERS or is_flag else last
     if last in {"auth", "authorization"}:
         return "authorization"
     if last == "token" and owner in _HARMLESS_TOKEN_OWNERS:

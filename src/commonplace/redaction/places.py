@@ -49,8 +49,11 @@ _CODE = r"(?=[A-Za-z-]{0,20}[0-9])[A-Za-z0-9]{4,10}-[A-Za-z0-9-]{4,30}"
 # Commands that read a password from their standard input.
 _READER = (
     r"(?:kinit|cryptsetup|vncpasswd|smbpasswd|passwd|adduser|pass insert|gh (?:auth|secret)"
-    r"|wrangler secret put|vault login|docker secret create)(?![\w-])"
+    r"|wrangler secret put|vault login|docker secret create|zfs (?:load-key|create))(?![\w-])"
 )
+
+# Options that most commands use for something else.
+PASSWORD_OPTIONS = (" -p ", " -P ", " -pw ", " -passwd ")
 
 PLACES: tuple[Place, ...] = (
     # Arguments of commands, by their position
@@ -153,6 +156,29 @@ PLACES: tuple[Place, ...] = (
         rf"(?:pdftk|nmcli) {_REST}(?:input_pw|user_pw|owner_pw|password|wifi-sec\.psk) {GIVEN}",
         "nmcli dev wifi connect Home password «»",
     ),
+    Place(
+        "password",
+        ("AUTH ",),
+        "drawn",
+        rf"(?<![\w-])AUTH (?:default |[a-z][\w-]{{1,30}} )?{GIVEN}",
+        "redis> AUTH default «»",
+    ),
+    Place(
+        "token",
+        ("rclone obscure ", "wandb login ", "importprivkey ", "github-oauth.", "snyk auth "),
+        "given",
+        r"(?:rclone obscure|wandb login(?: --relogin)?|importprivkey|snyk auth"
+        rf"|composer config (?:-g |--global )?github-oauth\.\S{{1,80}}) {GIVEN}",
+        "wandb login «»",
+    ),
+    # What a script of expect types; a command ends with the same sign, but is a plain word.
+    Place(
+        "password",
+        ("send ",),
+        "drawn",
+        r"(?<![\w-])send (?:-- )?\\*\"([^\"\\\s]{6,100})\\+[rn]\\*\"",
+        'send "«»\\r"',
+    ),
     # A user's option and the password's after it, of any command; a port is none.
     Place(
         "password",
@@ -162,7 +188,23 @@ PLACES: tuple[Place, ...] = (
         rf"{GIVEN}",
         "rdesktop -u bob -p «» host",
     ),
+    # The option of many commands; `mkdir -p src`, `-p 80:80` and `npx -p tool@5` are none.
+    Place(
+        "password",
+        PASSWORD_OPTIONS,
+        "drawn",
+        r" -(?:p|P|pw|passwd) (?![\w.-]{0,60}@)(?:\\*\"([^\"\\\s]{8,100})\\*\"|'([^'\\\s]{8,100})'"
+        r"|([^\s\"'\\|;&<>$]{8,100})(?=\s|\Z))",
+        "mcrcon -H host -p «» list",
+    ),
     # What a command reads
+    Place(
+        "password",
+        ("<<<",),
+        "drawn",
+        r"<<< ?(?:\\*\"([^\"\\\s]{8,100})\\*\"|'([^'\\\s]{8,100})'|([^\s\"'\\|;&<>$]{8,100}))",
+        "p4 login <<< «»",
+    ),
     Place(
         "password",
         ("<<<",),
@@ -174,7 +216,7 @@ PLACES: tuple[Place, ...] = (
         "password",
         (
             *("kinit", "cryptsetup", "passwd", "vncpasswd", "smbpasswd", "adduser", "pass insert"),
-            *("gh auth", "gh secret", "secret put", "vault login"),
+            *("gh auth", "gh secret", "secret put", "vault login", "zfs load-key", "zfs create"),
         ),
         "given",
         rf"(?:echo|printf)(?: -[neE]{{1,2}}){{0,2}} (?:\\*[\"']?%s(?:\\+n)?\\*[\"']? )?{GIVEN}"
@@ -219,19 +261,21 @@ PLACES: tuple[Place, ...] = (
         "password",
         (
             *("auth(", "Auth(", "auth=(", "auth = (", "login(", "Login("),
+            *("BasicAuth(", "SetBasicAuth(", "withBasicAuth(", "NetworkCredential("),
+            *("UsernamePasswordCredentials(", "PasswordAuthentication("),
             *("credential(", "credentials(", "Credential(", "Credentials("),
         ),
         "drawn",
-        r"(?:[Aa]uth|[Ll]ogin|[Cc]redentials?)(?: ?= ?)?\(\\*[\"'][^\"'\\\n]{1,80}\\*[\"'], ?"
-        rf"{_QUOTED}",
+        r"(?:[Aa]uth|[Ll]ogin|[Cc]redentials?|Authentication)(?: ?= ?)?"
+        rf"\((?:\\*[\"'][^\"'\\\n]{{1,80}}\\*[\"'], ?){{1,3}}(?:Some\()?{_QUOTED}",
         'requests.get(url, auth=("bob", "«»"))',
     ),
     Place(
         "password",
-        ("login(", "mysql_connect(", "mysqli_connect(", "PDO(", "getConnection("),
+        ("login(", "mysql_connect(", "mysqli_connect(", "mysqli(", "PDO(", "getConnection("),
         "given",
         r"(?:login\(\\*[\"'][^\"'\\\n@]{1,60}@[^\"'\\\n]{1,60}\\*[\"'], ?"
-        rf"|(?:mysqli?_connect|PDO|getConnection)\((?:[^,\n()]{{1,100}}, ?){{2}}){_QUOTED}",
+        rf"|(?:mysqli?_connect|mysqli|PDO|getConnection)\((?:[^,\n()]{{1,100}}, ?){{2}}){_QUOTED}",
         'new PDO("mysql:host=db", "root", "«»")',
     ),
     Place(
@@ -248,7 +292,31 @@ PLACES: tuple[Place, ...] = (
         r"type=\\*[\"']password\\*[\"'][^<>\n]{0,100}? value=" + _QUOTED,
         '<input type="password" name="p" value="«»">',
     ),
+    # The key of a service, as the argument of its client.
+    Place(
+        "api-key",
+        ("algoliasearch(", "rollbar.init(", "Client(", "bugsnag.start(", "Bugsnag.start("),
+        "random",
+        r"(?:algoliasearch|rollbar\.init|Client|[Bb]ugsnag\.start)\("
+        r"(?:\\*[\"'][\w.-]{1,60}\\*[\"'], ?)?\\*[\"']([A-Za-z0-9_-]{20,200})\\*[\"']",
+        'algoliasearch("APP12345", "«»")',
+    ),
     # Files
+    Place(
+        "api-key",
+        ('"key"', '\\"key', "'key'"),
+        "random",
+        r"username\\*[\"'] ?: ?\\*[\"'][\w.@-]{1,80}\\*[\"'], ?\\*[\"']key\\*[\"'] ?: ?"
+        r"\\*[\"']([0-9a-f]{32,64})",
+        '{"username": "bob", "key": "«0a1b2c3d4e5f60718293a4b5c6d7e8f9»"}',
+    ),
+    Place(
+        "password",
+        ("auth-user-pass",),
+        "given",
+        r"<auth-user-pass>(?:\s|\\n){1,4}[^\s<>\\]{1,100}(?:\s|\\n){1,4}([^\s<>\\]{3,100})",
+        "<auth-user-pass>\nbob\n«»\n</auth-user-pass>",
+    ),
     Place(
         "password",
         (" pass ", " secret "),
@@ -265,10 +333,39 @@ PLACES: tuple[Place, ...] = (
         "AKIAABCDEFGHIJKLMNOP / «»",
     ),
     Place(
+        "secret",
+        ("Unseal Key", "Recovery Key", "Secret ID", "SecretID", "AccessorID"),
+        "given",
+        r"(?:(?:Unseal|Recovery) Key [0-9]{1,2}:|Secret ?ID {1,12}[:=]) ?([A-Za-z0-9+/=-]{20,100})",
+        "Unseal Key 1: «»",
+    ),
+    Place(
         "password",
-        ("requirepass ", "masterauth "),
+        ("<Password>", "<AdministratorPassword>", "Password>"),
+        "given",
+        r"Password>\s{0,40}<Value>([^<>\s]{3,200})</Value>",
+        "<Password><Value>«»</Value></Password>",
+    ),
+    Place(
+        "password",
+        ("{PLAIN}", "{CLEARTEXT}", "{CRYPT}"),
+        "given",
+        r"\{(?:PLAIN|CLEARTEXT|CRYPT)\}([^\s:\"'\\]{3,200})",
+        "bob:{PLAIN}«»",
+    ),
+    Place(
+        "token",
+        ("/t/",),
+        "random",
+        r"(?<=/t/)([A-Za-z0-9_-]{20,80})(?=/)",
+        "https://conda.example.com/t/«»/channel",
+    ),
+    Place(
+        "password",
+        ("requirepass ", "masterauth ", "rootpw ", "server key ", "bundle config "),
         "drawn",
-        rf"(?:requirepass|masterauth) {GIVEN}",
+        r"(?:requirepass|masterauth|rootpw(?: --plaintext)?|(?:tacacs|radius)-server key"
+        rf"|bundle config (?:set )?(?:--\w{{1,10}} )?\S{{1,60}} {_USER}:) ?{GIVEN}",
         "requirepass «»",
     ),
     # The digit says how it is encrypted, if at all.
@@ -334,6 +431,29 @@ PLACES: tuple[Place, ...] = (
         r"\"(?:d|k|p|q|dp|dq|qi)\\*\" ?: ?\\*\"([A-Za-z0-9_-]{32,})",
         '{"kty": "oct", "k": "«»"}',
     ),
+    Place(
+        "private-key",
+        ("NKEY SEED-----",),
+        "given",
+        r"NKEY SEED-----(?:\s|\\+n){1,4}(S[A-Z][A-Z2-7]{50,60})",
+        "-----BEGIN USER NKEY SEED-----\n"
+        "«SUAIBDPBAUTWCWBKIO6XHQNINK5FWJW4OHLXC3HQ2KFE4PEJUA44CNHTC4»",
+    ),
+    # Tokens with other signs in them.
+    Place(
+        "asana-token",
+        ("1/", "0/", "2/"),
+        "any",
+        r"(?<![\w/.-])([012]/[0-9]{13,20}(?:/[0-9]{13,20})?:[0-9a-f]{32})(?!\w)",
+        "«1/1234567890123456:0a1b2c3d4e5f60718293a4b5c6d7e8f9»",
+    ),
+    Place(
+        "braintree-token",
+        ("access_token$",),
+        "given",
+        r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$([0-9a-f]{32})",
+        "access_token$production$abcd1234efgh5678$«0a1b2c3d4e5f60718293a4b5c6d7e8f9»",
+    ),
     # Tokens in base64, whose `+` and `/` leave them no unbroken run.
     Place(
         "sentry-token",
@@ -341,6 +461,13 @@ PLACES: tuple[Place, ...] = (
         "given",
         r"(?<![\w-])(sntry[su]_[A-Za-z0-9_=+/-]{20,})",
         "sntrys_«»",
+    ),
+    Place(
+        "imagekit-key",
+        ("private_",),
+        "random",
+        r"(?<![\w-])(private_[A-Za-z0-9+/]{20,}={0,2})(?![\w.])",
+        "private_«»",
     ),
     Place("fly-token", ("fm2_",), "given", r"(?<![\w-])(fm2_[A-Za-z0-9_=+/-]{40,})", "fm2_«»"),
     Place(
@@ -359,6 +486,13 @@ PLACES: tuple[Place, ...] = (
     ),
     # Addresses and headers
     Place(
+        "api-key",
+        ("x-honeycomb-team", "X-Honeycomb-Team"),
+        "given",
+        r"[Xx]-[Hh]oneycomb-[Tt]eam[\"'\\]{0,3} ?[:=] ?[\"'\\]{0,3}([A-Za-z0-9]{20,40})",
+        "x-honeycomb-team: «»",
+    ),
+    Place(
         "cookie",
         (*("PHPSESSID=", "JSESSIONID=", "_SessionId=", "_session=", "_SESSION=", "sessionid="),),
         "random",
@@ -368,9 +502,10 @@ PLACES: tuple[Place, ...] = (
     ),
     Place(
         "signature",
-        ("Signature=", "signature=", "response="),
+        ("Signature=", "signature=", "response=", "SAMLResponse=", "SAMLRequest="),
         "random",
-        r"(?:[Ss]ignature|(?<![\w.])response)=\\*\"?([A-Za-z0-9+/%_=-]{32,1000})",
+        r"(?:[Ss]ignature|(?<![\w.])response|SAMLRe(?:sponse|quest))=\\*\"?"
+        r"([A-Za-z0-9+/%_=-]{27,20000})",
         "https://x.s3.amazonaws.com/k?X-Amz-Signature=«»",
     ),
     Place(
@@ -393,6 +528,13 @@ PLACES: tuple[Place, ...] = (
         "https://example.com/callback?code=«»&state=1",
     ),
     Place(
+        "webhook",
+        ("hooks.zapier.com/",),
+        "any",
+        r"hooks\.zapier\.com/hooks/catch/([0-9]{4,12}/[a-z0-9]{5,}/?)",
+        "https://hooks.zapier.com/hooks/catch/«8435527/muqur2d»",
+    ),
+    Place(
         "telegram-bot-token",
         ("telegram.org/",),
         "given",
@@ -410,10 +552,19 @@ PLACES: tuple[Place, ...] = (
         "drawn",
         r"(?<![A-Za-z0-9])(?:[Cc]red(?:ential)?s?|[Ll]og ?in|[Ss]ign in"
         r"|user(?:name)?/pass(?:word|wd)?|wifi|Wi-?Fi)"
-        r"(?:[ :,=]{1,3}[\w.-]{1,20}){0,4}?[ :=]{1,3}-? ?"
+        r"(?:[ :,=]{1,3}[\w.-]{1,20}){0,4}?[ :=]{1,3}(?:-|->|→)? ?"
         r"(?!sha|md5|http)[\w.@+-]{1,60}(?: ?/ ?| ?: ?|,? (?:key|password|pw) )"
         rf"{_TOLD}(?![/:=(\[])",
         "log in with bob / «» on staging",
+    ),
+    # The users that every system has.
+    Place(
+        "password",
+        ("root", "admin", "Admin", "administrator", "Administrator", "ubuntu", "postgres"),
+        "drawn",
+        r"(?<![\w/.@:-])(?:root|[Aa]dmin(?:istrator)?|ubuntu|postgres)(?: / | ?: ?)"
+        rf"{_TOLD}(?![/:=(\[])",
+        "the box is root / «»",
     ),
     Place(
         "password",
@@ -450,9 +601,9 @@ PLACES: tuple[Place, ...] = (
     ),
     Place(
         "mnemonic",
-        ("mnemonic", "Mnemonic", "seed phrase", "Seed phrase", "recovery phrase"),
+        ("mnemonic", "Mnemonic", "MNEMONIC", "seed phrase", "Seed phrase", "recovery phrase"),
         "given",
-        r"(?:[Mm]nemonic|[Ss]eed phrase|recovery phrase)[\"'\\]{0,3}"
+        r"(?:[Mm]nemonic|MNEMONIC|[Ss]eed phrase|recovery phrase)[\"'\\]{0,3}"
         r"(?: is| was)? ?[:=]? ?[\"'\\]{0,3}((?:[a-z]{3,8} ){11,23}[a-z]{3,8})(?![a-z])",
         "seed phrase: «abandon ability able about above absent absorb abstract absurd abuse "
         "access accident»",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 from commonplace.redaction import table
+from commonplace.redaction.drawn_runs import may_hold_drawn_run
 from commonplace.redaction.names import FOREIGN_WORDS, KEY_OWNERS, NAME_WORDS, TOLD_GAP
-from commonplace.redaction.places import PLACES, REGIONS
+from commonplace.redaction.places import PASSWORD_OPTIONS, PLACES, REGIONS
 from commonplace.redaction.table import compile_pattern
 
 TYPE_CHECKING = False
@@ -18,14 +19,16 @@ if TYPE_CHECKING:
 # before quotes.
 _NAME_END = (
     r"(?:word|wd|d|code|phrase|orization|entials?)?(?:[_-]*(?:data|base))?[_.-]*"
-    r"(?:(?: [\[(][\w*. @-]{0,40}[\])])?[\"'`\\\]) ]*[:=>]|[\"'\\]++, ?[\"'\\]|s?\([\"'\\]"
+    r"(?:(?: [\[(][\w*. @-]{0,40}[\])])?[\"'`\\\]) ]*[:=>]|</key>|[\"'\\]++, ?[\"'\\]|s?\([\"'\\]"
     r"|[\\\"',\snrt]*+value|[\"'\\]++ ?\{"
     r"|(?: [\w:-]{1,20}=[\"'\\]{1,3}[\w.-]{1,40}[\"'\\]{1,3}){1,3}>"
-    r"|(?: (?:is|was|to|of))? [\"'`\\]*[^\s\"'`\\]{0,60}[0-9]"
+    r"|:?\*\*|(?: (?:is|was|to|of))?:? {1,12}[\"'`\\]*[^\s\"'`\\]{0,60}[0-9]"
     rf"|{TOLD_GAP})"
 )
 # After `password` in prose, a long word may be one without a digit.
-_PASS_END = rf"{_NAME_END}|[a-z_.-]{{0,12}}+(?: (?:is|was|to|of))? [\"'`\\]*[^\s\"'`\\]{{10}}"
+_PASS_END = (
+    rf"{_NAME_END}|[a-z_.-]{{0,12}}+(?: (?:is|was|to|of))?:? {{1,12}}[\"'`\\]*[^\s\"'`\\]{{10}}"
+)
 # The rest after `key` of a name whose owner proves nothing: only a random value makes it a secret.
 _KEY_END = r"[\"'`\\\]) ]*+[:=,]{0,2}>?[\"'`\\ ]*+[a-z0-9+/=_.~-]{16}"
 _NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789_-"
@@ -40,8 +43,10 @@ _KEYS = [
 ]
 _OPTION_KEYS = [
     *(row.key for row in table.COMMANDS),
-    *(key for key in _KEYS if key.startswith(" -")),
+    *(key for key in _KEYS if key.startswith(" -") and key not in PASSWORD_OPTIONS),
 ]
+# `mkdir -p src` is far more common than a password after `-p`.
+_LONG_ARGUMENT = r" -(?:p|P|pw|passwd) [\"'\\]*[^\s\"'\\/:|;&<>$]{8}"
 # Keys that are no whole words are searched for one by one, so there should be few.
 _PART_KEYS = ("ookie", "8Q~", "<<<", "]:", ":*:", "AKIA", "ASIA", "-us")
 # Other keys by their longest word. One split of a line and one look-up for each of its words takes
@@ -94,9 +99,9 @@ def may_hold_secret(line: str) -> bool:
     return _has_key_word(line, lowered) or has_access_token(line)
 
 
-def has_run(text: str) -> bool:
-    """Whether *text* has a run of characters that is long enough for an access token."""
-    return _RUN in text.encode("utf-8", "replace").translate(_RUN_CLASSES)
+def has_run(text: str, length: int = table.RUN_MIN) -> bool:
+    """Whether *text* has a run of *length* characters as access tokens have them."""
+    return b"x" * length in text.encode("utf-8", "replace").translate(_RUN_CLASSES)
 
 
 def has_access_token(line: str) -> bool:
@@ -124,6 +129,8 @@ def _has_key(run: bytes, run_and_lead: bytes) -> bool:
         return any(key in run_and_lead for key in _HEX_KEYS)
     if run.islower() and run.replace(b"_", b"").replace(b"-", b"").isalpha():
         return False
+    if may_hold_drawn_run(run):
+        return True
     pairs = _PAIRS.intersection(pairwise(run_and_lead))
     return any(key in run_and_lead for pair in pairs for key in _KEYS_OF_PAIR[pair])
 
@@ -186,7 +193,9 @@ def _has_command(line: str) -> bool:
     # Most dashes are between words, and then there is no option of a command.
     if line.count(" -") == line.count(" - "):
         return False
-    return _has_one(line, _OPTION_KEYS)
+    if _has_one(line, _OPTION_KEYS):
+        return True
+    return _has_one(line, PASSWORD_OPTIONS) and bool(compile_pattern(_LONG_ARGUMENT).search(line))
 
 
 def _has_key_word(line: str, lowered: str) -> bool:
@@ -197,7 +206,7 @@ def _has_key_word(line: str, lowered: str) -> bool:
 def find_keys(text: str) -> set[str]:
     """Return the keys of commands, lines, cookies, places and regions that *text* has."""
     keys = {key for word in _key_words(text.lower()) for key in _KEYS_OF_WORD[word]}
-    keys.update(_PART_KEYS, _OPTION_KEYS if " -" in text else ())
+    keys.update(_PART_KEYS, (*_OPTION_KEYS, *PASSWORD_OPTIONS) if " -" in text else ())
     return {key for key in keys if key in text}
 
 

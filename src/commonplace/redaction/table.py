@@ -244,6 +244,15 @@ ACCESS_TOKENS: tuple[Rule, ...] = (
         "1password-token", ("ops_eyJ",), WORD_START + r"ops_eyJ[A-Za-z0-9_-]{20,}[A-Za-z0-9_+/=-]*"
     ),
     Rule("dropbox-token", ("sl.",), WORD_START + r"sl\.(?:u\.)?[A-Za-z0-9_-]{60,}"),
+    Rule("heroku-key", ("HRKU-",), WORD_START + r"HRKU-[A-Za-z0-9_-]{36,}"),
+    Rule(
+        "launchdarkly-key",
+        ("sdk-", "mob-", "api-"),
+        WORD_START + r"(?:sdk|mob|api)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])",
+    ),
+    Rule("clickup-token", ("pk_",), WORD_START + r"pk_[0-9]{5,12}_[A-Z0-9]{32}(?![A-Za-z0-9])"),
+    Rule("lob-key", ("live_", "test_"), WORD_START + r"(?:live|test)_[0-9a-f]{35}(?![A-Za-z0-9])"),
+    Rule("google-hmac-key", ("GOOG1",), WORD_START + r"GOOG1[A-Z0-9]{19,}"),
     Rule("prefect-key", ("pnu_",), WORD_START + r"pnu_[A-Za-z0-9]{36}"),
     # A private key in base64, as in Kubernetes: `-----BEGIN ` and the word before PRIVATE.
     Rule(
@@ -302,7 +311,6 @@ PREFIXED: tuple[Rule, ...] = (
     _prefixed("frameio-token", "fio-u-", _WIDE, 50),
     _prefixed("gitlab-token", "GR1348941", _WIDE, 20),
     _prefixed("grafana-key", "eyJrIjoi", _MIXED, 60),
-    _prefixed("heroku-key", "HRKU-", _WIDE, 36),
     _prefixed("infracost-key", "ico-", _MIXED, 32),
     _prefixed("intra42-secret", "s-s4t2ud- s-s4t2af-", _HEX, 60),
     _prefixed("mercadopago-token", "APP_USR-", _WIDE, 40),
@@ -327,6 +335,10 @@ PREFIXED: tuple[Rule, ...] = (
     _prefixed("fireworks-key", "fw_", _MIXED, 22),
     _prefixed("clerk-key", "ak_", _MIXED, 30),
     _prefixed("openshift-token", "sha256~", _WIDE, 40),
+    _prefixed("backblaze-key", "K000 K001 K002 K003 K004 K005", "A-Za-z0-9/+", 27),
+    _prefixed("phabricator-token", "cli- api-", "a-z0-9", 28),
+    _prefixed("twitch-token", "oauth:", "a-z0-9", 28),
+    _prefixed("pushbullet-token", "o.", _MIXED, 30),
     _prefixed("ory-token", "ory_at_ ory_ac_ ory_rt_ ory_st_", _WIDE, 30),
 )
 
@@ -344,6 +356,19 @@ WEBHOOKS: tuple[Rule, ...] = (
         (".webhook.office.com/", "outlook.office.com/", "outlook.office365.com/"),
         r"(?<=\.com/)webhook(?:b2)?/[A-Za-z0-9@-]{36,80}/IncomingWebhook/"
         r"[A-Za-z0-9]{32}/[A-Za-z0-9/_-]{20,120}",
+    ),
+    Rule(
+        "webhook",
+        ("maker.ifttt.com/", ".make.com/"),
+        r"(?<=/with/key/)[A-Za-z0-9_-]{16,}"
+        r"|(?<=\.make\.com/)[a-z0-9]{20,}",
+    ),
+    # Providers of block chains have the key in the path.
+    Rule(
+        "api-key",
+        (".infura.io/", ".alchemy.com/", ".quiknode.pro/", "rpc.ankr.com/"),
+        r"(?<=\.infura\.io/v3/)[0-9a-f]{32}|(?<=\.alchemy\.com/v2/)[A-Za-z0-9_-]{20,}"
+        r"|(?<=\.quiknode\.pro/)[0-9a-f]{32,}|(?<=rpc\.ankr\.com/)[a-z]{2,20}/[0-9a-f]{40,}",
     ),
     Rule("webhook", ("/api/webhooks/",), r"(?<=/api/webhooks/)[0-9]{15,20}/[A-Za-z0-9_-]{40,}"),
 )
@@ -365,7 +390,7 @@ _PEM = (
 )
 BLOCKS: tuple[Rule, ...] = (
     Rule("private-key", ("PRIVATE KEY",), _PEM),
-    Rule("azure-sas", ("sig=",), r"(?<=[?&;]sig=)[A-Za-z0-9%+/]{30,200}%3[Dd]"),
+    Rule("azure-sas", ("sig=",), r"(?<=[?&;]sig=)[A-Za-z0-9%+/_-]{30,200}(?:%3[Dd])?"),
 )
 
 # URLs with a password, or with a token in place of a user's name
@@ -457,7 +482,17 @@ COMMANDS: tuple[Command, ...] = (
     Command("api-key", "nuget", r"nuget push ", r"(?:-k|--api-key|-ApiKey) "),
     Command("password", "x11vnc", r"x11vnc ", r"-passwd "),
     Command("password", "ssh-keygen", r"ssh-keygen ", r"-[NP] "),
-    Command("password", "security ", r"security [a-z]+-[a-z-]+ ", r"-[pw] "),
+    Command("password", "security ", r"security (?:[a-z]+-[a-z-]+|import|export) ", r"-[pwP] "),
+    Command("token", "codecov", r"codecov\S{0,20} ", r"-t "),
+    Command("token", "cypress", r"cypress run ", r"--key[ =]"),
+    Command("access-key", "sauce", r"sauce(?:ctl)? ", r"-k "),
+    Command("password", "eyaml", r"eyaml encrypt ", r"-s "),
+    Command("password", "secret-set-value", r"virsh secret-set-value ", r"--base64[ =]"),
+    Command("password", "altool", r"altool ", r"-p "),
+    Command("password", "notarytool", r"notarytool ", r"-p "),
+    Command("password-hash", "winrm", r"evil-winrm ", r"-H "),
+    Command("token", "doctl", r"doctl auth init ", r"(?:-t|--access-token)[ =]"),
+    Command("token", "hex.user", r"mix hex\.user auth ", r"--key[ =]"),
     Command("token", "gitlab-runner", r"gitlab-runner register ", r"-r "),
     Command("password", "pdfto", r"pdfto[a-z]+ ", r"-[uo]pw "),
     Command("password", "jenkins-cli", r"jenkins-cli(?:\.jar)? ", r"-auth ", lead=_LEAD_USER),
@@ -505,11 +540,11 @@ LINES: tuple[Rule, ...] = (
         r"(?:(?<![\w.:/*-])|(?<=\\[nrt]))[\w.*-]{1,100}:(?:5432|5433|6432|\*):[\w.*-]{1,60}:"
         r"[\w.*@-]{1,60}:([^\s\"'\\]{3,200})",
     ),
-    # curl -u x: where a token needs no password
+    # curl -u x: where a token needs no password, or anything
     Rule(
         "token",
         (" -u ",),
-        r" -u \\*[\"']?(?=[A-Za-z_-]{0,40}[0-9])([A-Za-z0-9_-]{20,}):(?=[\s\"'\\]|\Z)",
+        r" -u \\*[\"']?(?=[A-Za-z_-]{0,40}[0-9])([A-Za-z0-9_-]{20,}):[Xx]?(?=[\s\"'\\]|\Z)",
     ),
     # kubectl create secret generic app --from-literal=name=x
     Rule(
@@ -554,6 +589,12 @@ FRAMES: tuple[Frame, ...] = (
         "literal",
         r"<(?P<name>[\w.:-]{1,80}+)(?:\s[^<>]{0,200})?>"
         r"\s{0,20}+(?P<value>[^<>\s]{3,300}+)\s{0,20}</(?P=name)>",
+    ),
+    # A dictionary of a property list.
+    Frame(
+        "<string>",
+        "quoted",
+        r"<key>(?P<name>[\w.-]{1,80}+)</key>\s{0,20}+<string>(?P<value>[^<>\s]{3,300}+)</string>",
     ),
     # The name and value fields of Kubernetes and of forms.
     Frame(

@@ -7,6 +7,8 @@ from typing import TypeVar
 
 from commonplace.redaction import table
 from commonplace.redaction.assignments import ANSWERS_MAX, find_named
+from commonplace.redaction.drawn_runs import LENGTH_MIN as DRAWN_RUN_MIN
+from commonplace.redaction.drawn_runs import find_drawn_runs
 from commonplace.redaction.names import FOREIGN_WORDS, NAME_WORDS
 from commonplace.redaction.places import PLACES, REGIONS, Place, Region
 from commonplace.redaction.spans import Span, cut_spans, marker, merge_spans
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 # as a whole.
 ROUNDS_MAX = 6
 
+QUICK_TEST_MAX = 20_000
+
 
 def _is_given(value: str) -> bool:
     return not is_stand_in(value)
@@ -58,7 +62,9 @@ def redact_text(text: str) -> tuple[str, list[str]]:
     """Return *text* without its secrets, and the kinds of those found, in order."""
     kinds: list[str] = []
     for _ in range(ROUNDS_MAX):
-        spans = merge_spans(find_spans(text)) if may_hold_secret(text) else []
+        # In a long text, the quick test takes as long as the search.
+        is_searched = len(text) > QUICK_TEST_MAX or may_hold_secret(text)
+        spans = merge_spans(find_spans(text)) if is_searched else []
         if not spans:
             return text, kinds
         kinds += [span.kind for span in spans]
@@ -78,7 +84,10 @@ def find_spans(text: str) -> list[Span]:
         spans += _find_url_secrets(text)
     if any(word in lowered for word in (*NAME_WORDS, *FOREIGN_WORDS)):
         spans += find_named(text)
-    return spans + _find_in_places(text)
+    spans += _find_in_places(text)
+    if has_run(text, DRAWN_RUN_MIN):
+        spans += find_drawn_runs(text)
+    return spans
 
 
 def _find_in_places(text: str) -> list[Span]:

@@ -126,7 +126,7 @@ def _may_be_secret(value: str, kind: str, name: str, form: Form) -> bool:
     if kind == "key":
         return _is_unnamed_key(value, name, form)
     if form == "prose":
-        return is_random(value) or (kind == "password" and is_drawn(value))
+        return is_random(value) or (kind in {"password", "secret"} and is_drawn(value))
     if form == "header":
         return _is_header(value, kind)
     if kind == "password":
