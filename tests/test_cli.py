@@ -285,6 +285,19 @@ def test_a_plain_word_after_password_is_stored_with_a_note(
     assert quiet.stderr == ""
 
 
+def test_a_plain_word_after_password_in_a_line_of_stdin_is_remarked(commonplace: Run) -> None:
+    done = commonplace(
+        "log",
+        "--stdin",
+        stdin='{"id": "a", "event_type": "error", "lesson": "set password: horse"}\n'
+        '{"id": "b", "event_type": "error", "lesson": "compass points"}\n',
+    )
+
+    assert "`password:` is followed by a plain word" in done.stderr
+    assert "forget --erase a`" in done.stderr
+    assert done.stderr.count("note:") == 1
+
+
 def test_init_says_what_it_did_and_twice_is_harmless(commonplace: Run, tmp_path: Path) -> None:
     root = tmp_path / "app"
     (root / "src").mkdir(parents=True)

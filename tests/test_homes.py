@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from commonplace.settings import SETTINGS
 from commonplace.where import homes, repository
 from commonplace.where.home import Home
 from conftest import git
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def found(cwd: Path, **environment: str) -> list[Path]:
@@ -180,28 +177,41 @@ def test_settings_nobody_knows_are_listed_not_fatal(tmp_path: Path) -> None:
     assert [name for _path, name in Memory.open(tmp_path).settings.unknown] == ["future.flux"]
 
 
+def make_repository_home(root: Path, environment: dict[str, str]) -> None:
+    root.mkdir()
+    git("init", "-q", cwd=root)
+    homes.make(homes.at(root / ".commonplace", environment))
+
+
 def test_the_nearest_homes_settings_win_over_the_users(tmp_path: Path) -> None:
     root, user = tmp_path / "app", tmp_path / "me"
-    (root / ".commonplace").mkdir(parents=True)
-    user.mkdir()
-    git("init", "-q", cwd=root)
+    environment = {"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}
+    make_repository_home(root, environment)
+    user.mkdir(exist_ok=True)
     (user / "config.toml").write_text("fsync = 'always'\nline_bytes_max = 2048\n")
     (root / ".commonplace" / "config.toml").write_text("fsync = 'never'\n")
 
-    memory = Memory.open(
-        cwd=root, environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}
-    )
+    memory = Memory.open(cwd=root, environment=environment)
 
     assert (memory.settings["fsync"], memory.settings["line_bytes_max"]) == ("never", 2048)
 
 
 def test_a_repository_cannot_open_a_door_the_user_closed(tmp_path: Path) -> None:
     root, user = tmp_path / "app", tmp_path / "me"
-    (root / ".commonplace").mkdir(parents=True)
-    user.mkdir()
-    git("init", "-q", cwd=root)
+    environment = {"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)}
+    make_repository_home(root, environment)
+    user.mkdir(exist_ok=True)
     (user / "config.toml").write_text("[server]\nhost = '127.0.0.1'\n")
     (root / ".commonplace" / "config.toml").write_text("[server]\nhost = '0.0.0.0'\n")
 
     with pytest.raises(SettingsInvalid, match="user's home only"):
-        Memory.open(cwd=root, environment={"COMMONPLACE_HOME": str(user), "HOME": str(tmp_path)})
+        Memory.open(cwd=root, environment=environment)
+
+
+def test_an_empty_home_variable_names_no_folder(tmp_path: Path) -> None:
+    pwd = pytest.importorskip("pwd")
+    own = Path(pwd.getpwuid(os.getuid()).pw_dir)
+
+    assert homes.user_folder({"HOME": ""}) == own
+    assert homes.user_folder({}) == own
+    assert homes.user_folder({"HOME": str(tmp_path)}) == tmp_path

@@ -20,6 +20,7 @@ from commonplace import client
 from commonplace.errors import HomeUnusable, SettingsInvalid
 from commonplace.memory import Memory
 from commonplace.sessions.episode import git_head
+from commonplace.settings import Settings
 from commonplace.where import git as run_git
 from commonplace.where import homes, repository, trust
 from conftest import git
@@ -543,7 +544,7 @@ def test_settings_with_endless_keys_are_refused_at_once(victim: Victim, text: st
     victim.put("config.toml", text[:60_000] + "\n")
 
     with pytest.raises(SettingsInvalid, match="parts"):
-        Memory.open(cwd=victim.clone)
+        Settings().read(victim.clone / ".commonplace" / "config.toml", of_user=False)
 
 
 def test_git_cannot_name_a_file_whose_start_is_stored(victim: Victim, tmp_path: Path) -> None:

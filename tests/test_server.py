@@ -111,6 +111,14 @@ def test_one_agent_remembers_over_one_server_and_another_recalls_over_another(
     assert found.structured_content["tokens"] < 500
 
 
+def test_remember_remarks_on_a_plain_word_after_password(server: Any) -> None:
+    lesson = {"lesson": "log in with password: horse", "type": "error"}
+
+    said = ask(server, lambda client: client.call_tool("remember", lesson))
+
+    assert "is followed by a plain word" in text_of(said)
+
+
 def test_feedback_show_and_forget_close_the_circle(server: Any) -> None:
     async def talk(client: Client) -> list[Any]:
         said = await client.call_tool(

@@ -11,7 +11,7 @@ import pytest
 
 from commonplace.announce import announcement
 from commonplace.cli import main
-from commonplace.errors import RecordNotFound, SettingsInvalid
+from commonplace.errors import RecordNotFound
 from commonplace.memory import Memory
 from commonplace.recall.hits import UNTRUSTED
 from commonplace.sessions import answer
@@ -166,6 +166,16 @@ def test_the_settings_of_an_untrusted_home_are_not_used(clone: Path) -> None:
         assert memory.settings["hooks.completion"] == "block"
 
 
+@pytest.mark.parametrize("text", ["fsync = 5\n", "no toml", "[embed]\nmodel = 'x'\n"])
+def test_wrong_settings_in_an_untrusted_home_stop_no_command(
+    clone: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (clone / ".commonplace" / "config.toml").write_text(text)
+
+    assert main(["recall", "anything"]) == 0
+    assert "config.toml" not in capsys.readouterr().err
+
+
 def test_a_repository_cannot_trust_itself(clone: Path) -> None:
     home = clone / ".commonplace"
     found = clone.stat()
@@ -175,8 +185,9 @@ def test_a_repository_cannot_trust_itself(clone: Path) -> None:
     with Memory.open(cwd=clone) as memory:
         assert not memory.trusts(memory.home)
     (home / "config.toml").write_text("[trust]\nrepositories = true\n")
-    with pytest.raises(SettingsInvalid, match="user's home only"):
-        Memory.open(cwd=clone)
+    with Memory.open(cwd=clone) as memory:
+        assert not memory.trusts(memory.home)
+        assert memory.settings["trust.repositories"] is False
 
 
 def test_commands_announce_it_once_on_stderr(

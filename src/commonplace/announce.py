@@ -23,13 +23,15 @@ def announcement(memory: Memory, surface: str) -> str:
     """Return a sentence about the nearest home, if *surface* has not shown it yet; else ""."""
     home = memory.home
     mark = home.announcement_mark(surface)
-    if memory.trusts(home) or not home.log_folder.is_dir() or mark.exists():
+    is_empty = not home.log_folder.is_dir() and not home.settings_file.exists()
+    if memory.trusts(home) or is_empty or mark.exists():
         return ""
     with suppress(CommonplaceError, OSError):
         text = f"this repository brought its own memory: {describe(memory)}. "
         touch(mark)
         return (
-            f"{text}Its records are marked in recall, and hooks use neither them nor its settings. "
+            f"{text}Its records are marked in recall, hooks do not show them, and its settings are "
+            "not used. "
             "If you trust who wrote it, run `commonplace trust`"
         )
     return ""

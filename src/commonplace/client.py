@@ -7,7 +7,7 @@ Hooks and `commonplace recall` use it. It imports only what the interpreter has 
 import os
 import time
 
-from commonplace.where.state import FOLDER, SOCKET, STATE, state_of_repository_home
+from commonplace.where.state import FOLDER, SOCKET, STATE, state_of_repository_home, user_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def quote(text: str) -> str:
 
 def nearest_home(cwd: str, environment: "os._Environ[str] | dict[str, str]") -> str:
     """Return the home in use in *cwd*, as `homes.find` would, without its imports."""
-    own, user = _user_folder(environment), _user_home(environment)
+    own, user = user_folder(environment), _user_home(environment)
     folders = _parents(os.path.realpath(cwd))
     # A folder that only looks like a bare repository may have come with the worktree around it.
     roots = [(folder, _git_directory(folder)) for folder in folders]
@@ -174,15 +174,11 @@ def state_folder(home: str, environment: "os._Environ[str] | dict[str, str]") ->
     return elsewhere or f"{home}/{STATE}"
 
 
-def _user_folder(environment: "os._Environ[str] | dict[str, str]") -> str:
-    return environment.get("HOME") or environment.get("USERPROFILE") or os.path.expanduser("~")
-
-
 def _user_home(environment: "os._Environ[str] | dict[str, str]") -> str:
     named = environment.get("COMMONPLACE_HOME")
     if named:
         return os.path.abspath(os.path.expanduser(named))
-    return f"{_user_folder(environment)}/{FOLDER}"
+    return f"{user_folder(environment)}/{FOLDER}"
 
 
 def _parents(folder: str) -> list[str]:

@@ -175,11 +175,8 @@ class Settings:
             _check("settings", name, SETTINGS[name], value)
             self._values[name] = value
 
-    def read(self, path: Path, *, of_user: bool, trusted: bool = True) -> None:
-        """Read the values in the file at *path*, if it exists. Raises `SettingsInvalid`.
-
-        Those about hooks, which run by themselves, must come from a trusted home.
-        """
+    def read(self, path: Path, *, of_user: bool) -> None:
+        """Read the values in the file at *path*, if it exists. Raises `SettingsInvalid`."""
         try:
             raw = read_small(path, SETTINGS_BYTES_MAX)
         except (FileNotFoundError, NotADirectoryError):
@@ -194,8 +191,7 @@ class Settings:
                 raise SettingsInvalid(path, f"`{name}` may be set in the user's home only")
             else:
                 _check(path, name, setting, value)
-                if trusted or not name.startswith("hooks."):
-                    self._values[name] = value
+                self._values[name] = value
 
 
 def _parse(path: Path, raw: bytes) -> list[tuple[str, Any]]:
@@ -215,11 +211,14 @@ def _parse(path: Path, raw: bytes) -> list[tuple[str, Any]]:
 
 
 def load(homes: Iterable[Home]) -> Settings:
-    """Return the settings of *homes*; the last home overrides the others."""
+    """Return the settings of *homes*; the last home overrides the others.
+
+    Those of a home that is not trusted are not used, and nothing in them can stop a command.
+    """
     settings = Settings()
     for home in homes:
-        trusted = home.trusted or settings["trust.repositories"]
-        settings.read(home.settings_file, of_user=home.of_user, trusted=trusted)
+        if home.trusted or settings["trust.repositories"]:
+            settings.read(home.settings_file, of_user=home.of_user)
     return settings
 
 

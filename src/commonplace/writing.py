@@ -41,6 +41,7 @@ class Bulk(NamedTuple):
     taken: int
     refused: list[Refusal]
     redacted: int
+    remarks: list[str]
 
 
 def now_utc() -> datetime:
@@ -166,7 +167,7 @@ class Writer:
 
     def append_lines(self, lines: Iterable[bytes]) -> Bulk:
         """Write the JSON objects in *lines*, one a line, in batches; bad lines are reported."""
-        taken, redacted, refused = 0, 0, list[Refusal]()
+        taken, redacted, refused, remarks = 0, 0, list[Refusal](), list[str]()
         batch: list[PreparedLine] = []
         now = self._clock()
         for number, line in enumerate(lines, 1):
@@ -179,10 +180,12 @@ class Writer:
                 continue
             batch.append(entry)
             redacted += bool(entry.record.redactions)
+            if remark := self.plain_password_note(entry.record):
+                remarks.append(remark)
             if len(batch) >= BULK_LINES:
                 taken = self._store_batch(batch, taken)
                 batch, now = [], self._clock()
-        return Bulk(self._store_batch(batch, taken), refused, redacted)
+        return Bulk(self._store_batch(batch, taken), refused, redacted, remarks)
 
     def prepare(self, given: Mapping[str, Any], now: datetime | None = None) -> PreparedLine:
         """Return *given* as a line for `store`, checked and redacted."""

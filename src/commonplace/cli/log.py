@@ -151,6 +151,8 @@ def log_lines(writer: Writer, *, as_json: bool) -> int:
     if bulk.redacted:
         count = number_of(bulk.redacted, "record")
         note(f"redacted: secrets or control characters in {count}")
+    for remark in bulk.remarks[:REFUSALS_SHOWN_MAX]:
+        note(f"note: {remark}")
     for refusal in bulk.refused[:REFUSALS_SHOWN_MAX]:
         note(f"line {refusal.line}: {refusal.reason}")
     if bulk.refused:

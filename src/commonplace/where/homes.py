@@ -10,9 +10,8 @@ from commonplace.errors import HomeUnusable, UsageError, unusable
 from commonplace.files import atomic
 from commonplace.files.nofollow import is_link
 from commonplace.files.plain import allow_owner, is_allowed_owner, make_folder
-from commonplace.where import trust
+from commonplace.where import state, trust
 from commonplace.where.home import FOLDER, Home
-from commonplace.where.state import state_of_repository_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,9 +49,9 @@ def at(path: Path, environment: Mapping[str, str], *, why: str = "") -> Home:
     the user may be a link itself, that of a repository may not.
     """
     path = path.parent.resolve() / path.name
-    state = state_of_repository_home(str(path), str(user_home(environment).path))
-    if state:
-        home = Home(path, of_user=False, why=why, state_elsewhere=Path(state))
+    elsewhere = state.state_of_repository_home(str(path), str(user_home(environment).path))
+    if elsewhere:
+        home = Home(path, of_user=False, why=why, state_elsewhere=Path(elsewhere))
         return home._replace(trusted=trust.is_trusted(home))
     return Home(path.resolve(), of_user=True, why=why)
 
@@ -158,5 +157,4 @@ def make(home: Home) -> list[Path]:
 
 
 def user_folder(environment: Mapping[str, str]) -> Path:
-    named = environment.get("HOME") or environment.get("USERPROFILE")
-    return Path(named) if named else Path.home()
+    return Path(state.user_folder(environment))

@@ -7,6 +7,10 @@ kept in the user's home. Hooks use this module too; so it imports nothing but `o
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 FOLDER = ".commonplace"
 STATE = ".state"
 INDEX = ".index"
@@ -15,6 +19,19 @@ SOCKET = "server.sock"
 # In the state folder of the user's home: the state of the homes of repositories.
 HOMES = "homes"
 _NAME_CHARS_MAX = 40
+
+
+def user_folder(environment: "Mapping[str, str]") -> str:
+    """Return the user's own folder. An empty `HOME` names none: `~` would then be the root."""
+    named = environment.get("HOME") or environment.get("USERPROFILE")
+    if named or os.name == "nt":
+        return named or os.path.expanduser("~")
+    import pwd  # noqa: PLC0415 (only POSIX has it, and hardly any process needs it)
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return os.path.expanduser("~")
 
 
 def state_of_repository_home(home: str, user: str) -> str:
