@@ -20,6 +20,7 @@ from commonplace.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -292,7 +293,8 @@ def test_a_flag_is_not_taken_for_the_value_of_another(parser: Parser) -> None:
     assert raised.value.hint == "write `--text=--json` if that is the value"
 
 
-def test_the_inbox_alone_is_its_list(commonplace: Run) -> None:
+def test_the_inbox_alone_is_its_list(commonplace: Run, own_home: Path) -> None:
+    own_home.mkdir()
     for arguments in (["inbox"], ["inbox", "list"]):
         assert "empty" in commonplace(*arguments).stderr
     assert commonplace("inbox", "--json").stdout == "[]\n"

@@ -672,8 +672,9 @@ def test_the_command_explains_and_says_why(commonplace: Any) -> None:
     ],
 )
 def test_bad_flags_of_recall_get_a_sentence(
-    commonplace: Any, arguments: list[str], said: str
+    commonplace: Any, arguments: list[str], said: str, own_home: Path
 ) -> None:
+    own_home.mkdir()
     done = commonplace("recall", *(["kettle"] if arguments else []), *arguments)
 
     assert done.returncode == 2

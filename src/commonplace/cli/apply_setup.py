@@ -51,7 +51,9 @@ def setup(
     show(report, changes)
     done = bool(pending) and not request.dry_run and confirm(len(pending))
     if done:
-        folders = plan.Folders(homes.user_home(os.environ).setup_file)
+        home = homes.user_home(os.environ)
+        homes.check_usable(home)
+        folders = plan.Folders(home.setup_file)
         changes = [plan.apply(change, scope, folders) for change in changes]
         folders.save()
     show({**report, "done": done}, changes)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.cli.arguments import add_home, add_json, suggest
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import count_list, note, number_of, print_json
+from commonplace.cli.progress import progress
 from commonplace.errors import LinesRefused
 from commonplace.exchange.formats import FORMATS
 from commonplace.exchange.importer import import_files
@@ -49,13 +50,17 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    with open_memory(args.home) as memory:
+    with (
+        open_memory(args.home, to_write=True) as memory,
+        progress("items", quiet=args.json) as advance,
+    ):
         report = import_files(
             memory,
             args.path,
             format_name=args.format_name,
             repo=args.repo,
             dry_run=args.dry_run,
+            progress=advance,
         )
     if args.json:
         print_json(_fields(report))

@@ -85,7 +85,7 @@ def run(args: Namespace) -> int:
         if not writer.home.trusted:
             from commonplace.cli.open_memory import open_memory  # noqa: PLC0415 (rarely needed)
 
-            open_memory(args.home).close()  # This announces the home, once.
+            open_memory(args.home, to_write=True).close()  # This announces the home, once.
         if args.stdin:
             return log_lines(writer, as_json=args.json)
         return log_lesson(writer, fields, as_json=args.json)

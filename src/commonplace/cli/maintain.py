@@ -13,6 +13,7 @@ from commonplace.maintenance.runner import Report
 from commonplace.maintenance.runner import run as run_steps
 from commonplace.maintenance.steps import STEPS
 from commonplace.memory import Memory
+from commonplace.where import homes
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -46,6 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     with Memory.open(args.home or None) as memory:
+        homes.check_exists(memory.home)
         if args.if_due and not is_due(memory):
             report = Report(str(memory.home.path), args.dry_run)
         else:

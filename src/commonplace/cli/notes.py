@@ -70,7 +70,7 @@ def add_write(parser: ArgumentParser) -> None:
 
 
 def write(args: Namespace) -> int:
-    with open_memory(args.home) as memory:
+    with open_memory(args.home, to_write=True) as memory:
         notes = memory.notes(args.agent)
         _report(notes.write(args.path, _text(args), args.if_sha256), as_json=args.json)
     return 0

@@ -64,6 +64,7 @@ def run(args: Namespace) -> int:
             f"the repository of `{folder}` has no home of its own",
             "the user's home is always trusted; `commonplace init` makes one in a repository",
         )
+    homes.check_usable(home._replace(trusted=True))  # Its owner may be the reason to trust it.
     if args.undo:
         trust.distrust(home)
         text = ""

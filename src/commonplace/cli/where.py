@@ -22,7 +22,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    with open_memory(args.home) as memory:
+    with open_memory(args.home, to_write=True) as memory:
         return show_homes(memory, as_json=args.json)
 
 

@@ -40,7 +40,7 @@ from commonplace.where import homes
 from commonplace.writing import BULK_LINES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from commonplace.log.prepare import PreparedLine
     from commonplace.where.home import Home
@@ -96,10 +96,12 @@ def import_files(
     format_name: str | None = None,
     repo: str | None = None,
     dry_run: bool = False,
+    progress: Callable[[int], None] = lambda _count: None,
 ) -> Report:
     """Import the file or folder at *path* into the nearest home of *memory*.
 
     Without *format_name*, each file's format is recognised. *repo* names the log for all records.
+    *progress* is told how many more items were read.
     """
     if format_name is not None and format_name not in FORMATS:
         raise UsageError(
@@ -122,6 +124,7 @@ def import_files(
             source = Source(file, root, repo or memory.repository.name, tuple(paths))
             for item in FORMATS[name].read(source):
                 importer.add(name, source, item)
+                progress(1)
     importer.finish()
     return report
 

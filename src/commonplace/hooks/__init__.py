@@ -47,8 +47,7 @@ def _answer(agent: str, raw: bytes, arguments: list[str]) -> bytes:
         return stop_check.check(sender, raw, cwd, variables).encode()
     home = nearest_home(cwd, os.environ)
     state = state_folder(home, os.environ)
-    if os.path.isdir(home):
-        _touch_mark(state, agent)
+    marked = _touch_mark(state, agent)
     if len(raw) <= FORWARD_BYTES_MAX:
         answer = ask_server(state, sender, raw, cwd, variables)
         if answer is not None:
@@ -59,7 +58,10 @@ def _answer(agent: str, raw: bytes, arguments: list[str]) -> bytes:
         background.start_server(home, cwd)
     from commonplace.hooks import offline  # noqa: PLC0415 (start-up time)
 
-    return offline.answer(sender, raw, cwd, variables).encode("utf-8", "replace")
+    answer = offline.answer(sender, raw, cwd, variables).encode("utf-8", "replace")
+    if not marked:
+        _touch_mark(state, agent)
+    return answer
 
 
 def _write_stdout(answer: bytes) -> None:
@@ -118,25 +120,21 @@ def _current_folder() -> str:
         return os.path.abspath(os.sep)
 
 
-def _touch_mark(state: str, agent: str) -> None:
-    """Touch the file that shows `commonplace doctor` when this agent's hook last ran."""
+def _touch_mark(state: str, agent: str) -> bool:
+    """Touch the file that shows `commonplace doctor` when this agent's hook last ran.
+
+    Its folder is made by `offline.py` or the server, who check that the home is one.
+    """
     if not agent.replace("-", "").isalnum():
-        return
+        return True
     path = f"{state}/hooks/{agent}"
     try:
         if os.path.islink(path):
-            return  # We create no links; it could point anywhere.
+            return True  # We create no links; it could point anywhere.
         os.utime(path)
     except OSError:
         try:
-            _make_folders(f"{state}/hooks")
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
         except OSError:
-            pass
-
-
-def _make_folders(path: str) -> None:
-    """Create the folder and those above it, each for its owner only."""
-    if not os.path.isdir(path):
-        _make_folders(os.path.dirname(path))
-        os.mkdir(path, 0o700)
+            return False
+    return True

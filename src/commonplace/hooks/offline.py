@@ -6,6 +6,7 @@ import os
 import time
 from pathlib import Path
 
+from commonplace.files.plain import make_folder
 from commonplace.memory import Memory
 from commonplace.sessions import add_to_spool, answer_from_files
 from commonplace.sessions.payload import read_event
@@ -25,7 +26,11 @@ def answer(agent: str, raw: bytes, cwd: str, variables: Collection[str]) -> str:
     if event is None:
         return ""
     folder = Path(event.cwd).resolve()
-    add_to_spool(homes.find(None, folder, repository.find(folder), os.environ)[0], event)
+    home = homes.find(None, folder, repository.find(folder), os.environ)[0]
+    homes.check_usable(home)
+    add_to_spool(home, event)
+    if home.path.is_dir():
+        make_folder(home.hook_marks_folder)
     with Memory.open(cwd=folder, agent_id=event.name, wait_s_max=LOG_WAIT_S_MAX) as memory:
         reply = answer_from_files(memory, event)
         if event.kind == "end":

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.client import PRESENCE_BYTES_MAX
 from commonplace.errors import CommonplaceError, ServerTrouble
 from commonplace.files import atomic, lock, nofollow
-from commonplace.files.plain import open_for_append, read_small
+from commonplace.files.plain import make_folder, open_for_append, read_small
 
 if TYPE_CHECKING:
     from commonplace.where.home import Home
@@ -51,6 +51,9 @@ def trim_log(home: Home) -> None:
 
 
 def write(home: Home, presence: Presence) -> None:
+    """Write the file by which hooks and commands find the server."""
+    with suppress(OSError):
+        make_folder(home.hook_marks_folder)  # Hooks make no folders.
     atomic.replace(home.server_file, [json.dumps(presence._asdict()).encode()])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from commonplace.errors import HomeUnusable, UsageError, unusable
@@ -12,6 +13,7 @@ from commonplace.files.nofollow import is_link
 from commonplace.files.plain import allow_owner, is_allowed_owner, make_folder
 from commonplace.where import state, trust
 from commonplace.where.home import FOLDER, Home
+from commonplace.where.marker import MARKER, MARKER_FILE, foreign_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,9 +24,8 @@ if TYPE_CHECKING:
 GITIGNORE = (
     "# Derived from the log, or this machine's own.\n.index/\n.state/\n*.rewriting\n*.lock\n"
 )
-GITATTRIBUTES = (
-    "# Two branches that both append merge without a conflict.\n*.jsonl text eol=lf merge=union\n"
-)
+_NAMED = "it was named"
+_NAMED_BY_VARIABLE = "COMMONPLACE_HOME names it"
 
 
 def find(
@@ -36,7 +37,7 @@ def find(
     it is the only one.
     """
     if given is not None:
-        return [at(Path(given).expanduser(), environment, why="it was named")]
+        return [at(Path(given).expanduser(), environment, why=_NAMED)]
     user = user_home(environment)
     nearest = _nearest(cwd, repository, user.path, user_folder(environment))
     return [at(nearest[0], environment, why=nearest[1]), user] if nearest else [user]
@@ -66,8 +67,10 @@ def current_folder() -> Path:
 
 
 def check_usable(home: Home) -> None:
-    """Raise `HomeUnusable` if *home* exists and cannot be read, is another user's or has links."""
+    """Raise `HomeUnusable` if *home* exists and cannot be read, is no home, not ours, or a link."""
     path = home.path
+    if home.state_elsewhere is not None:
+        _check_state_elsewhere(home.state_elsewhere)
     if is_link(path):
         raise HomeUnusable(
             path,
@@ -77,6 +80,7 @@ def check_usable(home: Home) -> None:
     try:
         os.scandir(f"{path}{os.sep}.").close()
         _check_owner(home)
+        _check_marker(home.path)
     except FileNotFoundError:
         return  # It is created on first use.
     except NotADirectoryError:
@@ -86,6 +90,37 @@ def check_usable(home: Home) -> None:
     for folder in home.folders():
         if is_link(folder):
             raise unusable(folder, OSError(errno.ELOOP, "")) from None
+
+
+def _check_state_elsewhere(state: Path) -> None:
+    """Raise `HomeUnusable` if the state is kept in a user's home that is no home."""
+    user = state.parents[2]  # `.state/homes/NAME` in it.
+    with suppress(OSError):  # It is missing, or `check_usable` says why it cannot be read.
+        _check_marker(user)
+
+
+def check_exists(home: Home) -> None:
+    """Raise `HomeUnusable` if *home* was named and is not there: nothing but a write makes it.
+
+    The user's home that nobody named is empty before its first use.
+    """
+    if home.why in (_NAMED, _NAMED_BY_VARIABLE) and not home.path.is_dir():
+        raise HomeUnusable(
+            home.path,
+            "there is no such folder",
+            "check the path; the first write, e.g. `commonplace log`, makes a new home there",
+        )
+
+
+def _check_marker(path: Path) -> None:
+    name = foreign_name(path)
+    if name:
+        raise HomeUnusable(
+            path,
+            f"it is not a home of Commonplace, since it holds `{name}`; nothing in it was changed",
+            "name a home, or a new or empty folder to make one; `commonplace where` without"
+            " `--home` and `COMMONPLACE_HOME` shows yours",
+        )
 
 
 def _check_owner(home: Home) -> None:
@@ -105,7 +140,7 @@ def user_home(environment: Mapping[str, str]) -> Home:
     """Return the user's home: `COMMONPLACE_HOME` if set and not empty, else `~/.commonplace`."""
     named = environment.get("COMMONPLACE_HOME")
     if named:
-        return Home(Path(named).expanduser().resolve(), why="COMMONPLACE_HOME names it")
+        return Home(Path(named).expanduser().resolve(), why=_NAMED_BY_VARIABLE)
     return Home((user_folder(environment) / FOLDER).resolve(), why="it is the user's")
 
 
@@ -137,13 +172,14 @@ def _is_another(path: Path, user: Path) -> bool:
 def make(home: Home) -> list[Path]:
     """Create the missing folders and files of *home*; return those that were created."""
     path, made = home.path, list[Path]()
+    check_usable(home)
     is_new = not path.exists() or trust.is_empty(home)
     try:
         for folder in (path, home.log_folder):
             if not folder.is_dir():
                 make_folder(folder)
                 made.append(folder)
-        for name, text in ((".gitignore", GITIGNORE), (".gitattributes", GITATTRIBUTES)):
+        for name, text in ((".gitignore", GITIGNORE), (MARKER_FILE, MARKER)):
             if not os.path.lexists(path / name):
                 atomic.write(path / name, [text.encode()])
                 made.append(path / name)
