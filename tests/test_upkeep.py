@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -394,3 +396,28 @@ def test_a_record_with_a_value_that_cannot_be_used_is_shown_recalled_and_stays(
     assert memory.feedback("theirs", "worked").fields["of"] == "theirs"
     assert memory.stats()
     assert list(memory.export_lines())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no pty")
+@pytest.mark.parametrize(
+    ("answer", "flags", "erased"),
+    [("y", [], True), ("n", [], False), ("", [], False), ("", ["--yes"], True)],
+)
+def test_erasing_at_a_terminal_asks_first(
+    memory: Memory, answer: str, flags: list[str], erased: bool
+) -> None:
+    ident = memory.log(event_type="learned", lesson="npm needs care").id
+    terminal, inner = os.openpty()
+    os.write(terminal, f"{answer}\n".encode())
+    done = subprocess.run(
+        [sys.executable, "-m", "commonplace", "forget", ident, "--erase", *flags],
+        stdin=inner,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    os.close(inner)
+    os.close(terminal)
+    assert ("for good? It cannot be undone. [y/N]" in done.stderr) == (not flags)
+    assert ("Nothing was erased" in done.stderr) != erased
+    assert (ident in [record.id for record in memory.records()]) != erased

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from commonplace import backlog
 from commonplace import vectors as question_vectors
@@ -32,6 +34,7 @@ from commonplace.index.embedded.reader import Reader
 from commonplace.index.embedded.vectors import VectorSnapshot
 from commonplace.memory import Memory
 from commonplace.where.home import Home
+from conftest import SLOW_LAW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -627,6 +630,54 @@ def test_the_worker_ends_when_its_home_or_index_is_gone_and_does_not_bring_it_ba
     assert not (own_home / gone).exists()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="open files cannot be removed there")
+def test_the_worker_ends_though_its_service_never_answers_when_its_home_is_gone(
+    own_home: Path, odd_service: Service, workers: list[subprocess.Popen[bytes]]
+) -> None:
+    is_asked, may_answer = threading.Event(), threading.Event()
+
+    def hang(texts: list[str]) -> bytes:
+        if len(texts) > 1:
+            is_asked.set()
+            may_answer.wait(120)
+        return letters(texts)
+
+    odd_service.answer = hang
+    with Memory.open(own_home) as memory:
+        use_service(memory, odd_service.url)
+        many(memory, 100)
+        memory.recall("kettle")
+    (worker,) = workers
+    try:
+        assert is_asked.wait(60)
+        shutil.rmtree(own_home)
+
+        assert worker.wait(60) == 0
+    finally:
+        may_answer.set()
+    assert not own_home.exists()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_worker_whose_home_goes_while_the_model_loads_leaves_no_trace(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, replaced: bool
+) -> None:
+    many(memory, 10)
+    memory.close()
+
+    def load_slowly(*_arguments: object, **_more: object) -> Letters:
+        memory.home.path.rename(memory.home.path.with_name("moved"))
+        if replaced:
+            memory.home.path.mkdir()
+        return Letters()
+
+    monkeypatch.setattr("commonplace.embed.embedder.load", load_slowly)
+    backlog.run_worker([memory.home], memory.settings)
+
+    assert memory.home.path.exists() == replaced
+    assert not replaced or not list(memory.home.path.iterdir())
+
+
 def test_two_embedders_at_once_do_not_keep_a_worker_busy_for_ever(memory: Memory) -> None:
     many(memory)
     index = index_of(memory)
@@ -786,6 +837,78 @@ def test_ready_means_that_everything_is_indexed_and_embedded(memory: Memory) -> 
     memory.settings.override({"embedder.kind": "none"})
     many(memory, 101)
     assert memory.ready(timeout_s=5)
+
+
+# --- Erasing ------------------------------------------------------------------------------------------------------
+
+
+@SLOW_LAW
+@given(
+    texts=st.lists(st.sampled_from(["kettle", "tea", "spoon", ""]), min_size=2, max_size=6),
+    rewritten=st.booleans(),
+)
+def test_erasing_a_record_keeps_the_vectors_of_all_others(
+    texts: list[str], rewritten: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with Memory.open(tmp_path_factory.mktemp("home") / "home", background=False) as memory:
+        ids = [logged(memory, f"{number} {text}") for number, text in enumerate(texts)]
+        if rewritten:  # An old version has a vector too.
+            memory.log(id=ids[1], repo="app", event_type="error", lesson="another kettle")
+        index = embedded(memory)
+        with index.reading() as reader:
+            before = {
+                ident: vector.tolist()
+                for ident, key in reader.keys(ids).items()
+                for vector in reader.first_vectors([key]).values()
+            }
+        memory.close()
+        memory.erase(ids[0])
+
+    with Memory.open(memory.home.path, background=False) as memory:
+        memory.engine().embedding.use(Letters())
+        index = index_of(memory)
+        assert index.missing_vectors() == 0
+        assert index.status().model == "letters"
+        assert index.status().waiting == 0
+        with index.reading() as reader:
+            after = {
+                ident: vector.tolist()
+                for ident, key in reader.keys(ids).items()
+                for vector in reader.first_vectors([key]).values()
+            }
+        del before[ids[0]]
+        assert after == before
+        assert memory.recall("kettle").notes == []
+        for path in memory.home.index_folder.rglob("*"):
+            assert path.is_dir() or ids[0].encode() not in path.read_bytes()
+
+
+def test_an_answer_says_when_meaning_was_not_compared(memory: Memory) -> None:
+    for number in range(backlog.EMBED_NOW_MAX + 3):
+        logged(memory, f"the kettle rule {number}")
+    memory.engine().embedding.use(Letters())
+    assert "by words only: no memory has vectors yet" in memory.recall("kettle").notes[0]
+
+    index_of(memory).embed(Letters(), 2)
+    assert "9 memories have no vectors yet" in memory.recall("kettle").notes[0]
+
+    embedded(memory)
+    assert memory.recall("kettle").notes == []
+
+
+def test_an_answer_says_that_the_model_is_still_loading(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged(memory, "the kettle rule")
+    may_load = threading.Event()
+    monkeypatch.setattr(
+        "commonplace.embed.embedder.load", lambda *_a, **_k: may_load.wait(60) and Letters()
+    )
+    memory.engine().embedding.load_in_background()
+    try:
+        assert memory.recall("kettle").notes == ["by words only: the model is still loading"]
+    finally:
+        may_load.set()
 
 
 def test_looking_at_a_record_leaves_no_connection_open(

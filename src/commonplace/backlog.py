@@ -2,13 +2,14 @@
 
 A few are embedded before an answer. Many are left to a background worker, a separate process that
 is started after an answer, at most one for each home and not again within half a minute. It ends
-when its work is done, when its home is gone, when another process embeds there, and after
-`WORKER_S_MAX` in any case. It runs `python -m commonplace.backlog`.
+when its work is done, within seconds when a home of it is gone, when another process embeds there,
+and after `WORKER_S_MAX` in any case. It runs `python -m commonplace.backlog`.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -41,6 +42,7 @@ EMBED_BATCH = 64
 WORKER_PAUSE_S = 30.0
 # A backlog that takes longer than this is continued by the next worker.
 WORKER_S_MAX = 900.0
+GONE_POLL_S = 1.0
 
 
 def embed_few(index: Index, embedder: Embedder) -> None:
@@ -72,16 +74,19 @@ def embed_all(
 
 
 def embed_alone(
-    indexes: Sequence[Index], embedder: Embedder, until: Callable[[], bool] = lambda: False
+    indexes: Sequence[Index],
+    embedder: Embedder,
+    until: Callable[[], bool] = lambda: False,
+    progress: Callable[[int], None] = no_progress,
 ) -> int | None:
     """Embed all missing documents; return `None` if another process is doing so."""
     done, busy = 0, False
     for index in indexes:
-        if index.in_memory:
-            continue  # There is no home, or it cannot be written.
+        if index.in_memory or until():
+            continue  # There is no home (its lock would bring it back), or it cannot be written.
         with try_hold(index.home.embed_lock) as mine:
             if mine:
-                done += embed_all(index, embedder, until=until)
+                done += embed_all(index, embedder, progress=progress, until=until)
             busy = busy or not mine
     return None if busy and not done else done
 
@@ -131,16 +136,33 @@ def start_worker(
 def run_worker(homes: Sequence[Home], settings: Settings | Mapping[str, Any]) -> None:
     """Embed the backlog of *homes*, then end; an error ends the worker too."""
     deadline = time.monotonic() + WORKER_S_MAX
+    is_gone = gone_check(homes)
     service = EmbeddingService(settings, lambda: datetime.now(UTC))
     indexes = [EmbeddedIndex(home) for home in homes]
     for index in indexes:
         index.catch_up()
+    embed_alone(indexes, service.require(), lambda: is_gone() or time.monotonic() > deadline)
 
-    def is_over() -> bool:
-        gone = not all(home.path.is_dir() for home in homes)
-        return gone or time.monotonic() > deadline
 
-    embed_alone(indexes, service.require(), is_over)
+def gone_check(homes: Sequence[Home]) -> Callable[[], bool]:
+    """Return a function: whether one of *homes* is gone, or another folder is in its place."""
+    found = [(home.path, _identity(home.path)) for home in homes]
+    return lambda: any(one is None or _identity(path) != one for path, one in found)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        folder = path.stat()
+    except OSError:
+        return None
+    return folder.st_dev, folder.st_ino
+
+
+def _end_when(is_gone: Callable[[], bool]) -> None:
+    """End this process when its homes are gone: the model, or a service, may work for long."""
+    while not is_gone():
+        time.sleep(GONE_POLL_S)
+    os._exit(0)
 
 
 def main() -> None:
@@ -151,6 +173,7 @@ def main() -> None:
         Home(Path(path), state_elsewhere=Path(state) if state else None)
         for path, state in job["homes"]
     ]
+    threading.Thread(target=_end_when, args=(gone_check(homes),), daemon=True).start()
     run_worker(homes, job["settings"])
 
 

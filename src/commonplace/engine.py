@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 LINE_TOKENS_MAX = 60
 NOTHING = "No relevant memories."
+_EMBED_HINT = "they are made in the background, or by `commonplace index embed`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ class Engine:
         hits = text.hits
         if not query.cutoff:
             hits = [*text.hits, *found.hits[len(text.hits) :]]
-        notes = self._notes(by_words=vector is None)
+        notes = self._notes(compares_meaning=search.compares_meaning, is_asked=vector is not None)
         return Answer(hits, text.text, text.tokens, found.considered, notes)
 
     def rank(self, query: Query) -> list[Hit]:
@@ -235,10 +236,27 @@ class Engine:
         fusion = Fusion.from_settings(self._settings, query.relevance_min)
         return Search(readers, query, vector, uses, weights, fusion)
 
-    def _notes(self, *, by_words: bool) -> list[str]:
+    def _notes(self, *, compares_meaning: bool, is_asked: bool) -> list[str]:
+        """Return remarks on an answer: whether meaning was compared, and where the index is.
+
+        *is_asked* says that the question has a vector. Nothing is said where the user has switched
+        vectors off.
+        """
         notes = []
-        if by_words and self.embedding.reason:
-            notes.append(f"by words only: {self.embedding.reason}")
+        missing = sum(index.missing_vectors() for index in self.indexes)
+        if not is_asked:
+            reason = self.embedding.reason
+            if not reason and self.embedding.is_loading():
+                reason = "the model is still loading"
+            if reason:
+                notes.append(f"by words only: {reason}")
+        elif not compares_meaning and missing:
+            notes.append(f"by words only: no memory has vectors yet; {_EMBED_HINT}")
+        elif missing:
+            count = "1 memory has" if missing == 1 else f"{missing:,} memories have"
+            notes.append(
+                f"{count} no vectors yet, and only their words were compared; {_EMBED_HINT}"
+            )
         if any(index.in_memory for index in self.indexes if index.home.path.is_dir()):
             notes.append("the home cannot be written; its index is in memory")
         return notes

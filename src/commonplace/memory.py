@@ -37,7 +37,7 @@ from commonplace.writing import Writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from typing import Unpack
 
     from commonplace.engine import Answer, Engine
@@ -121,9 +121,21 @@ class Memory(Writer):
             found, {"kind": "forget", "of": found.record.id, "reason": reason}
         )
 
-    def erase(self, ident: str) -> Receipt:
-        """Remove the record permanently: every version, every copy, and what derives from it."""
+    def count_derived(self, ident: str) -> int:
+        """Return how many records `erase` removes with the one of this whole id."""
+        from commonplace.erasure import reach
+
+        return len(reach(self.homes, ident)[0]) - 1
+
+    def erase(self, ident: str, progress: Callable[[int], None] | None = None) -> Receipt:
+        """Remove the record permanently: every version, every copy, and what derives from it.
+
+        *progress* is told how many more lines were indexed again without it.
+        """
         from commonplace.erasure import erase, pending
+        from commonplace.index.ports import no_progress
+
+        told = progress or no_progress
 
         try:
             number, whole = self._lookup.resolve(ident)
@@ -138,8 +150,9 @@ class Memory(Writer):
         else:
             if not self.trusts(self.homes[number]):
                 # What a stranger's home says about other records does not reach out of it.
-                return erase(self.homes[number : number + 1], whole)
-        return erase([home._replace(trusted=self.trusts(home)) for home in self.homes], whole)
+                return erase(self.homes[number : number + 1], whole, told)
+        homes = [home._replace(trusted=self.trusts(home)) for home in self.homes]
+        return erase(homes, whole, told)
 
     def _append_beside(self, found: FoundRecord, given: dict[str, Any]) -> Record:
         """Append to the log of the record, so that statements stay with their record."""

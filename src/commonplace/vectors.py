@@ -117,11 +117,15 @@ class Vectors:
         self._catch_up()
         return sum(backlog.embed_all(index, embedder, progress=progress) for index in self._indexes)
 
-    def embed_alone(self, until: Callable[[], bool] = lambda: False) -> int | None:
+    def embed_alone(
+        self,
+        until: Callable[[], bool] = lambda: False,
+        progress: Callable[[int], None] = no_progress,
+    ) -> int | None:
         """Embed like `embed_all`, or return `None` if another process is embedding."""
         embedder = self._embedding.require()
         self._catch_up()
-        return backlog.embed_alone(self._indexes, embedder, until)
+        return backlog.embed_alone(self._indexes, embedder, until, progress)
 
     def missing(self) -> int:
         """Return how many documents have no vectors yet."""

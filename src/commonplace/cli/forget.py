@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from commonplace.cli.arguments import add_home, add_id, add_json
+from commonplace.cli.confirm import confirm
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import note, number_of, print_json
-from commonplace.errors import FindingsLeft
+from commonplace.cli.progress import progress
+from commonplace.errors import FindingsLeft, RecordNotFound
 from commonplace.foreign import one_line
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "commonplace forget les-always-ver --reason 'no longer true'",
-    "commonplace forget les-always-ver --erase",
+    "commonplace forget les-always-ver --erase --yes",
 )
 
 
@@ -32,6 +34,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="Remove the record and all copies for good, and search every file for leftovers",
     )
+    parser.add_argument(
+        "--yes", action="store_true", help="Erase without asking (a script is never asked)"
+    )
     add_home(parser)
     add_json(parser)
 
@@ -39,7 +44,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     with open_memory(args.home) as memory:
         if args.erase:
-            return erase(memory, args.id, as_json=args.json)
+            if confirm(lambda: _question(memory, args.id), yes=args.yes):
+                return erase(memory, args.id, as_json=args.json)
+            note("Nothing was erased")
+            return 0
         return hide(memory, args.id, args.reason, as_json=args.json)
 
 
@@ -54,9 +62,20 @@ def hide(memory: Memory, ident: str, reason: str, *, as_json: bool) -> int:
     return 0
 
 
+def _question(memory: Memory, ident: str) -> str:
+    try:
+        record = memory.get(ident)
+    except RecordNotFound:
+        return f"Erase `{one_line(ident)}` for good?"  # An interrupted erasure may know it.
+    others = memory.count_derived(record.id)
+    more = f", and {number_of(others, 'record')} derived from it" if others else ""
+    return f"Erase `{one_line(record.id)}`{more}, for good? It cannot be undone."
+
+
 def erase(memory: Memory, ident: str, *, as_json: bool) -> int:
     """Remove the record for good, and print a receipt."""
-    receipt = memory.erase(ident)
+    with progress("lines", quiet=as_json) as advance:
+        receipt = memory.erase(ident, advance)
     in_git = memory.repository.root is not None and not memory.home.of_user
     if as_json:
         print_json({**receipt._asdict(), "git_history_may_hold_it": in_git})

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from commonplace.cli.arguments import add_home, add_json
 from commonplace.cli.commands import Command
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import number_of, print_json
+from commonplace.cli.progress import progress
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Iterator
 
     from commonplace.engine import Engine
 
@@ -68,29 +66,15 @@ def add_rebuild(parser: ArgumentParser) -> None:
 def rebuild(args: Namespace) -> int:
     with open_memory(args.home) as memory:
         engine = memory.engine()
-        with _progress("lines") as advance:
+        with progress("lines", quiet=args.json) as advance:
             for index in engine.indexes:
                 index.rebuild(advance)
         if args.vectors and engine.embedder_state().is_available:
             missing = sum(index.status().vectors_missing for index in engine.indexes)
-            with _progress("vectors", missing) as advance:
+            with progress("vectors", missing, quiet=args.json) as advance:
                 engine.vectors.embed_all(advance)
         print_status(engine, as_json=args.json)
     return 0
-
-
-@contextmanager
-def _progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """A progress bar, if stderr is a terminal: a function that is told how much more is done."""
-    if not sys.stderr.isatty():
-        yield lambda _count: None
-        return
-    from rich.console import Console  # noqa: PLC0415 (slow to import, and drawn at a terminal only)
-    from rich.progress import Progress  # noqa: PLC0415
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda count: progress.advance(task, count)
 
 
 def add_embed(parser: ArgumentParser) -> None:
@@ -102,7 +86,9 @@ def embed(args: Namespace) -> int:
     if os.name == "posix":
         os.nice(LOWEST_PRIORITY)  # It takes long, and other work goes first.
     with open_memory(args.home) as memory:
-        count = memory.engine().vectors.embed_alone()
+        vectors = memory.engine().vectors
+        with progress("vectors", vectors.missing(), quiet=args.json) as advance:
+            count = vectors.embed_alone(progress=advance)
     if args.json:
         print_json({"embedded": count})
     elif count is None:

@@ -17,6 +17,7 @@ from commonplace.files import atomic
 from commonplace.files.lock import hold
 from commonplace.files.plain import read_all
 from commonplace.index import removal
+from commonplace.index.ports import no_progress
 from commonplace.log.check import Finding
 from commonplace.log.fold import fold
 from commonplace.log.logs import files
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from commonplace.erasure.traces import Trace
+    from commonplace.index.embedded.kept_vectors import KeptVectors
     from commonplace.where.home import Home
 
 __all__ = ["Intent", "Receipt", "check", "erase", "finish", "fix", "pending", "reach"]
@@ -49,8 +51,12 @@ class Receipt(NamedTuple):
     left_in: list[str]
 
 
-def erase(homes: Sequence[Home], ident: str) -> Receipt:
+def erase(
+    homes: Sequence[Home], ident: str, progress: Callable[[int], None] = no_progress
+) -> Receipt:
     """Remove *ident*, what derives from it and what mentions it from every file of *homes*.
+
+    *progress* is told of the lines that are indexed again.
 
     Raises `FindingsLeft` if a file cannot be removed or rewritten. The intent stays then, and the
     same call later goes on.
@@ -61,7 +67,7 @@ def erase(homes: Sequence[Home], ident: str) -> Receipt:
     intent = begun[0]
     for other in begun[1:]:
         intent = intent.plus(other)
-    return _carry_out(homes, intent)
+    return _carry_out(homes, intent, progress)
 
 
 def finish(homes: Sequence[Home]) -> list[Receipt]:
@@ -112,11 +118,13 @@ def fix(homes: Sequence[Home]) -> list[Finding]:
     return findings
 
 
-def _carry_out(homes: Sequence[Home], intent: Intent) -> Receipt:
+def _carry_out(
+    homes: Sequence[Home], intent: Intent, progress: Callable[[int], None] = no_progress
+) -> Receipt:
     existing = [home for home in homes if home.path.is_dir()]
     for home in existing:
         intent.save(home)
-    removals = [_Removal(home, intent) for home in existing]
+    removals = [_Removal(home, intent, progress) for home in existing]
     for each in removals:
         each.run()
     problems = list(dict.fromkeys(problem for each in removals for problem in each.problems))
@@ -146,9 +154,11 @@ def _carry_out(homes: Sequence[Home], intent: Intent) -> Receipt:
 class _Removal:
     """The removal from one home. What cannot be done is noted, and the rest is still done."""
 
-    def __init__(self, home: Home, intent: Intent) -> None:
+    def __init__(self, home: Home, intent: Intent, progress: Callable[[int], None]) -> None:
         self._home = home
         self._intent = intent
+        self._progress = progress
+        self._kept: KeptVectors | None = None
         long_ids = [ident.encode() for ident in intent.ids if len(ident) >= CHARS_MIN]
         self._names = [*claims(intent.ids), *long_ids]
         self._hook_folders = set(home.hook_folders)
@@ -168,6 +178,7 @@ class _Removal:
             self._remove_leftovers,
             self._search,
             self._read_logs,
+            self._restore_vectors,
         ):
             self._try(step)
 
@@ -215,7 +226,12 @@ class _Removal:
             _unlink(path)
 
     def _remove_index(self) -> None:
-        """Remove the index, which is rebuilt without the record."""
+        """Remove the index, which is rebuilt without the record, and keep the others' vectors."""
+        if self._home.index_folder.is_dir():
+            # It loads Tantivy, and `doctor` imports this module.
+            from commonplace.index.embedded import kept_vectors  # noqa: PLC0415
+
+            self._kept = kept_vectors.read(self._home, self._intent.ids)
         removal.remove(self._home)
         self.problems += [f"`{path}` cannot be removed" for path in removal.set_aside(self._home)]
 
@@ -244,6 +260,20 @@ class _Removal:
         """Look the record up as every command does: whatever the search misses, it must be gone."""
         if self._intent.id in fold(self._home, needle=self._intent.id.encode())[0]:
             self.problems.append(f"`{self._home.log_folder}` still has lines of it")
+
+    def _restore_vectors(self) -> None:
+        """Build the index again with the vectors of all other lines.
+
+        If this is interrupted, the next recall builds it, and they are made again.
+        """
+        if self._kept is not None:
+            from commonplace.index.embedded.index import EmbeddedIndex  # noqa: PLC0415 (see above)
+
+            index = EmbeddedIndex(self._home)
+            try:
+                index.restore_vectors(self._kept, self._progress)
+            finally:
+                index.close()
 
     def _is_mentioned_in(self, path: Path, texts: Iterable[Trace]) -> bool:
         raw = read_all(path)

@@ -96,6 +96,11 @@ class Search:
         self.statistics = [reader.statistics(self.wanted) for reader in readers]
         self._candidates = Candidates(readers, query, uses, weights)
 
+    @property
+    def compares_meaning(self) -> bool:
+        """Whether vectors are compared, not words alone."""
+        return self._vector is not None
+
     def run(self) -> Found:
         """Rank what the homes hold about the question, most useful first."""
         query = self._query

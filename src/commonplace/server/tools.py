@@ -124,8 +124,10 @@ def core(server: MCPServer[Any], open_memory: OpenMemory) -> None:
             )
             for hit in found.hits
         ]
+        # Many agents read the text alone.
+        remarks = "".join(f"\n\nNote: {render(text)}" for text in found.notes)
         return tool_result(
-            found.text,
+            f"{found.text}{remarks}",
             models.RecallModel(hits=hits, text=found.text, tokens=found.tokens, notes=found.notes),
         )
 

@@ -15,7 +15,7 @@ from commonplace.errors import DiskFull, HomeUnusable
 from commonplace.files.lock import hold
 from commonplace.files.plain import first_existing, has_odd_files, make_folder
 from commonplace.index import removal
-from commonplace.index.embedded import backlog
+from commonplace.index.embedded import backlog, kept_vectors
 from commonplace.index.embedded.parts import TABLES, OpenParts
 from commonplace.index.embedded.past import PastReader
 from commonplace.index.embedded.reader import Reader
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from commonplace.embed.embedder import Embedder
+    from commonplace.index.embedded.kept_vectors import KeptVectors
     from commonplace.index.embedded.snapshot import Totals
     from commonplace.index.embedded.vectors import VectorSnapshot
     from commonplace.where.home import Home
@@ -106,6 +107,15 @@ class EmbeddedIndex:
         with self._lock:
             self._remove_index()
             self.catch_up(progress)
+            self.commit()
+
+    def restore_vectors(
+        self, kept: KeptVectors, progress: Callable[[int], None] = no_progress
+    ) -> None:
+        """Build what is missing, and give each line the vectors that *kept* has of it."""
+        with self._lock:
+            self.catch_up(progress)
+            kept_vectors.restore(self._parts().tables, kept)
             self.commit()
 
     def repair(self, error: BaseException) -> bool:
