@@ -12,6 +12,7 @@ import hashlib
 import importlib.metadata
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
+
+# Without this, importing it looks up a telemetry host.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
