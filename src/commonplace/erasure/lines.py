@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from commonplace.erasure.traces import Trace
 
-# A line may write any character of an id like this, so it has to be decoded.
+# A line may write any character of an id like this, so it has to be decoded. So has one that does
+# not begin with its id: it may be a lesson without one.
 _ESCAPE = b"\\u"
 
 
@@ -61,7 +62,12 @@ def _stripped(
     content = read_all(path)
     forms = [ident.encode("utf-8", "surrogatepass") for ident in ids]
     copies = sorted(find(content, texts))
-    if not copies and _ESCAPE not in content and not any(form in content for form in forms):
+    if (
+        not copies
+        and _ESCAPE not in content
+        and not read.may_lack_ids(content)
+        and not any(form in content for form in forms)
+    ):
         return None
     lines = list(read.lines(path, whole=True))
     starts = [line.offset for line in lines]
@@ -70,7 +76,8 @@ def _stripped(
     pairs: list[tuple[read.Line, bytes | None]] = []
     for number, line in enumerate(lines):
         kept: bytes | None = line.raw
-        if _ESCAPE in line.raw or any(form in line.raw for form in forms):
+        is_decoded = _ESCAPE in line.raw or not line.raw.startswith(read.ID_FIRST)
+        if is_decoded or any(form in line.raw for form in forms):
             kept = _strip_line(line.raw, ids)
         is_copy = number in with_copies or any(claim in line.raw for claim in claimed)
         if kept is not None and is_copy and not _is_record(line.raw):
@@ -82,7 +89,7 @@ def _stripped(
 def _strip_line(raw: bytes, ids: frozenset[str]) -> bytes | None:
     """Return the line without links to erased records, `None` if it belongs to one of them."""
     try:
-        fields = records.decode(raw)
+        fields = records.fill_identity(records.decode(raw))
     except ValueError:
         return raw
     about = [

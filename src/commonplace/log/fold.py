@@ -101,9 +101,10 @@ def fold(
 def _is_unrelated(raw: bytes, needle: bytes) -> bool:
     """Whether a line neither holds *needle* nor forgets a record.
 
-    A line that does not look like an object is damaged, and damaged lines are always reported.
+    A line that does not look like an object is damaged, and damaged lines are always reported. One
+    that does not begin with its id may be a lesson without an id, which gets one when it is read.
     """
-    looks_whole = raw.startswith(b"{") and raw.endswith(b"}")
+    looks_whole = raw.startswith(read.ID_FIRST) and raw.endswith(b"}")
     return looks_whole and needle not in raw and _FORGET not in raw
 
 
@@ -123,7 +124,7 @@ def history(home: Home, ident: str) -> list[Record]:
 
 
 def _parse_if_about(ident: str, raw: bytes) -> Record | None:
-    if ident.encode() not in raw:
+    if ident.encode() not in raw and raw.startswith(read.ID_FIRST):
         return None
     try:
         record = from_line(raw)

@@ -84,7 +84,8 @@ def _redact_line(raw: bytes) -> tuple[list[Redaction], bytes]:
     if not raw.strip():
         return [], raw
     try:
-        fields = records.decode(raw)
+        # An id that comes from the text must not change with it: so it is written down.
+        fields = records.fill_identity(records.decode(raw))
     except ValueError:
         text, kinds = redact_text(raw.decode("utf-8", "surrogateescape"))
         return [Redaction(kind, "line") for kind in kinds], text.encode("utf-8", "surrogateescape")

@@ -78,6 +78,12 @@ class Hit:
     def timestamp(self) -> str:
         return self.record.timestamp
 
+    @property
+    def content(self) -> dict[str, str | None]:
+        """What a lesson says, as it is stored; `None` for what the record lacks."""
+        stored = {name: self.record.fields.get(name) for name in ("lesson", "context", "command")}
+        return {name: text if isinstance(text, str) else None for name, text in stored.items()}
+
     def as_dict(self) -> dict[str, Any]:
         """Return the hit as JSON shows it."""
         return {
@@ -87,6 +93,7 @@ class Hit:
             "timestamp": self.timestamp,
             "score": self.score,
             "text": self.text,
+            **self.content,
             "success_rate": str(self.rate) if self.rate else None,
             "marks": list(self.marks),
             "record": {**self.record.fields, "usage_count": self.uses},

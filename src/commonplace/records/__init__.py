@@ -29,7 +29,7 @@ from commonplace.records.kinds import (
     Pattern,
     Record,
 )
-from commonplace.records.lines import from_line, make, to_line
+from commonplace.records.lines import fill_identity, from_line, make, to_line
 from commonplace.records.names import REPO_BYTES_MAX, check_repo_name
 from commonplace.records.rates import Rate, parse_rate
 from commonplace.records.times import micros, to_utc
@@ -64,6 +64,7 @@ __all__ = [
     "check_repo_name",
     "decode",
     "encode",
+    "fill_identity",
     "from_line",
     "make",
     "make_id",

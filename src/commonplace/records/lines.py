@@ -7,7 +7,7 @@ from typing import Any
 from commonplace.errors import RecordInvalid
 from commonplace.records.ids import check_id, make_id
 from commonplace.records.json_text import decode, encode
-from commonplace.records.kinds import KINDS, Record
+from commonplace.records.kinds import KINDS, Lesson, Record
 from commonplace.records.names import check_repo_name
 from commonplace.records.times import to_utc
 
@@ -56,9 +56,10 @@ def from_line(raw: bytes) -> Record:
 
     A kind that is not known here becomes a plain `Record`: a newer version may have written it.
     A value that cannot be used is left out: another program may have its own idea of a field, and
-    the rest of the record can be shown.
+    the rest of the record can be shown. A lesson that a person or a script wrote without `id` and
+    `kind` gets both.
     """
-    fields = decode(raw)
+    fields = fill_identity(decode(raw))
     kind = fields.get("kind")
     cls = KINDS.get(kind, Record) if isinstance(kind, str) else Record
     unusable: list[str] = []
@@ -80,6 +81,25 @@ def from_line(raw: bytes) -> Record:
     record = cls(fields)
     record.unusable = tuple(unusable)
     return record
+
+
+def fill_identity(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return *fields* with the `kind` and the `id` that the line of a lesson may lack.
+
+    The id is the one that `make` generates, so it is the same in every reader, and the same as if
+    the lesson had been logged.
+    """
+    if fields.get("id") is not None and fields.get("kind") is not None:
+        return fields
+    lesson = fields.get("lesson")
+    if fields.get("kind", "lesson") not in (None, "lesson") or not isinstance(lesson, str):
+        return fields
+    rest = {name: value for name, value in fields.items() if name not in ("id", "kind")}
+    if fields.get("id") is not None:
+        return {"id": fields["id"], "kind": "lesson", **rest}
+    repo = fields.get("repo")
+    named = {**rest, "kind": "lesson", "repo": repo if isinstance(repo, str) else ""}
+    return {"id": make_id(Lesson(named)), "kind": "lesson", **rest}
 
 
 def to_line(record: Record) -> bytes:

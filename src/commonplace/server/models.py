@@ -16,6 +16,9 @@ class HitModel(BaseModel):
     timestamp: str
     score: float
     text: str
+    lesson: str | None = None
+    context: str | None = None
+    command: str | None = None
     success_rate: str | None = None
     why: dict[str, float] = Field(default_factory=dict)
 

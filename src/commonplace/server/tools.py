@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from commonplace.memory import Memory
     from commonplace.notes import Written
+    from commonplace.recall.hits import Hit
+
+FIELD_CHARS_MIN = 240
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -119,6 +122,7 @@ def core(server: MCPServer[Any], open_memory: OpenMemory) -> None:
                 timestamp=hit.timestamp,
                 score=hit.score,
                 text=hit.text,
+                **_cut_fields(hit, max(4 * tokens_max // len(found.hits), FIELD_CHARS_MIN)),
                 success_rate=str(hit.rate) if hit.rate else None,
                 why=hit.why.as_dict() if hit.why else {},
             )
@@ -213,6 +217,14 @@ def core(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         with errors_as_tool_results():
             of = str(open_memory("write").forget(id, reason).fields["of"])
         return tool_result(f"Forgotten: {of}", models.ForgottenModel(id=of, reason=block(reason)))
+
+
+def _cut_fields(hit: Hit, chars_max: int) -> dict[str, str | None]:
+    """Return what the lesson says, cut if it is long: many clients give the data to the model."""
+    return {
+        name: text and block(text if len(text) <= chars_max else f"{text[:chars_max]} …")
+        for name, text in hit.content.items()
+    }
 
 
 def notes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
