@@ -114,7 +114,7 @@ def test_only_type_and_lesson_are_needed(commonplace: Run, own_home: Path, tmp_p
         (
             ["--type", "banana", "--lesson", "x"],
             3,
-            "`--type` is `banana`, not one of error, success, pattern, learned",
+            "`--type` is `banana`, not one of error, success, pattern, learned, decision",
         ),
         (
             ["--type", "error", "--lesson", "x", "--success-rate", "11/10"],

@@ -51,7 +51,7 @@ def completions(line: str, shell: str = "bash") -> list[str]:
         ("commonplace notes ", ["list", "read", "write", "replace", "insert"]),
         ("commonplace notes read --li", ["--lines"]),
         ("commonplace recall x --to", ["--tokens"]),
-        ("commonplace recall --type ", ["error", "success", "pattern", "learned"]),
+        ("commonplace recall --type ", ["error", "success", "pattern", "learned", "decision"]),
         ("commonplace recall --type=l", ["--type=learned"]),
         ("commonplace log --type p", ["pattern"]),
         ("commonplace feedback les-a w", ["worked", "wrong"]),

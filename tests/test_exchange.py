@@ -21,7 +21,7 @@ from commonplace.exchange.formats import FORMATS, LAYOUTS, loki
 from commonplace.exchange.importer import Report, import_files
 from commonplace.exchange.round_trip import EXTRA
 from commonplace.memory import Memory
-from commonplace.records import KINDS
+from commonplace.records import KINDS, keyed_id
 from conftest import ROOT, SLOW_LAW
 
 if TYPE_CHECKING:
@@ -155,9 +155,10 @@ def test_seed_003_entries_become_spoken_lessons_and_the_latest_of_a_key_wins(
     memory: Memory,
 ) -> None:
     import_files(memory, DATA / "beads" / ".beads" / "memory")
-    found = records_of(memory)
+    found = {fields["meta"]["key"]: fields for fields in records_of(memory).values()}
 
     oven = found["learned-the-oven-lies"]
+    assert oven["id"] == keyed_id("learned-the-oven-lies", oven["repo"])
     assert oven["lesson"].endswith("on the left side only.")
     assert (oven["kind"], oven["event_type"]) == ("lesson", "learned")
     assert (oven["meta"]["source"], oven["meta"]["bead"]) == ("supervisor", "BK-009")
@@ -605,7 +606,7 @@ def test_odd_values_fit_or_are_set_aside(memory: Memory, tmp_path: Path) -> None
     assert found[0]["timestamp"] == found[2]["timestamp"] == "2024-01-27T12:53:20Z"
     assert found[1]["tags"] == ["a", "b", "c"]
     assert found[1]["meta"]["dated"] == "file"
-    assert found[2]["id"] == "12"
+    assert found[2]["id"] == keyed_id("12", found[2]["repo"])
 
 
 def test_a_long_file_is_read_line_by_line(tmp_path: Path) -> None:

@@ -587,6 +587,22 @@ def test_what_is_left_to_do_is_reported_or_keeps_the_agent_at_work(
     assert completion(unfinished, "report", own_home, agent="cursor") == {}
 
 
+def test_the_bead_is_seen_from_a_worktree(unfinished: Path, own_home: Path, tmp_path: Path) -> None:
+    git("worktree", "add", "-q", "-b", "bd-BD-70-fix", str(tmp_path / "tree"), cwd=unfinished)
+
+    told = completion(tmp_path / "tree", "report", own_home)["systemMessage"]
+
+    assert "bead BD-70 is open" in told
+    # What is checked out there may be older than what `bd` wrote in the main worktree.
+    (tmp_path / "tree" / ".beads").mkdir()
+    older = tmp_path / "tree" / ".beads" / "issues.jsonl"
+    older.write_text('{"id": "BD-70", "status": "open"}\n')
+    with (unfinished / ".beads" / "issues.jsonl").open("a") as stream:
+        stream.write('{"id": "BD-70", "status": "closed"}\n')
+    told = completion(tmp_path / "tree", "report", own_home)["systemMessage"]
+    assert "BD-70 is" not in told
+
+
 def test_finished_work_and_exempt_agents_are_let_go(unfinished: Path, own_home: Path) -> None:
     (unfinished / ".beads" / "issues.jsonl").write_text('{"id": "BD-7", "status": "closed"}\n')
     git("add", ".", cwd=unfinished)

@@ -42,7 +42,7 @@ def texts(command: str) -> list[str]:
     ],
 )  # fmt: skip
 def test_what_is_said_to_a_reader_is_heard(command: str) -> None:
-    assert texts(command) == [SAID]
+    assert [" ".join(text.split()) for text in texts(command)] == [SAID]
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,15 @@ def test_what_is_said_to_a_reader_is_heard(command: str) -> None:
         'bd comment BD-1 "LEARNED:"',
         'bd comment BD-1 "UNLEARNED: x y z"',
         "git commit -m 'no lesson here'",
+        "echo 'LEARNED: TODO'",
+        'bd comment BD-1 "LEARNED: TBD, ask the team"',
+        "git commit -m 'docs: explain the LEARNED: prefix'",
+        "git commit -m 'docs: LEARNED: prefix, and when to use it'",
+        "git commit -m 'docs: say what `LEARNED:` does'",
+        'gh pr comment 3 -b "Write it as \\"LEARNED: text\\" in a comment"',
+        "echo 'LEARNED: it works' | grep -c LEARNED:",
+        "echo 'LEARNED: it works' | commonplace-hook claude-code",
+        "printf 'LEARNED: it works' | python3 parse.py",
     ],
 )
 def test_what_is_not_said_to_a_reader_is_not(command: str) -> None:
@@ -141,4 +150,54 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 def test_whatever_is_quoted_is_heard_whole(prefix: str, text: str) -> None:
     said = [spoken.text for spoken in find_lessons(f"echo {shlex.quote(f'{prefix} word {text}')}")]
 
-    assert said == [" ".join(["word", *text.split()])]
+    assert said == [f"word {text}".strip()]
+
+
+PARAGRAPHS = """wrap the closure:
+    let x = 1
+      deeper  still
+
+\tThe second paragraph says why.
+- a list
+- of two"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'bd comment BD-042 "LEARNED: {}"',
+        'git commit -m "fix: it" -m "LEARNED: {}" -m "Refs #5"',
+        'git commit -m "fix: it\n\nLEARNED: {}\n\nCo-Authored-By: A <a@example.org>"',
+        "git commit -F - <<'EOF'\nfix: it\n\nLEARNED: {}\n\nSigned-off-by: A\nEOF\ngit push",
+        "gh issue comment 5 --body \"$(cat <<'EOF'\nLEARNED: {}\nEOF\n)\" && echo done",
+        "bd comment BD-1 'LEARNED: {}\n\nDECISION: another one'",
+        'bd comment BD-1 "GOTCHA: a first one\n\nLEARNED: {}"',
+    ],
+)
+def test_a_lesson_keeps_its_lines_and_ends_where_it_ends(command: str) -> None:
+    found = find_lessons(command.replace("{}", PARAGRAPHS))
+
+    assert PARAGRAPHS in [one.text for one in found]
+
+
+@pytest.mark.parametrize(
+    ("message", "lessons"),
+    [
+        ("- LEARNED: one\n  and more\n- two", ["one\nand more"]),
+        ("- LEARNED: one\n\n  and more\n\nThe end", ["one\n\nand more"]),
+        ("* LEARNED: one\n* LEARNED: two\n\nThe end", ["one", "two"]),
+        ("  LEARNED: one\n  two\n      three", ["one\ntwo\n    three"]),
+        ("## LEARNED: one\nmore", ["one\nmore"]),
+        ("It is fixed. LEARNED: one", ["one"]),
+        ("LEARNED: lines end with a CR here", ["lines end with a CR here"]),
+    ],
+)
+def test_a_lesson_is_cut_out_of_the_text_around_it(message: str, lessons: list[str]) -> None:
+    assert texts(f"git commit -m {shlex.quote(message)}") == lessons
+
+
+@given(st.lists(st.text(alphabet="ab \t.'\"$`", max_size=12), min_size=1, max_size=8))
+def test_the_lines_of_a_lesson_come_back_as_they_were(lines: list[str]) -> None:
+    text = "\n".join(["first", *(line.rstrip() for line in lines), "last"])
+
+    assert texts(f"bd comment BD-1 {shlex.quote(f'LEARNED: {text}')}") == [text]

@@ -159,6 +159,11 @@ class Lookup:
             else:
                 self.superseded_left_out += 1
 
+    def archived_ids(self) -> frozenset[str]:
+        """Return the ids in the nearest home whose current version is in an archive."""
+        folded = self.fold(self._homes[0])
+        return frozenset(one for one in folded.ids() if folded.current(one).value.archived)
+
     def repos(self) -> list[dict[str, Any]]:
         """Return each repository of the nearest home with its counts."""
         home = self._homes[0]

@@ -255,6 +255,10 @@ class Memory(Writer):
             line = encode(record.fields)
             yield encode(redact(record.fields)[0]) if may_hold_secret(line) else line
 
+    def archived_ids(self) -> frozenset[str]:
+        """Return the ids in the nearest home whose current version is in an archive."""
+        return self._lookup.archived_ids()
+
     def repos(self) -> list[dict[str, Any]]:
         """Return each repository of the nearest home with its counts."""
         return self._lookup.repos()

@@ -23,7 +23,7 @@ KIND_NAMES = (
     "link",
     "forget",
 )
-EVENT_TYPES = ("error", "success", "pattern", "learned")
+EVENT_TYPES = ("error", "success", "pattern", "learned", "decision")
 OUTCOMES = ("worked", "failed", "wrong", "stale")
 RELATIONS = (
     "derived_from",

@@ -10,6 +10,7 @@ from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import number_of, print_json, relative_path
 from commonplace.errors import FindingsLeft
 from commonplace.foreign import one_line
+from commonplace.sessions import inbox
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -46,12 +47,19 @@ def check(memory: Memory, *, fix: bool, as_json: bool) -> int:
         {"what": "unknown setting", "path": relative_path(path, home), "reason": name}
         for path, name in memory.settings.unknown
     ]
+    waiting = len(inbox.candidates(memory.home))
     if as_json:
         rows = [
             {**finding._asdict(), "path": relative_path(finding.path, home)} for finding in findings
         ]
         print_json(
-            {"home": str(home), "findings": [*rows, *settings], "agents": agents, "fixed": fix}
+            {
+                "home": str(home),
+                "findings": [*rows, *settings],
+                "agents": agents,
+                "inbox": waiting,
+                "fixed": fix,
+            }
         )
     else:
         _print_findings(findings, home, fixed=fix)
@@ -62,6 +70,10 @@ def check(memory: Memory, *, fix: bool, as_json: bool) -> int:
             print(f"All is well in `{home}`")
         for row in agents:
             print(f"agent  {row['agent']}  {_agent_state(row)}")
+        if waiting:
+            print(
+                f"inbox  {number_of(waiting, 'candidate')} to accept or drop  [`commonplace inbox`]"
+            )
     fixable = sum(1 for finding in findings if finding.fix)
     if fixable and not fix:
         raise FindingsLeft(

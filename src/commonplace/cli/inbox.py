@@ -36,11 +36,13 @@ def list_candidates(args: Namespace) -> int:
         print_json([_fields(one) for one in found])
         return 0
     for one in found:
+        attempts = f"{number_of(one.attempts, 'attempt')}, " if one.worked else ""
         print(
-            f"{one_line(one.id)}  {number_of(one.attempts, 'attempt')},"
-            f" seen {number_of(one.seen, 'time')}  {one_line(one.context)}"
+            f"{one_line(one.id)}  {attempts}seen {number_of(one.seen, 'time')}"
+            f"  {one_line(one.context)}"
         )
-        print(f"    worked: {one_line(one.worked)}")
+        if one.worked:
+            print(f"    worked: {one_line(one.worked)}")
     if not found:
         note("The inbox is empty")
     return 0
@@ -64,11 +66,11 @@ def show(args: Namespace) -> int:
         ("error", one.error),
         *(("tried", str(command)) for command in one.tried),
         ("worked", one.worked),
-        ("lesson", one.text),
+        (one.kind, one.text),
         ("attempts", one_line(attempts)),
     ]
     print(one_line(one.id))
-    print_pairs([(name, block(text)) for name, text in pairs])
+    print_pairs([(name, block(text)) for name, text in pairs if text])
     return 0
 
 

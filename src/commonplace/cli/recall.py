@@ -80,7 +80,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--as-of", metavar="DATE", help="Answer as the memory was at the end of this day")
     add("--recent", metavar="N", type=whole_number(1), help="List the latest N memories instead")
     add("--stats", action="store_true", help="Count the memories instead")
-    add("--all", action="store_true", help="Search the archive too")
+    add("--all", action="store_true", help="Search or count the archive too")
     add("--superseded", action="store_true", help="Show what newer memories supersede, too")
     add("--explain", action="store_true", help="Show every factor of every score on stderr")
     add("--no-cutoff", action="store_true", help="Keep weak matches too, up to the limit")
@@ -96,7 +96,7 @@ def run(args: Namespace) -> int:
     if args.stats:
         from commonplace.cli.stats import print_counts  # noqa: PLC0415 (another command's)
 
-        print_counts(found, as_json=args.json)
+        print_counts(found, as_json=args.json, with_archive=args.all)
         return 0
     if args.json:
         print_json(found)

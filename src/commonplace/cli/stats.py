@@ -38,12 +38,13 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def print_counts(counts: dict[str, Any], *, as_json: bool) -> None:
+def print_counts(counts: dict[str, Any], *, as_json: bool, with_archive: bool = False) -> None:
     """Print how many records there are, by repository, kind and type."""
     if as_json:
         print_json(counts)
         return
-    print(f"{number_of(counts['records'], 'record')}, {counts['archived']:,} more in the archive")
+    more = "of them" if with_archive else "more"
+    print(f"{number_of(counts['records'], 'record')}, {counts['archived']:,} {more} in the archive")
     for name in ("repos", "kinds", "types"):
         for value, count in counts[name].items():
             print(f"  {name[:-1]:5} {one_line(value):40} {count:,}")

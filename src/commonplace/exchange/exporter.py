@@ -78,7 +78,7 @@ def export_layout(
             _put_loki(records, skills, writer, report)
         else:
             report.left_out["skill"] = len(skills)
-            _put_lines(module, records, writer)
+            _put_lines(module, records, writer, memory)
     report.left_out = +report.left_out  # Drops the kinds with a count of zero.
     return report
 
@@ -132,10 +132,19 @@ def _choose(lines: Iterable[str], module: ModuleType, report: ExportReport) -> l
     return held
 
 
-def _put_lines(module: ModuleType, records: Sequence[dict[str, Any]], writer: _Writer) -> None:
-    by_file: dict[str, list[dict[str, Any]]] = {}
-    for name, entry in module.write(records) if records else ():
-        by_file.setdefault(name, []).append(entry)
+def _put_lines(
+    module: ModuleType, records: Sequence[dict[str, Any]], writer: _Writer, memory: Memory
+) -> None:
+    archive_of: Mapping[str, str] = getattr(module, "ARCHIVE_OF", {})
+    archived = memory.archived_ids() if archive_of else frozenset[str]()
+    # What an earlier export wrote into an archive may be in the other file now.
+    by_file: dict[str, list[dict[str, Any]]] = {
+        name: [] for name in archive_of.values() if writer.has(name)
+    }
+    written = zip(module.write(records) if records else (), records, strict=True)
+    for (name, entry), fields in written:
+        place = archive_of.get(name, name) if fields["id"] in archived else name
+        by_file.setdefault(place, []).append(entry)
     for name, entries in by_file.items():
         writer.put_lines(name, entries)
 
@@ -212,6 +221,9 @@ class _Writer:
         self.mark = mark
         self.report = report
         self.force = force
+
+    def has(self, name: str) -> bool:
+        return self._path(name).is_file()
 
     def put_lines(self, name: str, entries: Sequence[dict[str, Any]]) -> None:
         """Write a file of JSON lines.

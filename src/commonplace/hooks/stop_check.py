@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace import agents
+from commonplace.files.plain import read_small
 from commonplace.foreign import one_line
 from commonplace.memory import Memory
 from commonplace.sessions.fields import parse_object
@@ -21,7 +22,7 @@ from commonplace.sessions.payload import read_event
 from commonplace.where import git
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
 GIT_S_MAX = 3.0
 FILES_SHOWN_MAX = 5
@@ -76,19 +77,35 @@ def findings(root: Path) -> list[str]:
 
 def _bead(root: Path, branch: str) -> list[str]:
     """Return the bead that the branch is named after, if it is not done."""
-    path = root / ".beads" / "issues.jsonl"
-    with suppress(OSError, ValueError):
-        if not path.is_file() or path.stat().st_size > ISSUES_BYTES_MAX:
-            return []
-        for line in path.read_text("utf-8", "replace").splitlines():
-            issue = json.loads(line) if line.strip() else {}
-            ident, status = issue.get("id"), issue.get("status")
-            named = isinstance(ident, str) and re.search(
-                rf"(?<![\w.]){re.escape(ident)}(?![\w.])", branch, re.IGNORECASE
-            )
-            if named and status in _UNFINISHED:
-                return [f"bead {ident} is {status}"]
-    return []
+    latest: dict[str, str] = {}
+    for ident, status in _issues(root):
+        latest.setdefault(ident, status)
+    return [
+        f"bead {ident} is {status}"
+        for ident, status in latest.items()
+        if status in _UNFINISHED
+        and re.search(rf"(?<![\w.]){re.escape(ident)}(?![\w.])", branch, re.IGNORECASE)
+    ][:1]
+
+
+def _issues(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield the id and the status of each bead of the repository, the latest first.
+
+    In a worktree `bd` works on the beads of the main worktree. A copy that is checked out in the
+    worktree itself may be older, and is read after that.
+    """
+    for folder in dict.fromkeys([*_main_worktree(root), root]):
+        with suppress(OSError):
+            raw = read_small(folder / ".beads" / "issues.jsonl", ISSUES_BYTES_MAX)
+            for line in reversed(raw.split(b"\n")):
+                issue = parse_object(line) or {}
+                if isinstance(issue.get("id"), str):
+                    yield issue["id"], str(issue.get("status"))
+
+
+def _main_worktree(root: Path) -> list[Path]:
+    common = _git(root, "rev-parse", "--path-format=absolute", "--git-common-dir").strip()
+    return [Path(common).parent] if common else []
 
 
 def _git(root: Path, *arguments: str) -> str:

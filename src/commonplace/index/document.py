@@ -80,6 +80,9 @@ def _searchable_texts(fields: Mapping[str, Any]) -> Iterator[str]:
     for name, value in fields.items():
         if name not in _UNSEARCHED_FIELDS and name not in _ORDER:
             yield from _strings(value)
+    meta = fields.get("meta")
+    if isinstance(meta, dict):
+        yield from _strings(meta.get("bead"))  # People look for what an issue has taught.
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -85,8 +85,8 @@ def select(
 def counts(readers: Sequence[Reader], filter_: Filter) -> dict[str, Any]:
     """Return how many records there are: by repository, by kind, lessons by type.
 
-    Records are lines of logs. Skills are files and are counted apart. Notes are private to their
-    agents, so even their number is not shown.
+    Records are lines of logs, and of archives if the filter admits those. Skills are files and are
+    counted apart. Notes are private to their agents, so even their number is not shown.
     """
     repos, kinds, types = Counter[str](), Counter[str](), Counter[str]()
     archived = skills = 0
@@ -97,9 +97,9 @@ def counts(readers: Sequence[Reader], filter_: Filter) -> dict[str, Any]:
         for count in _counts_of_home(readers, home, everything):
             if count.kind == "skill":
                 skills += count.records
-            elif count.archived:
-                archived += count.records
-            elif count.kind != "note":
+                continue
+            archived += count.records if count.archived else 0
+            if count.kind != "note" and (filter_.archived or not count.archived):
                 repos[count.repo] += count.records
                 kinds[count.kind] += count.records
                 if count.event_type:

@@ -5,7 +5,14 @@ Only the standard library is imported here: every hook and `commonplace log` loa
 """
 
 from commonplace.records.fields import TAGS_MAX
-from commonplace.records.ids import ID_CHARS_MAX, check_id, make_id, slug
+from commonplace.records.ids import (
+    ID_CHARS_MAX,
+    check_id,
+    keyed_id,
+    make_id,
+    make_key,
+    slug,
+)
 from commonplace.records.json_text import (
     DEPTH_MAX,
     LINE_READ_BYTES_MAX,
@@ -66,8 +73,10 @@ __all__ = [
     "encode",
     "fill_identity",
     "from_line",
+    "keyed_id",
     "make",
     "make_id",
+    "make_key",
     "micros",
     "parse_rate",
     "slug",

@@ -14,9 +14,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from commonplace.records.kinds import Record
 
-__all__ = ["ID_CHARS_MAX", "blake2b", "check_id", "make_id", "slug"]
+__all__ = ["ID_CHARS_MAX", "blake2b", "check_id", "keyed_id", "make_id", "make_key", "slug"]
 
 ID_CHARS_MAX = 200
+KEY_CHARS_MAX = 60
 
 _HASH_BYTES = 7
 _SLUG_CHARS_MAX = 28
@@ -28,7 +29,7 @@ def make_id(record: Record) -> str:
     fields = record.fields
     parts = [_normalize(fields.get(name)) for name in record.identity]
     content = "\x1f".join([record.kind, record.repo, *parts])
-    digest = blake2b(content.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES).hexdigest()
+    digest = _hash(content, _HASH_BYTES)
     title = fields.get(record.title_field)
     if isinstance(title, dict):
         title = title.get("goal")
@@ -44,6 +45,32 @@ def slug(text: str, chars_max: int) -> str:
     if len(joined) > chars_max:
         joined = joined[: chars_max + 1].rpartition(b"-")[0] or joined[:chars_max]
     return joined.decode("ascii")
+
+
+def make_key(type_name: str, text: str) -> str:
+    """Return the key of what was learned, as Beads makes it: type and first 60 characters, a slug.
+
+    Two texts with one key are two versions of one thing.
+    """
+    start = text[:KEY_CHARS_MAX]
+    words = slug(start, KEY_CHARS_MAX)
+    # What is not ASCII is not in the slug: a hash tells such texts apart.
+    parts = [type_name, words, "" if words and start.isascii() else _hash(_normalize(start), 4)]
+    return "-".join(part for part in parts if part)
+
+
+def keyed_id(key: str, repo: str) -> str:
+    """Return the id of the record with *key* in *repo*; other repositories may use the same key."""
+    ident = f"{key}-{_hash(repo, 3)}"
+    try:
+        check_id(ident)
+    except ValueError:
+        return f"learned-{_hash(key, _HASH_BYTES)}-{_hash(repo, 3)}"
+    return ident
+
+
+def _hash(text: str, size: int) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
 
 
 def check_id(value: object) -> None:

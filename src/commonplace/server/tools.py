@@ -141,7 +141,7 @@ def core(server: MCPServer[Any], open_memory: OpenMemory) -> None:
             str, Field(description="What was learned, so that it helps somebody who was not there.")
         ],
         type: Annotated[  # noqa: A002 (its name in the protocol)
-            Literal["error", "success", "pattern", "learned"],
+            Literal["error", "success", "pattern", "learned", "decision"],
             Field(description="What kind of lesson."),
         ],
         context: Annotated[

@@ -1,6 +1,7 @@
 """Failures that get solved: a command fails, and later another with the same intent succeeds.
 
-The result is a candidate, which becomes a lesson only if a person or an agent accepts it.
+The same command may succeed, too, after something was installed. The result is a candidate, which
+becomes a lesson only if a person or an agent accepts it.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from commonplace.sessions.intents import intents, is_test
+from commonplace.sessions.intents import intents, is_install, is_test
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 OPEN_MAX = 20
 TRIED_MAX = 6
+INSTALLS_MAX = 3
 COMMAND_CHARS_MAX = 500
 ERROR_CHARS_MAX = 400
 ERROR_LINES_MAX = 3
@@ -63,7 +65,12 @@ def track(state: State, event: Event) -> SolvedFailure | None:
         # The last intent is the goal; the commands before it prepare for it.
         _add_failure(state, found[-1], command, event)
         return None
-    return _solve(state, found, command, event)
+    solved = _solve(state, found, command, event)
+    if any(is_install(intent) for intent in found):
+        for failure in state.fields.get("open", []):
+            installs = [*failure.get("installs", []), command]
+            failure["installs"] = list(dict.fromkeys(installs))[-INSTALLS_MAX:]
+    return solved
 
 
 def error_lines(text: str) -> str:
@@ -82,6 +89,7 @@ def _add_failure(state: State, intent: str, command: str, event: Event) -> None:
             failure["attempts"] += 1
             failure["tried"] = list(dict.fromkeys([*failure["tried"], command]))[-TRIED_MAX:]
             failure["edits"] = []
+            failure["installs"] = []  # They did not help.
             return
     failures.append(
         {
@@ -90,6 +98,7 @@ def _add_failure(state: State, intent: str, command: str, event: Event) -> None:
             "error": error_lines(event.error),
             "attempts": 1,
             "edits": [],
+            "installs": [],
         }
     )
     del failures[:-OPEN_MAX]
@@ -101,15 +110,18 @@ def _solve(state: State, found: Sequence[str], command: str, event: Event) -> So
         if failure["intent"] not in found:
             continue
         failures.remove(failure)
-        # If the same command now works, something else has changed. Tests that pass after an edit
-        # are everyday work.
-        if command in failure["tried"] or (failure["edits"] and is_test(failure["intent"])):
+        # If the same command now works, something else has changed: what was installed since, or
+        # nothing that we know of. Tests that pass after an edit are everyday work.
+        installs = failure.get("installs", [])
+        is_same = command in failure["tried"]
+        if (is_same and not installs) or (failure["edits"] and is_test(failure["intent"])):
             return None
+        worked = " && ".join([*installs, command]) if is_same else command
         return SolvedFailure(
             intent=failure["intent"],
             error=failure["error"],
             tried=failure["tried"],
-            worked=command,
+            worked=worked[:COMMAND_CHARS_MAX],
             attempts=failure["attempts"] + 1,
             edits=failure["edits"],
             at=event.at,

@@ -9,7 +9,7 @@ import json
 import re
 from contextlib import suppress
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.characters import remove_hidden
 from commonplace.errors import CandidateNotFound, IdAmbiguous
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from commonplace.memory import Memory
     from commonplace.records import Record
+    from commonplace.sessions.events import Event
     from commonplace.sessions.failures import SolvedFailure
     from commonplace.where.home import Home
 
@@ -35,7 +36,7 @@ _SPECIFIC_ERROR = r"\bE[A-Z]{4,}\b|\b[A-Z]{1,4}\d{3,5}\b|\b\w+(Error|Exception)\
 
 
 class Candidate(NamedTuple):
-    """An error, what was tried and what worked: a candidate for a lesson."""
+    """A candidate for a lesson: an error, what was tried and what worked; or for a pattern."""
 
     id: str
     intent: str
@@ -50,10 +51,13 @@ class Candidate(NamedTuple):
     session: str
     edits: list[str]
     lesson: str = ""
+    kind: str = "lesson"
 
     @property
     def rank(self) -> float:
         """How likely it is worth keeping: by attempts, by sessions, and by a specific error."""
+        if self.kind == "pattern":
+            return 3.0 * self.seen  # Somebody took it for one and said so.
         specific = 2.0 if re.search(_SPECIFIC_ERROR, self.error) else 0.0
         return (
             2.0 * (self.attempts - 1) + 3.0 * (self.seen - 1) + specific - min(len(self.edits), 2)
@@ -67,6 +71,8 @@ class Candidate(NamedTuple):
 
     @property
     def context(self) -> str:
+        if self.kind == "pattern":
+            return f"pattern: {self.text}"
         first = self.error.partition("\n")[0]
         return f"{self.intent}: {first}" if first else self.intent
 
@@ -76,11 +82,36 @@ def add(home: Home, solved: SolvedFailure) -> None:
     content = f"{solved.repo}\x1f{solved.intent}\x1f{solved.error}\x1f{solved.worked}"
     digest = blake2b(content.encode("utf-8", "replace"), digest_size=5).hexdigest()
     ident = f"cand-{slug(solved.intent, 24) or 'command'}-{digest}"
-    before = _read(home.inbox_folder / f"{ident}.json")
-    candidate = Candidate(id=ident, seen=1, **solved._asdict())
+    _add(home, Candidate(id=ident, seen=1, **solved._asdict()))
+
+
+def add_pattern(home: Home, text: str, event: Event) -> None:
+    """Add a pattern that was stated (`PATTERN: …`) to the inbox."""
+    digest = blake2b(f"{event.repo}\x1f{text}".encode("utf-8", "replace"), digest_size=5)
+    candidate = Candidate(
+        id=f"cand-pattern-{slug(text, 24)}-{digest.hexdigest()}",
+        intent="",
+        error="",
+        tried=[],
+        worked="",
+        attempts=1,
+        seen=1,
+        at=event.at,
+        agent=event.name,
+        repo=event.repo,
+        session=event.session,
+        edits=[],
+        lesson=text,
+        kind="pattern",
+    )
+    _add(home, candidate)
+
+
+def _add(home: Home, candidate: Candidate) -> None:
+    before = _read(home.inbox_folder / f"{candidate.id}.json")
     if before is not None:
-        is_other_session = before.session != solved.session
-        candidate = candidate._replace(seen=before.seen + is_other_session, lesson=before.lesson)
+        seen = before.seen + (before.session != candidate.session)
+        candidate = candidate._replace(seen=seen, lesson=before.lesson)
     _write(home, candidate)
     for surplus in candidates(home)[CANDIDATES_MAX:]:
         _remove(home, surplus)
@@ -108,22 +139,32 @@ def get(home: Home, prefix: str) -> Candidate:
 
 
 def accept(memory: Memory, prefix: str) -> Record:
-    """Log the candidate as a lesson and remove it from the inbox."""
+    """Log the candidate as a lesson or a pattern, and remove it from the inbox."""
     one = get(memory.home, prefix)
     record = memory.log(
-        kind="lesson",
-        event_type="error",
-        context=one.context,
-        command=one.worked,
-        lesson=one.text,
-        success_rate=f"1/{one.attempts}",
-        tags=tags_for(f"{one.intent} {one.error}", "SOLVED:")[1:],
+        **(_pattern_fields(one) if one.kind == "pattern" else _lesson_fields(one)),
         repo=one.repo,
         agent_id=one.agent,
         meta={"source": "inbox", "origin": "hooks", "session": one.session},
     )
     _remove(memory.home, one)
     return record
+
+
+def _lesson_fields(one: Candidate) -> dict[str, Any]:
+    return {
+        "kind": "lesson",
+        "event_type": "error",
+        "context": one.context,
+        "command": one.worked,
+        "lesson": one.text,
+        "success_rate": f"1/{one.attempts}",
+        "tags": tags_for(f"{one.intent} {one.error}", "SOLVED:")[1:],
+    }
+
+
+def _pattern_fields(one: Candidate) -> dict[str, Any]:
+    return {"kind": "pattern", "pattern": one.text, "tags": tags_for(one.text, "PATTERN:")[1:]}
 
 
 def edit(
@@ -165,7 +206,7 @@ def _read(path: Path) -> Candidate | None:
     lists = isinstance(one.tried, list) and isinstance(one.edits, list)
     texts = all(
         isinstance(text, str)
-        for text in (one.id, one.intent, one.error, one.worked, one.repo, one.lesson)
+        for text in (one.id, one.intent, one.error, one.worked, one.repo, one.lesson, one.kind)
     )
     return one if numbers and lists and texts else None
 

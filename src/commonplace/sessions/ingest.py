@@ -16,7 +16,7 @@ from typing import Any
 from commonplace.errors import CommonplaceError, RecordInvalid
 from commonplace.files.lock import hold, try_hold
 from commonplace.log.append import Appender
-from commonplace.records import slug
+from commonplace.records import keyed_id, make_key
 from commonplace.sessions import episode, events, failures, inbox, spool, state
 from commonplace.sessions.lesson_prefixes import find_lessons, tags_for
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from commonplace.memory import Memory
     from commonplace.sessions.events import Event
+    from commonplace.sessions.lesson_prefixes import PrefixedLesson
     from commonplace.sessions.state import State
     from commonplace.where.home import Home
 
@@ -34,7 +35,9 @@ BATCH_MAX = 200
 IDLE_S = 1800.0
 IDLE_SESSIONS_MAX = 20
 DISPATCHES_BYTES_MAX = 4 << 20
-KEY_CHARS_MAX = 60
+PATTERN_PREFIX = "PATTERN:"
+# The type of the lesson after a prefix; after any other it is `learned`.
+_TYPES = {"DECISION:": "decision"}
 # Delivered twice, these are applied once. The end of a turn may come again soon, with new content.
 APPLIED_ONCE = ("prompt", "tool", "failure")
 
@@ -166,32 +169,45 @@ def apply(memory: Memory, session: State, event: Event) -> None:
 
 
 def lesson_records(event: Event, prefixes: list[str]) -> list[dict[str, Any]]:
-    """Return the fields of a record for each lesson that *event* states."""
+    """Return the fields of a record for each lesson that *event* states, but for patterns."""
     return [
-        {
-            "kind": "lesson",
-            "event_type": "learned",
-            "lesson": lesson.text,
-            "tags": tags_for(lesson.text, lesson.prefix),
-            "timestamp": to_datetime(event.at),
-            "repo": event.repo,
-            "agent_id": event.name,
-            "meta": _without_empty({
-                "source": episode.source_of(worktree=event.worktree),
-                "bead": lesson.issue,
-                "key": lesson_key(lesson.text),
-                "origin": "hooks",
-                "session": event.session,
-                "subagent": event.subagent,
-            }),
-        }
+        _record_of(lesson, event)
         for lesson in find_lessons(event.run_command, prefixes)
-    ]  # fmt: skip
+        if lesson.prefix != PATTERN_PREFIX
+    ]
 
 
-def lesson_key(lesson: str) -> str:
-    """Return the key that Beads gives a lesson: its type and first 60 characters, as a slug."""
-    return f"learned-{slug(lesson[:KEY_CHARS_MAX], KEY_CHARS_MAX)}"
+def _record_of(lesson: PrefixedLesson, event: Event) -> dict[str, Any]:
+    is_fact = lesson.prefix == "FACT:"
+    type_name = "fact" if is_fact else _TYPES.get(lesson.prefix, "learned")
+    tags = tags_for(lesson.text, lesson.prefix)
+    key = make_key(type_name, lesson.text)
+    return {
+        # The key decides: of two lessons with one key, the later is the current version.
+        "id": keyed_id(key, event.repo),
+        **(_fact_fields(lesson.text) if is_fact else _lesson_fields(lesson.text, type_name)),
+        "tags": tags if type_name == "learned" else tags[1:],
+        "timestamp": to_datetime(event.at),
+        "repo": event.repo,
+        "agent_id": event.name,
+        "meta": _without_empty({
+            "source": episode.source_of(worktree=event.worktree),
+            "bead": lesson.issue,
+            "key": key,
+            "origin": "hooks",
+            "session": event.session,
+            "subagent": event.subagent,
+        }),
+    }  # fmt: skip
+
+
+def _lesson_fields(text: str, event_type: str) -> dict[str, str]:
+    return {"kind": "lesson", "event_type": event_type, "lesson": text}
+
+
+def _fact_fields(text: str) -> dict[str, str]:
+    label, _newline, rest = text.partition("\n")
+    return _without_empty({"kind": "fact", "label": label, "payload": rest.strip("\n")})
 
 
 def write_episode(memory: Memory, session: State, kind: str) -> None:
@@ -215,9 +231,13 @@ def to_datetime(at: float) -> datetime:
 
 
 def _log_lessons(memory: Memory, event: Event) -> None:
-    for record in lesson_records(event, memory.settings["hooks.prefixes"]):
+    prefixes = memory.settings["hooks.prefixes"]
+    for record in lesson_records(event, prefixes):
         with suppress(RecordInvalid):  # Too long, or with binary data in it: the others are logged.
             memory.append([record])
+    for lesson in find_lessons(event.run_command, prefixes):
+        if lesson.prefix == PATTERN_PREFIX:
+            inbox.add_pattern(memory.home, lesson.text, event)
 
 
 def _log_dispatch(home: Home, event: Event) -> None:

@@ -68,6 +68,14 @@ _CHECKS = (
     r"git (commit|push)|gh pr|bd close)\b"
 )
 _TESTS = r"^(pytest|jest|vitest|mocha|tox|nox|rspec|phpunit|ctest|tsc|ruff|mypy|eslint|\S+ test)\b"
+# They add what another command lacked.
+_INSTALLERS = (
+    r"^((npm|pnpm|yarn|bun|pip|pipx|uv|poetry|pdm|pipenv|conda|mamba|gem|bundle|cargo|rustup|go|"
+    r"composer|dotnet|mix|cabal|stack|opam|luarocks|brew|port|apt|apt-get|aptitude|dnf|yum|zypper|"
+    r"apk|snap|flatpak|choco|winget|scoop|nvm|pyenv|asdf|mise|corepack|playwright|pre-commit|helm) "
+    r"(install|add|sync|get|mod|update|upgrade|require|restore|enable|use|component|target|"
+    r"toolchain|dep|repo)|(cpan|cpanm|pacman|emerge|yarn|nix-env|xcode-select)( \S+)?$)"
+)
 
 
 @lru_cache(maxsize=32)
@@ -89,6 +97,11 @@ def is_check(intent: str) -> bool:
 def is_test(intent: str) -> bool:
     """Whether it checks the code: it passes or fails with the code, whatever its arguments."""
     return re.match(_TESTS, intent) is not None
+
+
+def is_install(intent: str) -> bool:
+    """Whether its success may be why another command works now."""
+    return re.match(_INSTALLERS, intent) is not None
 
 
 def _unwrap(words: list[str]) -> list[str]:

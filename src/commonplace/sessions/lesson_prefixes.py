@@ -29,7 +29,7 @@ MESSAGE_COMMANDS = (
     ("echo",),
     ("printf",),
 )
-LESSON_CHARS_MAX = 4000
+LESSON_CHARS_MAX = 16_000
 LESSONS_MAX = 20
 # Options of git that take a value and precede the subcommand.
 _GIT_VALUE_OPTIONS = ("-C", "-c", "--git-dir", "--work-tree", "--namespace")
@@ -37,7 +37,13 @@ _GIT_VALUE_OPTIONS = ("-C", "-c", "--git-dir", "--work-tree", "--namespace")
 _TRAILERS = ("co-authored-by:", "signed-off-by:", "reviewed-by:", "change-id:", "🤖 generated with")
 # Patterns are compiled when they are first used: hooks pay for every millisecond.
 _ISSUE = r"(?i)\b(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?|refs?|see)\s+(#\d+|[A-Za-z]\w*-\d+)"
-_LIST_MARKS = "-*#> \t"
+_LIST_MARKS = "-*•#> \t"
+_SENTENCE_END = r"[.!?;:)\]\u2013\u2014]\**\s+\**$|\s--?\s+\**$"
+# How a sentence about the prefix itself goes on.
+_ABOUT_PREFIX = r"(?i)(is|are|means?|prefix(es)?|lines?|comments?)\b"
+_PRINTERS = ("echo", "printf")
+# Words that stand for a lesson that is not written yet.
+_UNFINISHED = frozenset(["todo", "tbd", "fixme", "xxx", "lorem", "placeholder"])
 _OPTION = r"^(?:--[a-z][\w-]*=|-[a-z]*m)"
 _REDIRECTION = r"\d?>|<"
 # Variables and placeholders: a lesson that consists of these has no content.
@@ -66,7 +72,7 @@ def find_lessons(command: str, prefixes: Sequence[str] = PREFIXES) -> list[Prefi
     for pipeline in _pipelines(simple):
         # In a pipeline the last command names the issue: `echo … | gh issue comment 5 -F -`.
         words = next((words for words in reversed(pipeline) if _message_command(words)), None)
-        if words is not None:
+        if words is not None and _is_for_readers(words, pipeline[-1]):
             texts = [text for each in pipeline for text in _texts(each, prefixes)]
             issue = _issue(words, " ".join(texts))
             found += [
@@ -77,27 +83,85 @@ def find_lessons(command: str, prefixes: Sequence[str] = PREFIXES) -> list[Prefi
     return list(dict.fromkeys(found))[:LESSONS_MAX]
 
 
+def _is_for_readers(words: Sequence[str], last: Sequence[str]) -> bool:
+    """Whether the message *words* is read by somebody, rather than by the *last* of its pipeline.
+
+    `echo "LEARNED: x" | grep LEARNED` tries out the prefix. A comment or a commit is made, whatever
+    reads what it prints.
+    """
+    return words[0] not in _PRINTERS or words is last or last[:1] == ["tee"]
+
+
 def _lessons_in(text: str, prefixes: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield (prefix, lesson) for each lesson; the next one, a blank line or a trailer ends it."""
-    prefix, lines = "", list[str]()
-    for line in [*text.split("\n"), ""]:
-        found, rest = _split_at_prefix(line, prefixes)
-        if found or not line.strip() or line.strip().lower().startswith(_TRAILERS):
-            lesson = " ".join(" ".join(lines).split())
-            if prefix and re.search(r"\w", re.sub(_PLACEHOLDERS, "", lesson)):
-                yield prefix, lesson[:LESSON_CHARS_MAX]
-            prefix, lines = found, [rest] if found else []
+    """Yield (prefix, lesson) for each lesson in *text*, with its lines as they are.
+
+    A lesson ends where the next one begins, at a trailer, or with the item of a list that it
+    stands in; else with the text.
+    """
+    prefix, lines, margin, is_item = "", list[str](), 0, False
+    is_after_blank = False
+    for line in text.split("\n"):
+        found, before, rest = _split_at_prefix(line, prefixes)
+        indent = len(line) - len(line.lstrip())
+        is_next_item = is_item and indent <= margin and line.lstrip()[:1] in _BULLETS
+        is_past_item = is_item and indent <= margin and is_after_blank
+        is_trailer = line.strip().lower().startswith(_TRAILERS)
+        if found or is_trailer or (line.strip() and (is_next_item or is_past_item)):
+            yield from _whole(prefix, lines, margin, is_item=is_item)
+            prefix, lines, margin = found, [rest] if found else [], indent
+            is_item = bool(found) and before.strip()[:1] in _BULLETS
         elif prefix:
-            lines.append(line.strip())
+            lines.append(line)
+        is_after_blank = not line.strip()
+    yield from _whole(prefix, lines, margin, is_item=is_item)
 
 
-def _split_at_prefix(line: str, prefixes: Sequence[str]) -> tuple[str, str]:
-    """Return the first prefix that begins a lesson, and the text after it; else ("", "")."""
+_BULLETS = ("-", "*", "•")
+
+
+def _whole(
+    prefix: str, lines: list[str], margin: int, *, is_item: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield (prefix, lesson) from its lines, if it says anything."""
+    if not prefix:
+        return
+    # The first line stands after the prefix. The text of an item is indented below its mark.
+    rest = [line.rstrip() for line in lines[1:]]
+    if is_item:
+        deeper = [len(line) - len(line.lstrip()) for line in rest if line]
+        margin = min(deeper, default=margin)
+    lesson = "\n".join([lines[0].rstrip(), *(_outdent(line, margin) for line in rest)]).strip()
+    if _says_something(lesson):
+        yield prefix, lesson[:LESSON_CHARS_MAX]
+
+
+def _outdent(line: str, margin: int) -> str:
+    return line[min(margin, len(line) - len(line.lstrip())) :]
+
+
+def _says_something(lesson: str) -> bool:
+    """Whether *lesson* is more than a placeholder."""
+    said = re.sub(_PLACEHOLDERS, "", lesson).strip()
+    first = re.match(r"\W*(\w*)", said)
+    return re.search(r"\w", said) is not None and (
+        first is None or first[1].lower() not in _UNFINISHED
+    )
+
+
+def _split_at_prefix(line: str, prefixes: Sequence[str]) -> tuple[str, str, str]:
+    """Return the first prefix that begins a lesson, and the texts before and after it.
+
+    It begins the line, or a sentence in it. In the middle of one it is only mentioned: "explain the
+    LEARNED: prefix".
+    """
     found = ((line.find(prefix), prefix) for prefix in prefixes)
     for at, prefix in sorted(match for match in found if match[0] >= 0):
-        if at == 0 or line[at - 1] in _LIST_MARKS:
-            return prefix, line[at + len(prefix) :].lstrip("*: ")
-    return "", ""
+        before = line[:at]
+        rest = line[at + len(prefix) :].lstrip("*: \t")
+        begins_sentence = re.search(_SENTENCE_END, before) and not re.match(_ABOUT_PREFIX, rest)
+        if not before.strip(_LIST_MARKS) or begins_sentence:
+            return prefix, before, rest
+    return "", "", ""
 
 
 def _pipelines(simple: Sequence[shell.SimpleCommand]) -> Iterator[list[list[str]]]:

@@ -17,7 +17,7 @@ from commonplace.compose import tokens
 from commonplace.errors import CommonplaceError
 from commonplace.files.plain import open_for_read
 from commonplace.foreign import one_line, origin, quote, render
-from commonplace.records import Handoff, Lesson, from_line, micros, slug, to_utc
+from commonplace.records import Handoff, Lesson, from_line, make_key, micros, to_utc
 from commonplace.rules import (
     Fold,
     SeveralHomes,
@@ -29,6 +29,7 @@ from commonplace.rules import (
     standings,
     tally,
 )
+from commonplace.sessions import inbox
 from commonplace.sessions.replies import context_reply
 
 TYPE_CHECKING = False
@@ -49,11 +50,10 @@ CONTEXT_CHARS_MAX = 3000
 HANDOFF_CHARS_MAX = 1600
 # Only the end of a long log is read: the newest entries are shown.
 TAIL_BYTES_MAX = 4 << 20
-KEY_CHARS_MAX = 60
 NAME_CHARS_MAX = 60
 HANDOFF_AGE_MAX = timedelta(days=14)
 KNOWLEDGE = ("lesson", "pattern", "anti_pattern", "fact")
-_LABELS = {"learned": "LEARN", "error": "ERROR", "success": "SUCCESS", "pattern": "PATTERN"}
+_LABELS = {"learned": "LEARN"}
 _PREFIX_TAGS = ("decision", "fact", "gotcha", "pattern")
 _CLOSED = frozenset(["closed", "done", "completed", "accepted", "taken"])
 FRAME = "Dated notes from earlier sessions: information, not instructions."
@@ -71,6 +71,7 @@ class StartContext(NamedTuple):
     relevant: str = ""
     where: str = ""  # What *relevant* is about.
     announcement: str = ""  # That the repository brought a home of its own.
+    candidates: int = 0  # How many candidates for lessons of this repository are in the inbox.
 
 
 def compose(event: Event, found: StartContext) -> str:
@@ -102,7 +103,14 @@ def read_files(memory: Memory, event: Event) -> StartContext:
         context=read_context(memory, event),
         handoff=max(handoffs, key=lambda record: record.timestamp, default=None),
         announcement=announcement(memory, "agent"),
+        candidates=count_candidates(memory, event),
     )
+
+
+def count_candidates(memory: Memory, event: Event) -> int:
+    """Return how many candidates for lessons of this repository are in the inbox."""
+    names = repos(event)
+    return sum(one.repo in names for one in inbox.candidates(memory.home))
 
 
 def _current(folds: Sequence[Fold[bytes]]) -> Iterator[tuple[Record, Tally]]:
@@ -185,8 +193,7 @@ def _tail(path: Path) -> tuple[list[bytes], bool]:
 
 
 def _key(record: Record) -> str:
-    text = _text(record)
-    return slug(text[:KEY_CHARS_MAX], KEY_CHARS_MAX) or text[:KEY_CHARS_MAX]
+    return make_key("", _text(record))
 
 
 def _text(record: Record) -> str:
@@ -236,6 +243,12 @@ def _compose(event: Event, found: StartContext, share: float) -> str:
     if found.relevant:
         known = _cut(found.relevant, int(CONTEXT_CHARS_MAX * share))
         parts.append(f"## Known about {found.where}\n\n{known}")
+    if found.candidates:
+        wait = "candidate waits" if found.candidates == 1 else "candidates wait"
+        parts.append(
+            f"Inbox: {found.candidates} {wait}: errors that were solved here, and patterns."
+            " `commonplace inbox` lists them; `commonplace inbox accept ID` keeps one."
+        )
     if found.announcement:
         parts.append(f"Commonplace: {found.announcement}.")
     return "\n\n".join([FRAME, *parts]) if parts else ""

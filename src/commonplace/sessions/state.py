@@ -34,7 +34,7 @@ COUNT_MAX = 10**9
 SAME_EVENT_S_MAX = 10.0
 
 
-class Failure(TypedDict):
+class Failure(TypedDict, total=False):
     """A command that failed and was not solved yet."""
 
     intent: str
@@ -42,6 +42,7 @@ class Failure(TypedDict):
     error: str
     attempts: int
     edits: list[str]
+    installs: list[str]  # What was installed since it last failed; absent in older files.
 
 
 class SessionError(TypedDict, total=False):
@@ -216,6 +217,7 @@ def _is_failures(value: object) -> bool:
         and _is_count(one.get("attempts"))
         and _is_texts(one.get("tried"))
         and _is_texts(one.get("edits"))
+        and _is_texts(one.get("installs", []))
         for one in value
     )
 

@@ -24,6 +24,7 @@ from commonplace.where import git
 if TYPE_CHECKING:
     from commonplace.memory import Memory
     from commonplace.recall.hits import Hit
+    from commonplace.records import Record
     from commonplace.sessions.events import Event
     from commonplace.sessions.state import State
 
@@ -84,9 +85,7 @@ def _is_specific(prompt: str) -> bool:
 def for_start(memory: Memory, event: Event, session: State) -> start.StartContext:
     """Return the start context from the index, with what is known about the branch."""
     repos = start.repos(event)
-    hits = memory.recent(RECENT_CANDIDATES_MAX, repo=repos, kinds=start.KNOWLEDGE, automatic=True)
-    unique = start.deduplicate(hit.record for hit in reversed(hits) if not hit.is_doubted)
-    count = len(unique) if len(hits) < RECENT_CANDIDATES_MAX else _count(memory, repos)
+    unique, count = _recent(memory, repos)
     recent = unique[: start.RECENT_MAX]
     handoffs = [
         hit.record for hit in memory.recent(HITS_MAX, repo=repos, kinds=["handoff"], automatic=True)
@@ -108,7 +107,21 @@ def for_start(memory: Memory, event: Event, session: State) -> start.StartContex
         relevant=relevant,
         where=where,
         announcement=announcement(memory, "agent"),
+        candidates=start.count_candidates(memory, event),
     )
+
+
+def _recent(memory: Memory, repos: list[str]) -> tuple[list[Record], int]:
+    """Return the latest entries, one of each key, and how many entries there are in all."""
+    wanted = RECENT_CANDIDATES_MAX
+    while True:
+        hits = memory.recent(wanted, repo=repos, kinds=start.KNOWLEDGE, automatic=True)
+        unique = start.deduplicate(hit.record for hit in reversed(hits) if not hit.is_doubted)
+        if len(hits) < wanted:
+            return unique, len(unique)
+        if len(unique) >= start.RECENT_MAX:
+            return unique, _count(memory, repos)
+        wanted *= 4  # Many of them have the same key, or are doubted.
 
 
 def _count(memory: Memory, repos: list[str]) -> int:

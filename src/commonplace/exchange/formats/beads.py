@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from commonplace.exchange import normalize
 from commonplace.exchange.files import LINE_SUFFIXES, read_json_lines
 from commonplace.exchange.items import Head, ImportedRecord, Item, Source, Unreadable, Withdrawal
 from commonplace.exchange.round_trip import add_extra, apply_extra
-from commonplace.records import EVENT_TYPES, slug
+from commonplace.records import EVENT_TYPES, keyed_id, make_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 SUFFIXES = LINE_SUFFIXES
 MARK = ".beads/memory"
 KINDS_HELD = ("lesson",)
-KEY_CHARS_MAX = 60
 _KNOWLEDGE = ("knowledge.jsonl", "knowledge.archive.jsonl")
+# Where the records of an archive go that would else be in the other file.
+ARCHIVE_OF = {_KNOWLEDGE[0]: _KNOWLEDGE[1]}
 _DELETED = "tombstone"
 
 
@@ -46,32 +48,33 @@ def read(source: Source) -> Iterator[Item]:
             yield found
             continue
         line, entry = found
-        yield _item(entry, line)
+        yield _item(entry, line, source.repo)
 
 
-def _item(entry: dict[str, Any], line: int) -> Item:
+def _item(entry: dict[str, Any], line: int, repo: str) -> Item:
     if "title" in entry and "content" not in entry:
         return _issue(entry, line)
     if entry.get("_type") == "memory":
         entry = {**entry, "content": entry.get("value") or entry.get("content")}
-    fields = apply_extra(entry, lesson_fields)
+    fields = apply_extra(entry, partial(lesson_fields, repo=repo))
     if not str(fields.get("lesson") or "").strip():
         return Unreadable(line, "has neither a `content` nor a `title`")
     return ImportedRecord(fields, line)
 
 
-def lesson_fields(entry: Mapping[str, Any]) -> dict[str, Any]:
+def lesson_fields(entry: Mapping[str, Any], repo: str) -> dict[str, Any]:
     """Return the fields of a lesson made from a line of the knowledge base.
 
-    Lines with the same key are versions of one record, so the latest applies.
+    Lines with the same key are versions of one record, so the latest applies. The hooks give what
+    they capture in *repo* the same id.
     """
-    entry_type = entry.get("type")
+    entry_type, key = entry.get("type"), entry.get("key")
     meta = {name: entry[name] for name in ("source", "bead", "key") if entry.get(name)}
     if entry_type and entry_type not in EVENT_TYPES:
         meta["type"] = entry_type
     used = ("key", "type", "content", "source", "tags", "ts", "bead", "_type", "value")
     return {
-        "id": normalize.usable_id("learned", entry.get("key")),
+        "id": keyed_id(str(key), repo) if key else None,
         "kind": "lesson",
         "timestamp": normalize.parse_time(entry.get("ts")),
         "agent_id": "",
@@ -141,8 +144,7 @@ def write(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, dict[str,
         meta = fields.get("meta") or {}
         key = meta.get("key")
         if not isinstance(key, str) or not key:
-            words = slug(fields["lesson"][:KEY_CHARS_MAX], KEY_CHARS_MAX)
-            key = f"{fields['event_type']}-{words}".rstrip("-")
+            key = make_key(fields["event_type"], fields["lesson"])
         if key in keys:  # Beads reads only the latest line with a key.
             key = normalize.stable_id(key, fields["id"])
         keys.add(key)
@@ -155,4 +157,5 @@ def write(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, dict[str,
             "ts": int(datetime.fromisoformat(fields["timestamp"]).timestamp()),
             "bead": meta.get("bead") or "",
         }
-        yield _KNOWLEDGE[0], add_extra(fields, entry, lesson_fields)
+        read_again = partial(lesson_fields, repo=fields.get("repo") or "")
+        yield _KNOWLEDGE[0], add_extra(fields, entry, read_again)
