@@ -26,12 +26,14 @@ DATA = ROOT.parent / "shared" / "data" / "agent-logs"
 ASK = """
 import json, sys
 from commonplace import Memory
+from commonplace.recall.query import Narrowing
+every = {"all_repos": True} if "all_repos" in Narrowing.__annotations__ else {}
 questions, home = json.load(sys.stdin), sys.argv[1]
 with Memory.open(home) as memory:
     memory.ready() if hasattr(memory, "ready") else memory.asking().embed_all()
     for question in questions:
-        answer = memory.recall(question)
-        ranking = memory.recall(question, limit=20, cutoff=False)
+        answer = memory.recall(question, **every)
+        ranking = memory.recall(question, limit=20, cutoff=False, **every)
         print(json.dumps({
             "question": question,
             "delivered": [hit.id for hit in answer.hits],

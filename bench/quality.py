@@ -198,11 +198,16 @@ class Ours:
 
     def rank(self, question: str) -> Any:
         return self._with(
-            lambda: [hit.id for hit in self.memory.recall(question, limit=10, cutoff=False).hits]
+            lambda: [
+                hit.id
+                for hit in self.memory.recall(question, all_repos=True, limit=10, cutoff=False).hits
+            ]
         )
 
     def text(self, question: str, budget: int) -> Any:
-        return self._with(lambda: self.memory.recall(question, tokens_max=budget).text)
+        return self._with(
+            lambda: self.memory.recall(question, all_repos=True, tokens_max=budget).text
+        )
 
 
 def ingest(home: Path, documents: dict[str, dict[str, Any]]) -> Memory:

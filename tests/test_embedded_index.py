@@ -621,7 +621,7 @@ def test_a_search_that_finds_the_tables_broken_is_repaired(
     really_run = Search.run
     monkeypatch.setattr(Search, "run", run)
 
-    assert ids(memory, "quokka") == [ident]
+    assert ids(memory, "quokka", all_repos=True) == [ident]
     assert len(tries) == 2
 
 

@@ -181,7 +181,7 @@ def test_counts_pass_the_filters_of_a_query(memory: Memory) -> None:
     logged(memory, "one")
     memory.log(repo="app", event_type="success", lesson="two")
 
-    assert memory.stats(query=memory.query(types=["success"]))["records"] == 1
+    assert memory.stats(query=memory.query(repo="app", types=["success"]))["records"] == 1
 
 
 def test_what_is_forgotten_is_gone_from_view_and_kept_in_history(memory: Memory) -> None:

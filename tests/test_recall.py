@@ -38,7 +38,7 @@ LONG = (
 
 def quiet(home: Path) -> Memory:
     """A memory by words only: what is tested here does not need the model, and starts faster."""
-    return Memory.open(home, settings={"embedder.kind": "none"})
+    return Memory.open(home, cwd=home.parent / "app", settings={"embedder.kind": "none"})
 
 
 @pytest.fixture
@@ -426,7 +426,9 @@ def test_filters_let_nothing_else_through(words: Memory) -> None:
     assert len(ids(words, "docker layer cache", agent="other", cutoff=False)) == 1
     assert len(ids(words, "docker layer cache", tags=["Special"], cutoff=False)) == 1
     assert len(ids(words, "docker layer cache", types=["success"], cutoff=False)) == 1
-    since = words.recall("docker layer cache", since="2026-06-01", limit=20, cutoff=False).hits
+    since = words.recall(
+        "docker layer cache", since="2026-06-01", all_repos=True, limit=20, cutoff=False
+    ).hits
     assert since
     assert all(hit.timestamp >= "2026-06-01" for hit in since)
 

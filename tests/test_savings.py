@@ -134,5 +134,5 @@ def test_the_command_reports_and_says_what_it_counts(commonplace: Any, own_home:
     assert "4 bytes a token" in told.stderr
     assert found["tokens_saved"] > 5 * found["tokens_delivered"]
     assert "300 records" in commonplace("stats").stdout
-    assert json.loads(commonplace("stats", "--repo", "none", "--json").stdout)["records"] == 0
+    assert json.loads(commonplace("stats", "--repo", "shop", "--json").stdout)["records"] == 300
     assert commonplace("stats", "--savings", "--repo", "shop").returncode == 2

@@ -280,7 +280,7 @@ def test_what_a_trusted_home_says_reaches_the_users_records(
     main(["trust"])
 
     with Memory.open(cwd=clone) as memory:
-        hits = memory.recall("cellar door sticks", limit=9).hits
+        hits = memory.recall("cellar door sticks", all_repos=True, limit=9).hits
 
     lessons = [hit.record.fields["lesson"] for hit in hits]
     assert "the cellar door sticks" not in lessons
@@ -297,7 +297,7 @@ def test_what_an_untrusted_home_says_changes_nothing_of_the_users(
 
     with Memory.open(cwd=clone) as memory:
         shown = memory.describe(users_lesson)
-        hits = memory.recall("cellar door sticks", limit=9).hits
+        hits = memory.recall("cellar door sticks", all_repos=True, limit=9).hits
         served = memory.describe(users_lesson)  # The index is open now.
 
     for found in (shown, served):

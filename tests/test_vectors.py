@@ -150,7 +150,10 @@ def test_what_is_meant_is_found_without_a_word_in_common(memory: Memory) -> None
     logged(memory, "Pin the compiler version in the build file")
     logged(memory, "Rotate the signing certificate in March")
 
-    assert memory.recall("espresso maker limescale maintenance", cutoff=False).hits[0].id == wanted
+    assert (
+        memory.recall("espresso maker limescale maintenance", repo="app", cutoff=False).hits[0].id
+        == wanted
+    )
 
 
 def test_an_answer_does_not_wait_for_a_backlog(
@@ -276,7 +279,7 @@ def test_what_has_no_vector_yet_is_not_ranked_lower_for_that(memory: Memory) -> 
     # More than are embedded before an answer, and nobody embeds the rest here.
     fresh = [logged(memory, f"kettle branch cache of stage {number}") for number in range(20)]
 
-    hits = memory.recall("kettle branch socket tile", cutoff=False).hits
+    hits = memory.recall("kettle branch socket tile", all_repos=True, cutoff=False).hits
 
     assert hits[0].why is not None
     assert hits[0].why.meaning is None
@@ -290,8 +293,8 @@ def test_old_versions_are_compared_by_meaning_when_the_past_is_asked_for(memory:
     memory.log(repo="app", event_type="error", lesson="qqqq", timestamp="2026-01-02T00:00:00Z")
     embedded(memory)
 
-    (then, *_rest) = memory.recall("kettle", as_of="2026-02-01", cutoff=False).hits
-    now = {hit.id: hit for hit in memory.recall("kettle", cutoff=False).hits}
+    (then, *_rest) = memory.recall("kettle", repo="app", as_of="2026-02-01", cutoff=False).hits
+    now = {hit.id: hit for hit in memory.recall("kettle", repo="app", cutoff=False).hits}
 
     assert then.record.fields["lesson"] == "tettlek"
     assert then.why is not None

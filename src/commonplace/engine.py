@@ -109,7 +109,7 @@ class Engine:
         started = self.vectors.start(query.text)
         self.catch_up()
         vector = self.vectors.of_question(query.text, started)
-        search, found, searched = self._search(query, vector)
+        search, found, searched = self._search_with_others(query, vector)
         text = self._compose(query, search, found)
         if query.as_of_micros is None:
             self._count(query, text.hits, text.tokens, searched)
@@ -152,8 +152,10 @@ class Engine:
         query.check()
         self.catch_up()
         vector = self.vectors.of_question(query.text)
-        search, found, _searched = self._search(query, vector)
+        search, found, _searched = self._search_with_others(query, vector)
         answer = self._compose(query, search, found).hits
+        if query.elsewhere:
+            query = query.with_(repos=None)  # Its place among all, wherever it is.
         with self._open_readers(query.as_of_micros) as readers:
             search = self._make_search(readers, query.with_(limit=LIMIT_MAX, cutoff=False), vector)
             ranking, floor = search.explain()
@@ -200,6 +202,20 @@ class Engine:
 
     def _open_readers(self, as_of_micros: int | None) -> _Readers:
         return _Readers(self.indexes, as_of_micros)
+
+    def _search_with_others(
+        self, query: Query, vector: Callable[[], Vector] | None
+    ) -> tuple[Search, Found, int]:
+        """Search; if nothing is relevant, return the best memory of another repository, marked."""
+        first = self._search(query, vector)
+        if not query.elsewhere or first[1].hits:
+            return first
+        search, found, searched = self._search(query.with_(repos=None, limit=1), vector)
+        hits = [
+            replace(hit, marks=(*hit.marks, f"from the repository {hit.repo}"))
+            for hit in found.hits
+        ]
+        return search, found._replace(hits=hits), searched
 
     def _search(
         self, query: Query, vector: Callable[[], Vector] | None

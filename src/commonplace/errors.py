@@ -77,6 +77,24 @@ class IdAmbiguous(CommonplaceError):
         self.hint = f"give more of the id: {shown}{' …' if len(ids) > _IDS_SHOWN_MAX else ''}"
 
 
+class RepoUnknown(CommonplaceError):
+    """A name that no log has. *nearest* is the name that was probably meant."""
+
+    exit_code = 30
+
+    def __init__(self, name: str, nearest: str, hint: str) -> None:
+        super().__init__(f"there is no repository `{name}`")
+        self.hint = f"did you mean `{nearest}`? {hint}" if nearest else hint
+
+
+class RepoAmbiguous(CommonplaceError):
+    exit_code = 31
+
+    def __init__(self, name: str, logs: Sequence[str]) -> None:
+        super().__init__(f"{len(logs)} repositories are called `{name}`")
+        self.hint = f"give the whole name: {', '.join(f'`{log}`' for log in logs)}"
+
+
 class HomeUnusable(CommonplaceError):
     """A home that cannot be used: it is a file, or may not be read or written."""
 

@@ -12,7 +12,7 @@ from commonplace.rules import Fold, SeveralHomes, Standing, is_gone, standings, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from typing import Any
 
     from commonplace.log.read import Damage
@@ -138,7 +138,11 @@ class Lookup:
         return [one for home in (self._homes[number], *others) for one in history(home, ident)]
 
     def records(
-        self, repo: str | None = None, kind: str | None = None, *, superseded: bool = False
+        self,
+        repos: Collection[str] | None = None,
+        kind: str | None = None,
+        *,
+        superseded: bool = False,
     ) -> Iterator[Record]:
         """Yield the current records of the nearest home, with archive, and their statements.
 
@@ -152,7 +156,8 @@ class Lookup:
             if kind is not None and kept.kind != kind:
                 continue
             record = kept.value.record
-            if repo is not None and repo not in (record.repo or kept.value.repo, kept.value.repo):
+            named = (record.repo or kept.value.repo, kept.value.repo)
+            if repos is not None and not any(repo in repos for repo in named):
                 continue
             if superseded or ident in current:
                 yield record

@@ -27,11 +27,14 @@ from commonplace.errors import (
     UsageError,
 )
 from commonplace.files.plain import read_small
+from commonplace.log import names
 from commonplace.lookup import Lookup
-from commonplace.records import OUTCOMES, Record, check_repo_name, encode
+from commonplace.records import OUTCOMES, Record, encode
 from commonplace.rules import Standing
+from commonplace.scope import Scope, Searched
 from commonplace.usage import Usage
 from commonplace.where import repository, trust
+from commonplace.where.aliases import Aliases
 from commonplace.where.home import SKILL_BYTES_MAX
 from commonplace.writing import Writer
 
@@ -79,8 +82,12 @@ class Memory(Writer):
         """
         other = copy(self)
         other.agent_id = agent_id or self.agent_id
+        other._is_bound = False  # noqa: SLF001 (our own copy)
+        other._names_now = {}  # noqa: SLF001
         if cwd is not None:
             other.repository = repository.find(Path(cwd).resolve())
+        # A repository may have been renamed since.
+        other.repository = other.known_aliases().resolve(other.repository)
         other._origin = self._origin or self  # noqa: SLF001 (our own copy)
         return other
 
@@ -235,9 +242,8 @@ class Memory(Writer):
 
         Forgotten ones are left out, and superseded ones unless *superseded* is set.
         """
-        if repo is not None:
-            _check_repo(repo)
-        return self._lookup.records(repo, kind, superseded=superseded)
+        repos = None if repo is None else self.scope().named(repo)
+        return self._lookup.records(repos, kind, superseded=superseded)
 
     @property
     def superseded_left_out(self) -> int:
@@ -268,18 +274,34 @@ class Memory(Writer):
     def recall(self, query: str | Query, **narrowing: Unpack[Narrowing]) -> Answer:
         """Return what is known about *query*: the few memories that help, best first.
 
-        A text is a question narrowed by keywords (see `recall.query.Narrowing`). With no `repo`
-        every repository is searched, this one preferred; `as_of` answers as of that time.
+        A text is a question narrowed by keywords (see `recall.query.Narrowing`). This repository is
+        searched; if nothing in it is relevant, the best memory of another one is the answer,
+        marked with its repository. `repo` names another repository, `all_repos` searches all;
+        `as_of` answers as of that time.
         """
-        return self.engine().recall(self._query(query, narrowing))
+        answer = self.engine().recall(self._query(query, narrowing))
+        repo = narrowing.get("repo")
+        if isinstance(repo, str) and (
+            note := names.plain_name_note(repo, self.scope().named(repo))
+        ):
+            answer.notes.append(note)
+        return answer
 
     def query(self, text: str = "", **narrowing: Unpack[Narrowing]) -> Query:
-        """Return the question *text* of this agent in this repository."""
+        """Return the question *text* of this agent; `scope` decides what it searches."""
+        repo, all_repos = narrowing.pop("repo", None), narrowing.pop("all_repos", False)
+        searched = self.scope().choose(repo, all_repos=all_repos)
+        return self._exact_query(text, searched, narrowing)
+
+    def _exact_query(self, text: str, searched: Searched, narrowing: Narrowing) -> Query:
         from commonplace.recall.query import Query
 
         untrusted = self._untrusted()
+        options: dict[str, Any] = {**narrowing}
         return Query.build(
             text,
+            repo=searched.logs,
+            elsewhere=searched.elsewhere and narrowing.get("cutoff", True),
             untrusted=untrusted,
             # What nobody asked for comes from trusted homes only.
             without_homes=untrusted if narrowing.get("automatic") else frozenset(),
@@ -287,11 +309,24 @@ class Memory(Writer):
             here=self.repository.name,
             root=self.repository.root,
             reader=self.agent_id,
-            **narrowing,
+            **options,
         )
 
     def _query(self, query: str | Query, narrowing: Narrowing) -> Query:
         return self.query(query, **narrowing) if isinstance(query, str) else query
+
+    def scope(self) -> Scope:
+        """Return what decides which logs a question is about."""
+        return Scope(
+            self.homes,
+            self.known_aliases(),
+            self.repository,
+            lambda: self.stats()["repos"],
+        )
+
+    def known_aliases(self) -> Aliases:
+        """Return what the trusted homes say about which repository has which log."""
+        return Aliases([home._replace(trusted=self.trusts(home)) for home in self.homes])
 
     def recent(self, count: int, **narrowing: Unpack[Narrowing]) -> list[Hit]:
         """Return the latest records, newest first, each with a line of text."""
@@ -300,26 +335,34 @@ class Memory(Writer):
         return self.engine().recent(count, self.query(**narrowing))
 
     def rank(self, query: str | Query, **narrowing: Unpack[Narrowing]) -> list[Hit]:
-        """Return the ranking, for programs that choose and count for themselves."""
-        return self.engine().rank(self._query(query, narrowing))
+        """Return the ranking, for programs that choose and count for themselves.
+
+        `repo` gives whole names of logs; without it, all are ranked.
+        """
+        if isinstance(query, str):
+            query = self._exact_query(query, _exactly(narrowing), narrowing)
+        return self.engine().rank(query)
 
     def select(
         self, ids: Collection[str] | None = None, **narrowing: Unpack[Narrowing]
     ) -> list[Record]:
         """Return the current records of the nearest home that pass the filters, in line order.
 
-        With *ids*, only those. The index finds them, so the cost depends on the result.
+        With *ids*, only those. `repo` gives whole names of logs. The index finds the records, so
+        the cost depends on the result.
         """
-        return self.engine().select(self.query(**narrowing), ids)
+        return self.engine().select(self._exact_query("", _exactly(narrowing), narrowing), ids)
 
     def stats(
         self, repo: str | Collection[str] | None = None, *, query: Query | None = None
     ) -> dict[str, Any]:
-        """Return how many records there are, by repository, kind and type.
+        """Return how many records there are, by repository, kind and type, in all or in *repo*.
 
         With *query*, only those that pass its filters.
         """
-        return self.engine().stats(query or self.query(repo=repo))
+        if query is None:
+            query = self.query(repo=repo) if repo else self.query(all_repos=True)
+        return self.engine().stats(query)
 
     def savings(self) -> dict[str, Any]:
         """Return how many tokens recalls delivered so far, and how many the searched logs have."""
@@ -443,8 +486,8 @@ class Memory(Writer):
         return scan.remove_secrets(self.home) if fix else scan.scan(self.home)
 
 
-def _check_repo(repo: str) -> None:
-    try:
-        check_repo_name(repo)
-    except ValueError as error:
-        raise RecordInvalid("repo", str(error)) from None
+def _exactly(narrowing: Narrowing) -> Searched:
+    """Remove the repositories from *narrowing*, and return them as logs; none stands for all."""
+    narrowing.pop("all_repos", None)
+    repo = narrowing.pop("repo", None)
+    return Searched([repo] if isinstance(repo, str) else None if repo is None else list(repo))

@@ -13,7 +13,7 @@ from commonplace.files.lock import LOCK_S_MAX
 from commonplace.log.logs import Logs
 from commonplace.log.prepare import PreparedLine, prepare
 from commonplace.records import Record, decode
-from commonplace.where import homes, repository
+from commonplace.where import aliases, homes, repository
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,6 @@ class Writer:
         background: bool = True,
     ) -> None:
         self.homes = homes_found
-        self.repository = here
         self.agent_id = agent_id
         # Whether threads and processes may be started for background work.
         self.background = background
@@ -73,6 +72,9 @@ class Writer:
         self.settings.override(settings or {})
         if self.settings["trust.repositories"]:
             self.homes = [home._replace(trusted=True) for home in homes_found]
+        self.repository = aliases.resolve(here, self.homes)
+        self._is_bound = False
+        self._names_now: dict[str, str] = {}
         self._clock = clock
         fsync = self.settings["fsync"]
         self._logs = [Logs(home, fsync=fsync, wait_s_max=wait_s_max) for home in homes_found]
@@ -144,8 +146,13 @@ class Writer:
     def log(self, **fields: Any) -> Record:  # noqa: ANN401 (any JSON)
         """Write one record, a lesson unless `kind` says otherwise, and return it as stored.
 
-        `record.redactions` says what was redacted. The same content twice is the same id.
+        `record.redactions` says what was redacted. The same content twice is the same id. A
+        `repo` may be given by its plain name.
         """
+        if fields.get("repo"):
+            from commonplace.log.names import log_to_write  # noqa: PLC0415 (rarely needed)
+
+            fields["repo"] = log_to_write(self.homes, fields["repo"])
         return self.append([fields])[0]
 
     def append(self, records: Iterable[Mapping[str, Any] | Record]) -> list[Record]:
@@ -189,6 +196,9 @@ class Writer:
 
     def prepare(self, given: Mapping[str, Any], now: datetime | None = None) -> PreparedLine:
         """Return *given* as a line for `store`, checked and redacted."""
+        repo = given.get("repo")
+        if isinstance(repo, str) and repo != self.repository.name:
+            given = {**given, "repo": self._log_now_called(repo)}
         return prepare(
             given,
             now=now or self._clock(),
@@ -205,6 +215,24 @@ class Writer:
         if not home.log_folder.is_dir():
             homes.make(home)
         self._logs[home_number].append(entries)
+        self._names_now.clear()  # Another process may rename a log before the next write.
+        here = self.repository
+        if (
+            not (self._is_bound or home_number)
+            and here.common is not None
+            and any(entry.record.repo == here.name for entry in entries)
+        ):
+            aliases.bind(here, home)
+            self._is_bound = True
+
+    def _log_now_called(self, repo: str) -> str:
+        """Return the log *repo*, by the name that it has now if it was renamed or merged."""
+        found = self._names_now.get(repo)
+        if found is None:
+            known = aliases.Aliases(self.homes)
+            found = repo if known.has_log(repo) else known.log_of(repo) or repo
+            self._names_now[repo] = found
+        return found
 
     def _store_batch(self, batch: list[PreparedLine], taken: int) -> int:
         try:

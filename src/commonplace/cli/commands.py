@@ -62,7 +62,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "init": Entry("init", "Make a home in this repository, or the user's home"),
         "trust": Entry("trust", "Trust the home that a repository brought"),
         "where": Entry("where", "Show which home is in use here, and why"),
-        "repos": Entry("repos", "List the logs of this home"),
+        "repos": Entry("repos", "List, name, join, archive and delete the logs of this home"),
         "import": Entry("import_", "Import what another system remembers"),
         "export": Entry("export", "Print all records, or write them as another system's files"),
     },

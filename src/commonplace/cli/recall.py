@@ -44,7 +44,7 @@ EXAMPLES = (
 def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("query", metavar="QUERY", nargs="?", help="What you want to know, in your own words")
-    add("--repo", metavar="NAME", help="Search only this log (default: this repository's)")
+    add("--repo", metavar="NAME", help="Search only this repository (default: the one here)")
     add("--all-repos", action="store_true", help="Search every log, and prefer this repository's")
     for flag, metavar, values, text in (
         ("--type", "TYPE", EVENT_TYPES, f"Only lessons of this type: {', '.join(EVENT_TYPES)}"),
@@ -77,6 +77,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="Maximum number of tokens in the answer (default: %(default)s)",
     )
     add("--since", metavar="WHEN", help="Nothing older: a date, or an age such as 30d or 12h")
+    add("--until", metavar="WHEN", help="Nothing newer: a date, or an age such as 30d or 12h")
     add("--as-of", metavar="DATE", help="Answer as the memory was at the end of this day")
     add("--recent", metavar="N", type=whole_number(1), help="List the latest N memories instead")
     add("--stats", action="store_true", help="Count the memories instead")
@@ -104,7 +105,7 @@ def run(args: Namespace) -> int:
         print_recent(found)
     else:
         print_answer(found, explain=args.explain)
-    if not args.json and not (found if args.recent is not None else found["hits"]):
+    if not args.json and args.recent is not None and not found:
         _suggest_all_repos(args)
     if args.recent is None:
         for text in found["notes"]:
@@ -132,6 +133,7 @@ def request_of(args: Namespace) -> dict[str, Any]:
         "agent": args.agent,
         "files": args.files,
         "since": args.since,
+        "until": args.until,
         "as_of": args.as_of,
         "archived": args.all,
         "superseded": args.superseded,
@@ -208,7 +210,4 @@ def print_recent(rows: list[dict[str, Any]]) -> None:
 
 def _suggest_all_repos(args: Namespace) -> None:
     if not args.all_repos and args.repo is None:
-        from commonplace.where import homes, repository  # noqa: PLC0415 (seldom needed)
-
-        here = repository.find(homes.current_folder())
-        note(f"hint: only `{here.name}` was searched; `--all-repos` searches every log")
+        note("hint: only this repository's log was searched; `--all-repos` searches every log")

@@ -34,7 +34,7 @@ def run(args: Namespace) -> int:
         if args.savings:
             print_savings(memory.savings(), as_json=args.json)
         else:
-            print_counts(memory.stats([args.repo] if args.repo else None), as_json=args.json)
+            print_counts(memory.stats(args.repo or None), as_json=args.json)
     return 0
 
 

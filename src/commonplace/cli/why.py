@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commonplace.ask import logs_of
 from commonplace.cli.arguments import add_home, add_id, add_json
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import note, print_json
@@ -21,7 +20,11 @@ EXAMPLES = ('commonplace why "npm install fails" les-always-ver',)
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", help="The question")
     add_id(parser, "memory")
-    parser.add_argument("--repo", metavar="NAME", help="Search only this log (default: all)")
+    parser.add_argument(
+        "--repo",
+        metavar="NAME",
+        help="Search only this repository's log (default: as `recall` does)",
+    )
     add_home(parser)
     add_json(parser)
 
@@ -34,7 +37,7 @@ def run(args: Namespace) -> int:
 def explain(memory: Memory, query: str, ident: str, repo: str | None, *, as_json: bool) -> int:
     """Print the memory's place among all candidates, and every factor of its score."""
     explained = memory.why(query, ident, repo=repo).as_dict()
-    here = logs_of(memory.repository)
+    here = memory.scope().here()
     explained["searched_here"] = explained.get("repo") in here
     if as_json:
         print_json(explained)
@@ -42,7 +45,7 @@ def explain(memory: Memory, query: str, ident: str, repo: str | None, *, as_json
     print(f"{explained['verdict'][0].upper()}{explained['verdict'][1:]}")
     if explained.get("repo") and not explained["searched_here"]:
         note(
-            f"A recall in this folder searches only {' and '.join(here)};"
+            f"A recall in this folder searches {' and '.join(map(one_line, here))} first;"
             f" this memory is in `{one_line(explained['repo'])}`"
         )
     for name in ("place", "score", "relevance", "relevance_floor"):

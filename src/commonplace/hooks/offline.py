@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
+from commonplace.errors import CommonplaceError
 from commonplace.files.plain import make_folder
 from commonplace.memory import Memory
 from commonplace.sessions import add_to_spool, answer_from_files
 from commonplace.sessions.payload import read_event
-from commonplace.where import homes, repository
+from commonplace.where import aliases, homes, repository
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +28,11 @@ def answer(agent: str, raw: bytes, cwd: str, variables: Collection[str]) -> str:
     if event is None:
         return ""
     folder = Path(event.cwd).resolve()
-    home = homes.find(None, folder, repository.find(folder), os.environ)[0]
+    here = repository.find(folder)
+    found = homes.find(None, folder, here, os.environ)
+    with suppress(CommonplaceError):
+        event = event._replace(repo=aliases.resolve(here, found).name)
+    home = found[0]
     homes.check_usable(home)
     add_to_spool(home, event)
     if home.path.is_dir():

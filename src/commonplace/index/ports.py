@@ -37,6 +37,7 @@ class Filter:
     tags: frozenset[str] = frozenset()
     agent: str | None = None
     since_micros: int | None = None
+    until_micros: int | None = None
     archived: bool = False
     superseded: bool = False
     without: frozenset[str] = frozenset()
@@ -58,6 +59,7 @@ class Filter:
             or (self.tags and self.tags.isdisjoint(card.tags))
             or (self.agent is not None and card.agent != self.agent)
             or (self.since_micros is not None and card.micros < self.since_micros)
+            or (self.until_micros is not None and card.micros > self.until_micros)
             or card.id in self.without
             or is_private(card.kind, card.agent, self.agent or self.reader)
         )

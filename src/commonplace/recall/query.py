@@ -25,12 +25,14 @@ class Narrowing(TypedDict, total=False):
     """The options of a question in the library and the server."""
 
     repo: str | Iterable[str] | None
+    all_repos: bool
     kinds: str | Iterable[str] | None
     types: str | Iterable[str] | None
     tags: str | Iterable[str] | None
     agent: str | None
     files: str | Iterable[str] | None
     since: str | None
+    until: str | None
     as_of: str | None
     archived: bool
     superseded: bool
@@ -56,6 +58,8 @@ class Query(Filter):
     files: tuple[str, ...] = ()
     # A minimum relevance above that of the settings.
     relevance_min: float = 0.0
+    # If nothing in `repos` is relevant, the best memory of another repository is shown.
+    elsewhere: bool = False
     # Asked by a hook, not by an agent: automatic recalls are not counted as savings.
     automatic: bool = False
     # The repository the question comes from, which is preferred, and its folder.
@@ -78,6 +82,7 @@ class Query(Filter):
         agent: str | None = None,
         files: str | Iterable[str] | None = (),
         since: str | None = None,
+        until: str | None = None,
         as_of: str | None = None,
         **options: Any,  # noqa: ANN401 (the fields of this class)
     ) -> Self:
@@ -94,6 +99,9 @@ class Query(Filter):
             agent=agent,
             files=tuple(sorted(_set_of(files) or ())),
             since_micros=micros(parse_moment(since, now, "since")) if since else None,
+            until_micros=micros(parse_moment(until, now, "until", end_of_day=True))
+            if until
+            else None,
             as_of_micros=micros(parse_moment(as_of, now, "as_of", end_of_day=True))
             if as_of
             else None,

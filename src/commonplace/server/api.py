@@ -29,6 +29,8 @@ from commonplace.errors import (
     NoteChanged,
     NoteNotFound,
     RecordNotFound,
+    RepoAmbiguous,
+    RepoUnknown,
     ScopeMissing,
 )
 from commonplace.server.ask import answer_for_command, settings_times
@@ -52,7 +54,9 @@ STATUS: dict[type[CommonplaceError], int] = {
     ScopeMissing: 403,
     RecordNotFound: 404,
     NoteNotFound: 404,
+    RepoUnknown: 404,
     IdAmbiguous: 409,
+    RepoAmbiguous: 409,
     NoteChanged: 409,
     HomeUnusable: 503,
     LogBusy: 503,

@@ -36,7 +36,7 @@ from commonplace.server.guard import LOOPBACK_NAMES, Guard, Limits, current_call
 from commonplace.server.home_token import HomeToken
 from commonplace.server.idle import IdleMaintenance
 from commonplace.sessions import drain_waiting
-from commonplace.where.repository import Repository, find
+from commonplace.where.repository import Repository
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -81,7 +81,9 @@ def serve(
     # The server is shared: the folder where it was started does not choose the repository, only a
     # repository's own home does.
     memory.repository = (
-        Repository("general", "general") if memory.home.of_user else find(memory.home.path.parent)
+        Repository("general", "general", known=False)
+        if memory.home.of_user
+        else memory.beside(cwd=memory.home.path.parent).repository
     )
     host = host or memory.settings["server.host"]
     tokens = Tokens(memory.home)

@@ -30,7 +30,7 @@ def serve(home: str | None, agent: str | None, toolsets: str | None) -> None:
             last_used = time.monotonic()
             memory.check_homes()
             drain_waiting(memory)
-            return memory
+            return memory.beside()
 
         server = build_server(open_memory, choose_toolsets(toolsets, memory))
         maintenance = IdleMaintenance(memory, lambda: time.monotonic() - last_used)

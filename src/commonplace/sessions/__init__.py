@@ -59,6 +59,7 @@ def answer(
     from commonplace.sessions.replies import context_reply
 
     there = memory.beside(agent_id=event.name, cwd=event.cwd)
+    event = event._replace(repo=there.repository.name)
     add_to_spool(there.home, event)
     ingest.drain(there, wait_s_max=WAIT_S_MAX)
     if event.kind in ("stop", "compact", "end"):
@@ -92,7 +93,8 @@ def answer_from_files(memory: Memory, event: Event) -> str:
 
     if state.load(memory.home, event.session).is_answered_by_other_hook(event):
         return ""
-    return context_reply(event, start.compose(event, start.read_files(memory, event)))
+    there = memory.beside(cwd=event.cwd)
+    return context_reply(event, start.compose(event, start.read_files(there, event)))
 
 
 def add_to_spool(home: Home, event: Event) -> None:

@@ -86,7 +86,8 @@ def compose(event: Event, found: StartContext) -> str:
 
 def read_files(memory: Memory, event: Event) -> StartContext:
     """Return what the files alone have, without an index: for a hook without a server."""
-    tails = [_fold_tail(home, event) for home in memory.homes if memory.trusts(home)]
+    logs = memory.scope().here()
+    tails = [_fold_tail(home, logs) for home in memory.homes if memory.trusts(home)]
     folds = [folded for folded, _complete in tails]
     unique = deduplicate(
         record
@@ -144,11 +145,6 @@ def deduplicate(entries: Iterable[Record]) -> list[Record]:
     return list(reversed(newest.values()))
 
 
-def repos(event: Event) -> list[str]:
-    """Return the names of the repository's logs: its full name and its plain name."""
-    return list(dict.fromkeys(name for name in (event.repo, event.short) if name))
-
-
 def is_open_handoff(record: Record, feedback: Tally, event: Event) -> bool:
     """Whether *record* is a handoff to the agent of *event*: not its own, recent and not closed."""
     if not isinstance(record, Handoff) or record.to_agent.lower() not in (
@@ -165,11 +161,11 @@ def is_open_handoff(record: Record, feedback: Tally, event: Event) -> bool:
     return age <= HANDOFF_AGE_MAX.total_seconds()
 
 
-def _fold_tail(home: Home, event: Event) -> tuple[Fold[bytes], bool]:
+def _fold_tail(home: Home, logs: Sequence[str]) -> tuple[Fold[bytes], bool]:
     """Return the ends of this repository's logs, and whether that is all of them."""
     folded: Fold[bytes] = Fold()
     is_complete = True
-    for repo in repos(event):
+    for repo in logs:
         with suppress(CommonplaceError, OSError):
             lines, is_whole = _tail(home.log(repo))
             is_complete = is_complete and is_whole

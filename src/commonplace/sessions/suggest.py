@@ -64,7 +64,7 @@ def for_prompt(memory: Memory, event: Event, session: State) -> str:
         return ""
     relevance_min = memory.settings["hooks.relevance_min"]
     query = prompt[:PROMPT_CHARS_MAX]
-    hits = _relevant(memory, query, event, session.shown_ids(), relevance_min)
+    hits = _relevant(memory, query, session.shown_ids(), relevance_min)
     while hits:
         text = header(len(hits), PROMPT_TOKENS_MAX) + _number(hits)
         reply = context_reply(event, text)
@@ -84,12 +84,9 @@ def _is_specific(prompt: str) -> bool:
 
 def for_start(memory: Memory, event: Event, session: State) -> start.StartContext:
     """Return the start context from the index, with what is known about the branch."""
-    repos = start.repos(event)
-    unique, count = _recent(memory, repos)
+    unique, count = _recent(memory)
     recent = unique[: start.RECENT_MAX]
-    handoffs = [
-        hit.record for hit in memory.recent(HITS_MAX, repo=repos, kinds=["handoff"], automatic=True)
-    ]
+    handoffs = [hit.record for hit in memory.recent(HITS_MAX, kinds=["handoff"], automatic=True)]
     still_open = [
         one
         for one in handoffs
@@ -111,21 +108,21 @@ def for_start(memory: Memory, event: Event, session: State) -> start.StartContex
     )
 
 
-def _recent(memory: Memory, repos: list[str]) -> tuple[list[Record], int]:
+def _recent(memory: Memory) -> tuple[list[Record], int]:
     """Return the latest entries, one of each key, and how many entries there are in all."""
     wanted = RECENT_CANDIDATES_MAX
     while True:
-        hits = memory.recent(wanted, repo=repos, kinds=start.KNOWLEDGE, automatic=True)
+        hits = memory.recent(wanted, kinds=start.KNOWLEDGE, automatic=True)
         unique = start.deduplicate(hit.record for hit in reversed(hits) if not hit.is_doubted)
         if len(hits) < wanted:
             return unique, len(unique)
         if len(unique) >= start.RECENT_MAX:
-            return unique, _count(memory, repos)
+            return unique, _count(memory)
         wanted *= 4  # Many of them have the same key, or are doubted.
 
 
-def _count(memory: Memory, repos: list[str]) -> int:
-    kinds = memory.stats(query=memory.query(repo=repos, automatic=True))["kinds"]
+def _count(memory: Memory) -> int:
+    kinds = memory.stats(query=memory.query(automatic=True))["kinds"]
     return sum(kinds.get(kind, 0) for kind in start.KNOWLEDGE)
 
 
@@ -144,9 +141,9 @@ def _about_branch(
     if not query:
         return "", ""
     with suppress(CommonplaceError):
-        hits = _relevant(
-            memory, query, event, shown, memory.settings["recall.relevance_min"], changed
-        )[:BRANCH_HITS_MAX]
+        hits = _relevant(memory, query, shown, memory.settings["recall.relevance_min"], changed)[
+            :BRANCH_HITS_MAX
+        ]
         if hits:
             session.mark_shown([hit.id for hit in hits])
             names = (
@@ -161,7 +158,6 @@ def _about_branch(
 def _relevant(
     memory: Memory,
     query: str,
-    event: Event,
     shown: frozenset[str],
     relevance_min: float,
     files: list[str] | None = None,
@@ -170,7 +166,6 @@ def _relevant(
     with suppress(CommonplaceError):
         found = memory.recall(
             query,
-            repo=start.repos(event),
             kinds=SUGGESTED_KINDS,
             files=files or (),
             limit=HITS_MAX,

@@ -57,6 +57,15 @@ class Home(NamedTuple):
         """Return the archive of that log: the records rotated out of it."""
         return self.archive_folder / f"{repo}{LOG_SUFFIX}"
 
+    def damaged(self, repo: str) -> Path:
+        """Return the file with the lines of that log that hold no record."""
+        return self.damaged_folder / f"{repo}{LOG_SUFFIX}"
+
+    @property
+    def repos_file(self) -> Path:
+        """Which addresses, folders and older names belong to which log (see `aliases.py`)."""
+        return self.path / "repos.jsonl"
+
     @property
     def notes_folder(self) -> Path:
         """Holds one folder for each agent."""

@@ -1,7 +1,9 @@
-"""Find the repository of a folder by its git remote, else by its git common directory.
+"""Find the repository of a folder, and the name that a new log of it gets.
 
+That name comes from the address of the git remote, else from the path of the git common directory.
 Worktrees share their common directory and clones share their remote, so they share one log. Two
-repositories in folders with the same name do not. The files of git are read; git is not run.
+repositories in folders with the same name do not. `aliases.py` finds the log of a repository whose
+address or path has changed. The files of git are read; git is not run.
 """
 
 from __future__ import annotations
@@ -22,12 +24,23 @@ GIT_FILE_BYTES_MAX = 8 << 20
 
 
 class Repository(NamedTuple):
-    """`name` is the name of the log, `short` the plain name; the roots are `None` outside git."""
+    """`name` is the name of the log, `short` the plain name; the paths are `None` outside git.
+
+    `common` is the git common directory. `origin` is that of the repository on this machine which
+    this one is a clone of. `address_name` is the name made from the address of the remote, "" if
+    there is none; `path_name` the one made from the path of `common`. A server that is shared by
+    all folders has a repository that is not `known`: it searches every log.
+    """
 
     name: str
     short: str
     root: Path | None = None
     main_root: Path | None = None
+    common: Path | None = None
+    origin: Path | None = None
+    address_name: str = ""
+    path_name: str = ""
+    known: bool = True
 
 
 def find(cwd: Path) -> Repository:
@@ -52,27 +65,58 @@ def _is_bare(folder: Path) -> bool:
     return folder.name != ".git" and (folder / "HEAD").is_file() and (folder / "objects").is_dir()
 
 
-def _make(root: Path, common: Path) -> Repository:
-    identity, short = _identity(common, FOLLOWED_MAX)
+def at_common_directory(common: Path) -> Repository:
+    """Return the repository with the git common directory *common*."""
+    return _make(None, common)
+
+
+def _make(root: Path | None, common: Path) -> Repository:
+    origin, address = _remote_identity(common, FOLLOWED_MAX)
+    folder = _folder_of(origin)
+    path_name = hashed_name(_safe_name(folder.name.removesuffix(".git")), str(origin))
+    short = _safe_name(address.rpartition("/")[2]) if address else path_name[:-9]
+    address_name = hashed_name(short, address) if address else ""
+    return Repository(
+        address_name or path_name,
+        short,
+        root,
+        common.parent if common.name == ".git" else None,
+        common,
+        origin if origin != common else None,
+        address_name,
+        path_name,
+    )
+
+
+def hashed_name(short: str, identity: str) -> str:
+    """Return *short* with eight hex digits of the hash of *identity*."""
     digest = blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
-    main_root = common.parent if common.name == ".git" else None
-    return Repository(f"{short}-{digest}", short, root, main_root)
+    return f"{short}-{digest}"
 
 
-def _identity(common: Path, followed_max: int) -> tuple[str, str]:
-    """Return the address or path that identifies the repository, and its plain name."""
+def plain_name(log: str) -> str:
+    """Return the name of a log without the digits that `hashed_name` adds."""
+    short, _hyphen, digest = log.rpartition("-")
+    is_hashed = len(digest) == 8 and all(char in "0123456789abcdef" for char in digest)  # noqa: PLR2004
+    return short if short and is_hashed else log
+
+
+def _folder_of(common: Path) -> Path:
+    return common.parent if common.name == ".git" else common
+
+
+def _remote_identity(common: Path, followed_max: int) -> tuple[Path, str]:
+    """Return the common directory that identifies the repository, and the address or ""."""
     url = _remote(common)
     if url is None:
-        folder = common.parent if common.name == ".git" else common
-        return str(common), _safe_name(folder.name.removesuffix(".git"))
+        return common, ""
     local = _local_path(url, common)
     if local is not None and followed_max > 0:
         # A clone of a folder on this machine is identified by the repository in that folder.
         origin = local if (local / "HEAD").is_file() else _common_directory(local / ".git")
         if origin is not None and origin != common:
-            return _identity(origin, followed_max - 1)
-    address = _normalise_address(url)
-    return address, _safe_name(address.rpartition("/")[2])
+            return _remote_identity(origin, followed_max - 1)
+    return common, _normalise_address(url)
 
 
 def _common_directory(git: Path) -> Path | None:
@@ -121,8 +165,7 @@ def _local_path(url: str, common: Path) -> Path | None:
         return Path(url.removeprefix("file://"))
     if "://" in url or (":" in url.partition("/")[0] and not Path(url).drive):
         return None
-    base = common.parent if common.name == ".git" else common
-    return Path(os.path.normpath(base / url))
+    return Path(os.path.normpath(_folder_of(common) / url))
 
 
 def _normalise_address(url: str) -> str:

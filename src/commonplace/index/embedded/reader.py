@@ -219,6 +219,9 @@ def condition(filter_: Filter) -> tuple[str, tuple[object, ...]]:
     if filter_.since_micros is not None:
         parts.append("micros >= ?")
         arguments.append(filter_.since_micros)
+    if filter_.until_micros is not None:
+        parts.append("micros <= ?")
+        arguments.append(filter_.until_micros)
     if filter_.tags:
         # A tag holds no line break, so line breaks separate tags.
         ways = " OR ".join(["instr(char(10) || tags || char(10), ?)"] * len(filter_.tags))

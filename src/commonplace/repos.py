@@ -1,0 +1,76 @@
+"""Name, join, archive and delete the repositories of a home: `commonplace repos`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from commonplace.errors import RecordInvalid, UsageError
+from commonplace.files.plain import ensure
+from commonplace.log import move, names
+from commonplace.log.logs import list_repos
+from commonplace.redaction.text import redact_text
+from commonplace.where import homes
+
+if TYPE_CHECKING:
+    from commonplace.memory import Memory
+
+
+class Moved(NamedTuple):
+    """The log that lines left, the one they are in now, and how many."""
+
+    repo: str
+    now: str
+    lines: int
+
+
+def new(memory: Memory, name: str) -> str:
+    """Start an empty log called *name*."""
+    _check_new(memory, name)
+    homes.make(memory.home)
+    ensure(memory.home.log(name))
+    return name
+
+
+def find(memory: Memory, name: str) -> str:
+    """Return the one log of the nearest home that *name* stands for."""
+    return names.one_log([memory.home], name)
+
+
+def rename(memory: Memory, old: str, name: str) -> Moved:
+    """Give the log of *old* another name. Its older names still find it."""
+    log = find(memory, old)
+    _check_new(memory, name)
+    return Moved(log, name, move.move(memory.home, log, name))
+
+
+def merge(memory: Memory, source: str, target: str) -> Moved:
+    """Move all records of *source* to *target*; the names of both then stand for it."""
+    log, into = find(memory, source), find(memory, target)
+    if log == into:
+        raise UsageError(f"`{source}` and `{target}` are the same log", "name two repositories")
+    return Moved(log, into, move.move(memory.home, log, into))
+
+
+def archive(memory: Memory, name: str) -> Moved:
+    """Move all records of a repository to its archive, which only `recall --all` searches."""
+    log = find(memory, name)
+    return Moved(log, log, move.archive(memory.home, log))
+
+
+def delete(memory: Memory, name: str) -> Moved:
+    """Remove the log and the archive of a repository from the home and its index."""
+    log = find(memory, name)
+    deleted = Moved(log, "", move.delete(memory.home, log))
+    memory.engine().catch_up()
+    return deleted
+
+
+def _check_new(memory: Memory, name: str) -> None:
+    names.check(name)
+    if redact_text(name)[1]:
+        raise RecordInvalid("repo", "looks like a secret", "name the repository without it")
+    if name in list_repos(memory.home):
+        raise UsageError(
+            f"there is a repository `{name}` already",
+            f"choose another name, or join the two with `commonplace repos merge NAME {name}`",
+        )

@@ -1,0 +1,391 @@
+"""`commonplace repos`, repositories by their names, and what a question searches by default."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace import repos
+from commonplace.errors import RecordInvalid, RepoAmbiguous, RepoUnknown, UsageError
+from commonplace.log import move, names
+from commonplace.memory import Memory
+from commonplace.where.repository import plain_name
+from conftest import SLOW_LAW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+WORDS_ONLY = {"embedder.kind": "none"}
+ONE, TWO = "shop-00000001", "shop-00000002"
+
+
+@pytest.fixture
+def words(own_home: Path, tmp_path: Path) -> Iterator[Memory]:
+    """A memory by words only, in a folder called `app`."""
+    with Memory.open(own_home, cwd=tmp_path / "app", settings=WORDS_ONLY) as memory:
+        yield memory
+
+
+def learn(memory: Memory, repo: str, lesson: str, **more: Any) -> str:
+    fields = {"kind": "lesson", "event_type": "error", "repo": repo, "lesson": lesson, **more}
+    return memory.append([fields])[0].id
+
+
+def texts(memory: Memory, repo: str | None = None) -> list[str]:
+    return sorted(record.fields["lesson"] for record in memory.records(repo, "lesson"))
+
+
+# --- By name ----------------------------------------------------------------------------------------
+
+
+def test_a_plain_name_finds_the_log_whatever_its_digits(words: Memory) -> None:
+    learn(words, "gptcoach2-1a2b3c4d", "the emulator must run first")
+
+    assert words.recall("emulator", repo="gptcoach2").hits
+    assert words.recent(3, repo="GPTcoach2")
+    assert words.stats("gptcoach2")["records"] == 1
+    assert texts(words, "gptcoach2") == ["the emulator must run first"]
+    assert words.log(repo="gptcoach2", event_type="error", lesson="x").repo == "gptcoach2-1a2b3c4d"
+
+
+def test_an_unknown_name_is_an_error_with_a_suggestion(words: Memory, commonplace: Any) -> None:
+    learn(words, ONE, "the emulator must run first")
+    asks: list[Callable[[], object]] = [
+        lambda: words.recall("emulator", repo="shpo"),
+        lambda: words.recent(3, repo="shpo"),
+        lambda: words.stats("shpo"),
+        lambda: list(words.records("shpo")),
+        lambda: words.why("emulator", "les", repo="shpo"),
+        lambda: words.log(repo="shpo", event_type="error", lesson="x"),
+    ]
+    for ask in asks:
+        with pytest.raises(RepoUnknown) as caught:
+            ask()
+        assert "did you mean `shop`?" in caught.value.hint
+    with pytest.raises(RepoUnknown):
+        words.recall("emulator", repo="nothing-like-it")
+
+    told = commonplace("recall", "emulator", "--repo", "shpo")
+    assert (told.returncode, told.stdout) == (30, "")
+    assert "error: there is no repository `shpo`" in told.stderr
+    assert "did you mean `shop`?" in told.stderr
+    assert commonplace("export", "--repo", "shpo").returncode == 30
+    assert commonplace("stats", "--repo", "shpo").returncode == 30
+    assert texts(words) == ["the emulator must run first"], "an error stores nothing"
+
+
+def test_two_repositories_of_one_plain_name_are_both_read_and_none_is_written(
+    words: Memory, commonplace: Any
+) -> None:
+    learn(words, ONE, "the emulator must run first")
+    learn(words, TWO, "the emulator needs a licence")
+
+    found = words.recall("emulator", repo="shop")
+    assert {hit.repo for hit in found.hits} == {ONE, TWO}
+    assert any(ONE in note and TWO in note for note in found.notes)
+    with pytest.raises(RepoAmbiguous) as caught:
+        words.log(repo="shop", event_type="error", lesson="x")
+    assert ONE in caught.value.hint
+    assert TWO in caught.value.hint
+    assert words.recall("emulator", repo=ONE).notes == []
+    told = commonplace("log", "--repo", "shop", "--type", "error", "--lesson", "x")
+    assert told.returncode == 31
+
+
+def test_a_name_nobody_has_starts_a_log(words: Memory) -> None:
+    learn(words, ONE, "the emulator must run first")
+
+    for name in ("billing", "shop2", "Übung"):
+        assert words.log(repo=name, event_type="error", lesson="x").repo == name
+
+
+@pytest.mark.parametrize(
+    ("name", "is_typo"),
+    [
+        *((name, True) for name in ("shpo", "shopp", "hshop", "Shpo")),
+        *((name, False) for name in ("shop", "shop2", "ship", "sho", "shopping", "ops")),
+    ],
+)
+def test_a_typing_mistake_is_a_letter_too_many_too_few_or_two_swapped(
+    name: str, is_typo: bool
+) -> None:
+    assert names._is_typo(name, "shop") is is_typo
+
+
+@given(st.text(min_size=1, max_size=20))
+def test_the_plain_name_of_a_plain_name_is_itself_or_shorter(name: str) -> None:
+    assert plain_name(f"{name}-0123abcd") == name
+    assert len(plain_name(name)) <= len(name)
+
+
+def test_new_starts_a_log_that_looks_like_a_typing_mistake(words: Memory) -> None:
+    learn(words, ONE, "the emulator must run first")
+    repos.new(words, "shops")
+
+    assert words.log(repo="shops", event_type="error", lesson="x").repo == "shops"
+    with pytest.raises(UsageError):
+        repos.new(words, "shops")
+    with pytest.raises(RecordInvalid):
+        repos.new(words, "../shops")
+
+
+# --- Rename, merge, archive, delete -------------------------------------------------------------------
+
+
+def test_a_renamed_log_is_found_by_all_its_names(words: Memory) -> None:
+    ident = learn(words, ONE, "the emulator must run first")
+    words.feedback(ident, "worked")
+
+    assert repos.rename(words, "shop", "store") == (ONE, "store", 2)
+    for name in ("store", "shop", ONE):
+        assert texts(words, name) == ["the emulator must run first"]
+        assert [hit.repo for hit in words.recall("emulator", repo=name).hits] == ["store"]
+    assert str(words.recall("emulator", repo="store").hits[0].rate) == "1/1"
+    assert learn(words, ONE, "written by the old name")
+    assert [row["repo"] for row in words.repos()] == ["store"]
+    # And back, twice.
+    for target in ("shop", "store", ONE):
+        repos.rename(words, words.repos()[0]["repo"], target)
+        assert words.log(repo="shop", event_type="error", lesson="x").repo == target
+
+
+def test_a_rename_refuses_names_that_are_taken_invalid_or_secret(words: Memory) -> None:
+    learn(words, ONE, "a")
+    learn(words, "billing", "b")
+
+    for name, error in (
+        ("billing", UsageError),
+        ("../x", RecordInvalid),
+        ("ghp_" + "a1B2" * 9, RecordInvalid),
+    ):
+        with pytest.raises(error):
+            repos.rename(words, ONE, name)
+    with pytest.raises(RepoUnknown):
+        repos.rename(words, "nobody", "x")
+    with pytest.raises(UsageError):
+        repos.merge(words, "billing", "billing")
+    assert [row["repo"] for row in words.repos()] == ["billing", ONE]
+
+
+def test_a_repository_goes_on_writing_to_its_log_after_that_was_renamed(
+    own_home: Path, tmp_path: Path, words: Memory
+) -> None:
+    words.log(event_type="error", lesson="the emulator must run first")
+    repos.rename(words, "app", "product")
+
+    with Memory.open(own_home, cwd=tmp_path / "app", settings=WORDS_ONLY) as later:
+        assert later.log(event_type="error", lesson="after").repo == "product"
+        assert later.recall("emulator").hits[0].marks == ()
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from([ONE, "billing"]),
+        st.sampled_from(["a", "b", "c"]),
+        st.sampled_from(["log", "forget", "worked"]),
+    ),
+    max_size=12,
+)
+
+
+def current(memory: Memory) -> set[tuple[str, str]]:
+    return {
+        (record.id, str(record.fields.get("success_rate")) + record.fields.get("lesson", ""))
+        for record in memory.records()
+        if record.kind == "lesson"
+    }
+
+
+@SLOW_LAW
+@given(steps=STEPS)
+def test_a_merge_keeps_what_is_current(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, str]]
+) -> None:
+    home = tmp_path_factory.mktemp("merge") / "home"
+    with Memory.open(home, settings=WORDS_ONLY) as memory:
+        for repo in (ONE, "billing"):
+            learn(memory, repo, f"first of {repo}", timestamp="2026-01-01T00:00:00Z")
+        for number, (repo, name, what) in enumerate(steps):
+            stamp = {"timestamp": f"2026-02-01T00:00:{number:02}Z", "repo": repo}
+            if what == "log":
+                learn(memory, id=f"les-{name}", lesson=f"version {number}", **stamp)
+            elif what == "forget":
+                memory.append([{"kind": "forget", "of": f"les-{name}", **stamp}])
+            else:
+                rating = {"kind": "feedback", "of": f"les-{name}", "outcome": what, **stamp}
+                memory.append([rating])
+        before = current(memory)
+        repos.merge(memory, ONE, "billing")
+
+        assert current(memory) == before
+        assert {row["repo"] for row in memory.repos()} == {"billing"}
+        assert {record.repo for record in memory.records()} == {"billing"}
+
+
+def test_a_move_that_was_killed_can_be_run_again(
+    words: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ident = learn(words, ONE, "moved", timestamp="2026-01-01T00:00:00Z")
+    learn(words, ONE, "moved too", timestamp="2026-01-02T00:00:00Z")
+    learn(words, "billing", "here before")
+
+    class Killed(BaseException):
+        pass
+
+    def kill(_path: Path) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(move, "_unlink", kill)
+        with pytest.raises(Killed):
+            repos.merge(words, ONE, "billing")
+    words.append([{"kind": "forget", "of": ident, "repo": "billing"}])
+    assert texts(words) == ["here before", "moved too"]
+    repos.merge(words, ONE, "billing")
+
+    assert texts(words) == ["here before", "moved too"], "what was forgotten stays forgotten"
+    lines = words.home.log("billing").read_bytes().splitlines()
+    assert len(lines) == len(set(lines)) == 4
+    assert not words.home.log(ONE).exists()
+
+
+def test_a_writer_that_has_the_log_open_loses_nothing_while_it_is_renamed(
+    words: Memory, own_home: Path, tmp_path: Path
+) -> None:
+    with Memory.open(own_home, cwd=tmp_path / "app", settings=WORDS_ONLY) as other:
+        other.log(event_type="error", lesson="the first emulator")
+        repos.rename(words, "app", "product")
+        other.log(event_type="error", lesson="the second emulator")
+
+    with Memory.open(own_home, cwd=tmp_path / "app", settings=WORDS_ONLY) as later:
+        assert len(later.recall("emulator", repo="product").hits) == 2
+        assert len(later.recall("emulator").hits) == 2
+        repos.merge(later, "app", "product")
+        assert [row["repo"] for row in later.repos()] == ["product"]
+
+
+def test_archive_moves_the_whole_log(words: Memory) -> None:
+    learn(words, ONE, "the emulator must run first")
+    repos.archive(words, "shop")
+
+    assert not words.home.log(ONE).exists()
+    assert words.home.archive(ONE).read_bytes().count(b"\n") == 1
+    assert words.recall("emulator", repo="shop").hits == []
+    assert words.recall("emulator", repo="shop", archived=True).hits
+    assert repos.archive(words, "shop").lines == 0
+    assert words.log(repo="shop", event_type="error", lesson="again").repo == ONE
+
+
+def test_delete_removes_log_archive_and_aliases(words: Memory, commonplace: Any) -> None:
+    learn(words, ONE, "the emulator must run first")
+    repos.archive(words, ONE)
+    learn(words, ONE, "the emulator needs a licence")
+    repos.rename(words, ONE, "store")
+    learn(words, "billing", "stays")
+
+    refused = commonplace("repos", "delete", "store")
+    assert refused.returncode == 2
+    assert "--yes" in refused.stderr
+    assert len(texts(words)) == 3
+    done = commonplace("repos", "delete", "store", "--yes", "--json")
+    assert json.loads(done.stdout) == {"repo": "store", "lines": 2}
+    assert texts(words) == ["stays"]
+    assert words.home.repos_file.read_bytes() == b""
+    assert [path.stem for path in words.home.log_folder.rglob("*.jsonl")] == ["billing"]
+    assert words.recall("emulator", all_repos=True).hits == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a terminal")
+@pytest.mark.parametrize(("answer", "stays"), [("n\n", True), ("y\n", False)])
+def test_delete_asks_on_a_terminal(words: Memory, answer: str, *, stays: bool) -> None:
+    import pty
+    import subprocess
+    import sys
+
+    learn(words, ONE, "the emulator must run first")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "commonplace", "repos", "delete", "shop"]
+    with subprocess.Popen(command, stdin=theirs, stderr=subprocess.PIPE, text=True) as process:
+        os.write(ours, answer.encode())
+        _out, told = process.communicate(timeout=60)
+    os.close(ours)
+    os.close(theirs)
+
+    assert f"Delete 1 record of {ONE} for good?" in told
+    assert words.home.log(ONE).exists() is stays
+    assert process.returncode == (2 if stays else 0)
+
+
+def test_every_command_has_json(words: Memory, commonplace: Any) -> None:
+    learn(words, ONE, "the emulator must run first")
+    words.flush()
+
+    def run(*arguments: str) -> Any:
+        return json.loads(commonplace("repos", *arguments, "--json").stdout)
+
+    assert run("new", "fresh") == {"repo": "fresh"}
+    assert run("rename", "shop", "store") == {"repo": ONE, "now": "store", "lines": 1}
+    assert run("merge", "store", "fresh") == {"repo": "store", "now": "fresh", "lines": 1}
+    (row,) = run()
+    assert (row["repo"], row["records"]) == ("fresh", 1)
+    assert row["aliases"] == [ONE, "store"]
+    assert run("list") == [row]
+    assert run("archive", "fresh") == {"repo": "fresh", "now": "fresh", "lines": 1}
+
+
+# --- The default scope ----------------------------------------------------------------------------------
+
+
+def test_this_repository_is_searched_and_another_one_only_if_nothing_here_is_relevant(
+    words: Memory,
+) -> None:
+    learn(words, ONE, "the emulator must run first")
+    learn(words, ONE, "the emulator needs a licence")
+
+    (hit,) = words.recall("emulator").hits
+    assert hit.marks == (f"from the repository {ONE}",)
+    assert f"from the repository {ONE}" in words.recall("emulator").text
+    assert words.recall("emulator", repo="shop").hits[0].marks == ()
+    here = words.log(event_type="error", lesson="our emulator is slow").id
+    assert [hit.id for hit in words.recall("emulator").hits] == [here]
+    assert len(words.recall("emulator", all_repos=True).hits) == 3
+    assert words.recall("walrus").hits == []
+    assert [hit.id for hit in words.recent(9)] == [here]
+    with pytest.raises(UsageError):
+        words.recall("emulator", repo="shop", all_repos=True)
+
+
+def test_the_filters_hold_for_another_repository_too(words: Memory) -> None:
+    learn(words, ONE, "the emulator must run first", tags=["a"], timestamp="2026-01-01T00:00:00Z")
+
+    assert words.recall("emulator", tags=["a"]).hits
+    assert not words.recall("emulator", tags=["b"]).hits
+    assert words.recall("emulator", until="2026-01-01").hits
+    assert not words.recall("emulator", until="2025-12-31").hits
+    assert not words.recall("emulator", since="2026-01-02").hits
+
+
+@given(moment=st.integers(1, 28), bound=st.integers(1, 28))
+def test_until_keeps_what_is_not_newer(moment: int, bound: int) -> None:
+    from commonplace.recall.query import Query
+    from commonplace.records import micros
+    from commonplace.writing import now_utc
+
+    query = Query.build("x", now=now_utc(), until=f"2026-03-{bound:02}")
+    assert query.until_micros is not None
+    is_kept = micros(f"2026-03-{moment:02}T23:59:59Z") <= query.until_micros
+    assert is_kept is (moment <= bound)
+
+
+def test_why_agrees_with_recall_about_another_repository(words: Memory) -> None:
+    ident = learn(words, ONE, "the emulator must run first")
+
+    assert words.why("emulator", ident).in_answer
+    words.log(event_type="error", lesson="our emulator is slow")
+    assert not words.why("emulator", ident).in_answer
