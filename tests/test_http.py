@@ -255,6 +255,23 @@ def test_a_bad_body_is_answered_with_a_sentence(
     assert shared_server.ask("GET", "/health").status == 200
 
 
+def test_a_repository_is_found_by_its_plain_name_and_an_unknown_one_is_404(server: Served) -> None:
+    server.call(
+        "remember", lesson="the emulator must run first", type="error", repo="shop-1a2b3c4d"
+    )
+    server.call("remember", lesson="the emulator is slow", type="error", repo="app")
+
+    found = server.call("recall", text="emulator", repo="shop").json["hits"]
+    assert [hit["repo"] for hit in found] == ["shop-1a2b3c4d"]
+    assert len(server.call("recall", text="emulator").json["hits"]) == 2, "it knows no folder"
+    unknown = server.call("recall", text="emulator", repo="shpo")
+    assert (unknown.status, unknown.json["error"]) == (404, "there is no repository `shpo`")
+    assert "did you mean `shop`?" in unknown.json["hint"]
+    server.call("remember", lesson="the emulator has a bug", type="error", repo="shop-11111111")
+    several = server.call("remember", lesson="x", type="error", repo="shop")
+    assert several.status == 409
+
+
 def test_a_home_that_vanishes_is_a_tool_error_and_the_server_lives(server: Served) -> None:
     key = server.key
     assert server.call("remember", **LESSON).status == 200

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -295,3 +297,61 @@ def test_half_a_message_and_an_unknown_tool_do_not_end_it(own_home: Path) -> Non
 
     assert process.wait(timeout=30) == 0
     assert all(line.startswith(b"{") for line in lines)
+
+
+CORE_BYTES_MAX = 6000
+
+
+def test_the_list_of_the_core_tools_is_short(memory: Memory) -> None:
+    server = build_server(lambda _scope="read": memory, ["core"])
+
+    tools = ask(server, lambda client: client.list_tools()).tools
+    listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+
+    assert len(json.dumps({"tools": listed}, separators=(",", ":")).encode()) < CORE_BYTES_MAX
+
+
+def test_recall_takes_filters_names_and_nulls(memory: Memory) -> None:
+    old = {"event_type": "error", "tags": ["a"], "timestamp": "2026-01-01T00:00:00Z"}
+    memory.append([{**old, "repo": "shop-1a2b3c4d", "lesson": "the emulator must run first"}])
+    server = server_of(memory)
+
+    def found(**arguments: Any) -> int:
+        given = {"text": "emulator", **arguments}
+        result = ask(server, lambda client: client.call_tool("recall", given))
+        assert not result.is_error, text_of(result)
+        return len(result.structured_content["hits"])
+
+    nothing = dict.fromkeys(("repo", "kinds", "files", "tags", "since", "until", "as_of"))
+    assert found(repo="shop") == found(all_repos=True) == found(**nothing) == 1
+    assert found(tags=["A"], kinds=["lesson"], since="2025-12-31", until="2026-01-01") == 1
+    assert found(tags=["b"]) == found(until="2025-12-31") == found(since="2026-01-02") == 0
+    assert found(as_of="2025-12-31") == 0
+    assert found(kinds=["fact"]) == 0
+
+
+def _call(client: Any, name: str, arguments: dict[str, Any]) -> Any:
+    return client.call_tool(name, arguments)
+
+
+def test_an_unknown_repository_is_named_with_a_suggestion(memory: Memory) -> None:
+    memory.append([{"event_type": "error", "repo": "shop-1a2b3c4d", "lesson": "x"}])
+    server = server_of(memory)
+    remembered = {"lesson": "x", "type": "error", "repo": "shpo"}
+    for name, given in (("recall", {"text": "x", "repo": "shpo"}), ("remember", remembered)):
+        result = ask(server, partial(_call, name=name, arguments=given))
+        assert result.is_error
+        assert "there is no repository `shpo`. did you mean `shop`?" in text_of(result)
+
+
+def test_recall_searches_the_repository_of_the_folder_first(own_home: Path, tmp_path: Path) -> None:
+    with Memory.open(own_home, cwd=tmp_path / "app", settings={"embedder.kind": "none"}) as memory:
+        memory.append([{"event_type": "error", "repo": "shop", "lesson": "the emulator is slow"}])
+        server = server_of(memory)
+        given = {"text": "emulator"}
+        result = ask(server, lambda client: client.call_tool("recall", given))
+        assert "(from the repository shop)" in text_of(result)
+        memory.log(event_type="error", lesson="our emulator needs a licence")
+        result = ask(server, lambda client: client.call_tool("recall", given))
+        assert "licence" in text_of(result)
+        assert "slow" not in text_of(result)

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from commonplace.errors import CommonplaceError
 from commonplace.foreign import block, one_line, render, render_value
 from commonplace.server import models
+from commonplace.server.schemas import shorten_arguments, shorten_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,6 +84,11 @@ def tool(server: MCPServer[Any], annotations: ToolAnnotations, title: str) -> Ca
         server.add_tool(
             function, title=title, description=getdoc(function), annotations=annotations
         )
+        added = server._tool_manager.get_tool(function.__name__)  # noqa: SLF001 (no public way)
+        assert added is not None
+        added.parameters = shorten_arguments(added.parameters)
+        if added.fn_metadata.output_schema is not None:
+            added.fn_metadata.output_schema = shorten_result(added.fn_metadata.output_schema)
         return function
 
     return add
@@ -92,9 +98,11 @@ def core(server: MCPServer[Any], open_memory: OpenMemory) -> None:
     """Add the tools that recall, add, rate, show and forget memories."""
 
     @tool(server, READS, "Recall what is known")
-    def recall(
+    def recall(  # noqa: PLR0913, PLR0917 (the schema of the tool)
         text: Annotated[str, Field(description="The task, error or question, in your own words.")],
-        repo: Annotated[str | None, Field(description="Only this repository's memories.")] = None,
+        repo: Annotated[
+            str | None, Field(description="Only this repository, by its name; default: this one.")
+        ] = None,
         limit: Annotated[int, Field(ge=1, le=50)] = 5,
         tokens_max: Annotated[
             int, Field(ge=0, le=20_000, description="Maximum tokens of the answer.")
@@ -103,6 +111,13 @@ def core(server: MCPServer[Any], open_memory: OpenMemory) -> None:
             list[str] | None, Field(description="Only these kinds, e.g. lesson, pattern, skill.")
         ] = None,
         files: Annotated[list[str] | None, Field(description="Files you are working on.")] = None,
+        tags: Annotated[list[str] | None, Field(description="Only with one of these.")] = None,
+        since: Annotated[str | None, Field(description="Nothing older: a date, or 30d.")] = None,
+        until: Annotated[str | None, Field(description="Nothing newer.")] = None,
+        as_of: Annotated[str | None, Field(description="As known on that day.")] = None,
+        all_repos: Annotated[  # noqa: FBT002 (named in the protocol)
+            bool, Field(description="Search every repository.")
+        ] = False,
     ) -> Annotated[CallToolResult, models.RecallModel]:
         """Look up what agents learned here: errors and fixes, commands that worked, conventions.
 
@@ -112,7 +127,17 @@ def core(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         """
         with errors_as_tool_results():
             found = open_memory().recall(
-                text, repo=repo, limit=limit, tokens_max=tokens_max, kinds=kinds, files=files or ()
+                text,
+                repo=repo,
+                all_repos=all_repos,
+                limit=limit,
+                tokens_max=tokens_max,
+                kinds=kinds,
+                files=files or (),
+                tags=tags,
+                since=since,
+                until=until,
+                as_of=as_of,
             )
         hits = [
             models.HitModel(
