@@ -150,10 +150,17 @@ class Writer:
         `repo` may be given by its plain name.
         """
         if fields.get("repo"):
-            from commonplace.log.names import log_to_write  # noqa: PLC0415 (rarely needed)
-
-            fields["repo"] = log_to_write(self.homes, fields["repo"])
+            fields["repo"] = self.log_to_write(fields["repo"])
         return self.append([fields])[0]
+
+    def log_to_write(self, repo: str) -> str:
+        """Return the log of the repository *repo*, by its whole, plain or older name.
+
+        Raises if several have that plain name, or the name looks like a typing mistake.
+        """
+        from commonplace.log.names import log_to_write  # noqa: PLC0415 (rarely needed)
+
+        return log_to_write(self.homes, repo)
 
     def append(self, records: Iterable[Mapping[str, Any] | Record]) -> list[Record]:
         """Write *records*: all are checked before the first is written."""

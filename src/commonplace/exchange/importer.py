@@ -29,12 +29,13 @@ from commonplace.exchange.items import (
     Withdrawal,
     relative_name,
 )
+from commonplace.exchange.projects import Projects
 from commonplace.files import atomic
 from commonplace.files.plain import read_all
 from commonplace.foreign import OUTSIDE
 from commonplace.memory import Memory
 from commonplace.notes import NOTE_BYTES_MAX
-from commonplace.records import check_repo_name, slug, to_utc
+from commonplace.records import slug, to_utc
 from commonplace.redaction.text import redact_text
 from commonplace.where import homes
 from commonplace.writing import BULK_LINES
@@ -100,28 +101,27 @@ def import_files(
 ) -> Report:
     """Import the file or folder at *path* into the nearest home of *memory*.
 
-    Without *format_name*, each file's format is recognised. *repo* names the log for all records.
-    *progress* is told how many more items were read.
+    Without *format_name*, each file's format is recognised. *repo* names the log for all records;
+    without it, those of each project go to its own log. *progress* is told how many more items
+    were read.
     """
     if format_name is not None and format_name not in FORMATS:
         raise UsageError(
             f"there is no format `{format_name}`", f"choose among {', '.join(FORMATS)}"
         )
     if repo is not None:
-        try:
-            check_repo_name(repo)
-        except ValueError as error:
-            raise RecordInvalid("repo", str(error)) from None
+        repo = memory.log_to_write(repo)
     root = _root(path)
     report = Report(dry_run)
     paths_by_format = _group_by_format(root, format_name, report)
     if not paths_by_format:
         raise FormatUnknown(path, FORMATS)
     importer = _Importer(memory, report, repo)
+    projects = Projects(memory)
     for name, paths in paths_by_format.items():
         report.formats[name] = len(paths)
         for file in paths:
-            source = Source(file, root, repo or memory.repository.name, tuple(paths))
+            source = Source(file, root, repo or projects.log_of(file), tuple(paths))
             for item in FORMATS[name].read(source):
                 importer.add(name, source, item)
                 progress(1)

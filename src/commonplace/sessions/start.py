@@ -104,13 +104,13 @@ def read_files(memory: Memory, event: Event) -> StartContext:
         context=read_context(memory, event),
         handoff=max(handoffs, key=lambda record: record.timestamp, default=None),
         announcement=announcement(memory, "agent"),
-        candidates=count_candidates(memory, event),
+        candidates=count_candidates(memory),
     )
 
 
-def count_candidates(memory: Memory, event: Event) -> int:
+def count_candidates(memory: Memory) -> int:
     """Return how many candidates for lessons of this repository are in the inbox."""
-    names = repos(event)
+    names = memory.scope().here()
     return sum(one.repo in names for one in inbox.candidates(memory.home))
 
 

@@ -104,7 +104,7 @@ def for_start(memory: Memory, event: Event, session: State) -> start.StartContex
         relevant=relevant,
         where=where,
         announcement=announcement(memory, "agent"),
-        candidates=start.count_candidates(memory, event),
+        candidates=start.count_candidates(memory),
     )
 
 

@@ -56,7 +56,7 @@ def find(cwd: Path) -> Repository:
     for folder in folders:
         if _is_bare(folder):
             return _make(folder, folder.resolve())
-    short = _safe_name(cwd.name)
+    short = safe_name(cwd.name)
     return Repository(short, short)
 
 
@@ -73,8 +73,8 @@ def at_common_directory(common: Path) -> Repository:
 def _make(root: Path | None, common: Path) -> Repository:
     origin, address = _remote_identity(common, FOLLOWED_MAX)
     folder = _folder_of(origin)
-    path_name = hashed_name(_safe_name(folder.name.removesuffix(".git")), str(origin))
-    short = _safe_name(address.rpartition("/")[2]) if address else path_name[:-9]
+    path_name = hashed_name(safe_name(folder.name.removesuffix(".git")), str(origin))
+    short = safe_name(address.rpartition("/")[2]) if address else path_name[:-9]
     address_name = hashed_name(short, address) if address else ""
     return Repository(
         address_name or path_name,
@@ -179,7 +179,7 @@ def _normalise_address(url: str) -> str:
     return f"{host}/{path.strip('/').removesuffix('.git')}".strip("/")
 
 
-def _safe_name(name: str) -> str:
+def safe_name(name: str) -> str:
     """Return *name* with characters that are not valid in every file system replaced."""
     safe = "".join(char if char.isalnum() or char in "._-+@" else "-" for char in name)
     kept = safe.encode()[:_NAME_BYTES_MAX].decode("utf-8", "ignore").lstrip(".-").rstrip(".")
