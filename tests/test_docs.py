@@ -20,6 +20,8 @@ CLI = (ROOT / "docs" / "CLI.md").read_text("utf-8")
 FORMAT = (ROOT / "docs" / "FORMAT.md").read_text("utf-8")
 ARCHITECTURE = (ROOT / "docs" / "ARCHITECTURE.md").read_text("utf-8")
 SOURCE = ROOT / "src" / "commonplace"
+# Commands that are another one by another name.
+OTHER_NAMES = {"search": "recall"}
 DOCS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
@@ -35,10 +37,13 @@ def test_every_command_is_documented_with_its_flags_and_defaults(name: str) -> N
     text = section(f"commonplace {name}")
 
     assert f"    commonplace {name}" in text
+    if name in OTHER_NAMES:
+        assert f"`commonplace {OTHER_NAMES[name]}`, with the same flags" in text
+        return
     for action in PARSERS[name]._actions:
         for flag in action.option_strings or [str(action.metavar)]:
             assert flag in ("-h", "--help", "--home", "--json") or flag in text, flag
-        if action.default not in (None, False, True, "", "==SUPPRESS=="):
+        if action.default not in (None, False, True, "", [], "==SUPPRESS=="):
             assert re.search(rf"default: {action.default}\b", text), action.option_strings
 
 

@@ -18,7 +18,7 @@ from commonplace.errors import CommonplaceError
 from commonplace.index.embedded.index import EmbeddedIndex
 from commonplace.index.ports import Filter, no_progress
 from commonplace.lookup import FoundRecord
-from commonplace.recall import overview
+from commonplace.recall import listing, overview
 from commonplace.recall.priors import Weights
 from commonplace.recall.query import TEXT_KINDS
 from commonplace.recall.search import Found, Fusion, Search
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from commonplace.embed.embedder import Vector
     from commonplace.index.ports import Index, Reader, Status
     from commonplace.recall.hits import Hit
+    from commonplace.recall.listing import Page
     from commonplace.recall.overview import Verdict
     from commonplace.recall.query import Query
     from commonplace.records import Record
@@ -140,6 +141,20 @@ class Engine:
         self.catch_up()
         with self._open_readers(query.as_of_micros) as readers:
             return overview.select(readers, query, ids)
+
+    def list_records(self, query: Query, sort: str, page: int) -> Page:
+        """Return a page of the records that pass the filters of *query*, each with its text."""
+        self.catch_up()
+        with self._open_readers(query.as_of_micros) as readers:
+            found = listing.list_records(readers, query, sort, page, self.usage.counter())
+        hits = [replace(hit, text=latest_line(hit, LINE_TOKENS_MAX)) for hit in found.hits]
+        return found._replace(hits=hits)
+
+    def tags(self, query: Query) -> dict[str, int]:
+        """Return how many of the records that pass the filters of *query* have each tag."""
+        self.catch_up()
+        with self._open_readers(query.as_of_micros) as readers:
+            return listing.count_tags(readers, query)
 
     def stats(self, query: Query) -> dict[str, Any]:
         """Return how many records the homes hold."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from commonplace.errors import IdAmbiguous, RecordNotFound, UsageError
 from commonplace.log.fold import Stored, fold, history
 from commonplace.log.logs import list_repos
-from commonplace.records import Record
+from commonplace.records import Record, micros
 from commonplace.rules import Fold, SeveralHomes, Standing, is_gone, standings, tally
 
 TYPE_CHECKING = False
@@ -82,6 +82,29 @@ class Lookup:
             raise self._forgotten_error(ident, self._heard(number))
         return found
 
+    def find_forgotten(self, prefix: str) -> tuple[FoundRecord, bool]:
+        """Return a record that was forgotten, and whether its next line needs a later time.
+
+        In its own log a later line is enough. Another log's forget is compared by time.
+        """
+        number, ident = self.resolve(prefix)
+        found = self._read_current(number, ident)
+        if found.standing is Standing.DERIVED:
+            raise RecordNotFound(
+                ident,
+                f"`{ident}` is hidden because a record that it derives from was forgotten",
+                "undo that one: `commonplace history ID` shows what it derives from",
+            )
+        if found.standing is not Standing.FORGOTTEN:
+            raise UsageError(f"`{ident}` is not forgotten", f"`commonplace show {ident}` shows it")
+        heard = self._heard(number)
+        forgets = SeveralHomes([self.fold(home, needle=ident.encode()) for home in heard])
+        own = f"{heard.index(self._homes[number])}/{found.repo}"
+        written = micros(found.record.timestamp)
+        return found, any(
+            stamp.log != own and stamp.micros > written for stamp in forgets.forgets([ident])[ident]
+        )
+
     def _read_current(self, number: int, ident: str) -> FoundRecord:
         heard = self._heard(number)
         folds = [self.fold(home, needle=ident.encode()) for home in heard]
@@ -126,7 +149,7 @@ class Lookup:
         return RecordNotFound(
             ident,
             f"`{ident}` was forgotten{when}",
-            f"`commonplace history {ident}` still shows it; log it again to bring it back",
+            f"`commonplace forget --undo {ident}` brings it back; `commonplace history` shows it",
         )
 
     def history(self, prefix: str) -> list[Record]:

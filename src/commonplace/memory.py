@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from commonplace.lookup import FoundRecord
     from commonplace.notes import Notes
     from commonplace.recall.hits import Hit
+    from commonplace.recall.listing import Page
     from commonplace.recall.overview import Verdict
     from commonplace.recall.query import Narrowing, Query
     from commonplace.where.home import Home
@@ -127,6 +128,24 @@ class Memory(Writer):
         return self._append_beside(
             found, {"kind": "forget", "of": found.record.id, "reason": reason}
         )
+
+    def edit(self, ident: str, **changes: Any) -> Record:  # noqa: ANN401 (any JSON)
+        """Change fields of the record, `None` removes one; a later line, so history is kept."""
+        from commonplace.editing import next_version
+
+        found = self._find(ident)
+        fields = next_version(found.record, changes, self._clock())
+        if fields == found.record.fields:
+            return found.record
+        return self._append_beside(found, fields)
+
+    def restore(self, ident: str) -> Record:
+        """Bring back a record that was forgotten, and what derives from it."""
+        found, is_time_needed = self._lookup.find_forgotten(ident)
+        fields = dict(found.record.fields)
+        if is_time_needed:
+            fields["timestamp"] = None
+        return self._append_beside(found, fields)
 
     def count_derived(self, ident: str) -> int:
         """Return how many records `erase` removes with the one of this whole id."""
@@ -271,15 +290,19 @@ class Memory(Writer):
 
     # --- Recalling --------------------------------------------------------------------------------
 
-    def recall(self, query: str | Query, **narrowing: Unpack[Narrowing]) -> Answer:
+    def recall(
+        self, query: str | Query = "", *, text: str = "", **narrowing: Unpack[Narrowing]
+    ) -> Answer:
         """Return what is known about *query*: the few memories that help, best first.
 
-        A text is a question narrowed by keywords (see `recall.query.Narrowing`). This repository is
-        searched; if nothing in it is relevant, the best memory of another one is the answer,
+        *text* is another name for it. Keywords narrow it (see `recall.query.Narrowing`). This
+        repository is searched; if nothing in it is relevant, the best memory of another one is the answer,
         marked with its repository. `repo` names another repository, `all_repos` searches all;
         `as_of` answers as of that time.
         """
-        answer = self.engine().recall(self._query(query, narrowing))
+        if query and text:
+            raise UsageError("`query` and `text` are two names of the question", "give one of them")
+        answer = self.engine().recall(self._query(query or text, narrowing))
         repo = narrowing.get("repo")
         if isinstance(repo, str) and (
             note := names.plain_name_note(repo, self.scope().named(repo))
@@ -333,6 +356,19 @@ class Memory(Writer):
         if count < 1:
             raise UsageError(f"the number of records is {count}, under 1")
         return self.engine().recent(count, self.query(**narrowing))
+
+    def list_records(
+        self, sort: str = "newest", page: int = 1, **narrowing: Unpack[Narrowing]
+    ) -> Page:
+        """Return a page of the records that pass the filters, `limit` of them, without a question.
+
+        *sort* is newest, oldest, rate (the most successful first) or uses.
+        """
+        return self.engine().list_records(self.query(**narrowing), sort, page)
+
+    def tags(self, **narrowing: Unpack[Narrowing]) -> dict[str, int]:
+        """Return how many of the records that pass the filters have each tag."""
+        return self.engine().tags(self.query(**narrowing))
 
     def rank(self, query: str | Query, **narrowing: Unpack[Narrowing]) -> list[Hit]:
         """Return the ranking, for programs that choose and count for themselves.

@@ -18,13 +18,13 @@ COLUMN_WIDTH_MIN = 16
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     """Print names in a first column and their values in a second."""
-    width = max(_width(name) for name, _value in pairs)
+    width = max(width_of(name) for name, _value in pairs)
     lines: list[str] = []
     for name, value in pairs:
         first, *others = _wrap(value, width + 2)
-        lines.append(f"{style(name, 'bold')}{' ' * (width - _width(name))}  {first}")
+        lines.append(f"{style(name, 'bold')}{' ' * (width - width_of(name))}  {first}")
         lines += [f"{' ' * width}  {other}" for other in others]
-    _print(lines)
+    print_lines(lines)
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:
@@ -32,7 +32,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Seq
 
     The first column is wrapped where a row is wider than the terminal.
     """
-    widths = [max(_width(row[at]) for row in (header, *rows)) for at in range(len(header))]
+    widths = [max(width_of(row[at]) for row in (header, *rows)) for at in range(len(header))]
     others_width = sum(widths[1:]) + 2 * len(widths) - 1
     columns = terminal_columns()
     if columns is not None and columns - others_width >= COLUMN_WIDTH_MIN:
@@ -46,16 +46,17 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Seq
                 for cell, width, name in zip(cells, widths, header, strict=True)
             )
             lines.append(f" {style(line, 'bold') if row is header else line}")
-    _print(lines)
+    print_lines(lines)
 
 
-def _print(lines: Sequence[str]) -> None:
+def print_lines(lines: Sequence[str]) -> None:
+    """Print *lines* without spaces at their ends."""
     # In one write: a reader of the first lines only (`| head`) then does not break the pipe.
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines))
 
 
 def _pad(text: str, width: int, *, to_right: bool) -> str:
-    space = " " * (width - _width(text))
+    space = " " * (width - width_of(text))
     return space + text if to_right else text + space
 
 
@@ -71,20 +72,28 @@ def _wrap(text: str, others_width: int) -> list[str]:
 def _wrap_line(text: str, width: int) -> list[str]:
     lines = [""]
     for word in re.findall(r"\s+|\S+", text):
-        if _width(lines[-1]) + _width(word) <= width:
+        if width_of(lines[-1]) + width_of(word) <= width:
             lines[-1] += word
         elif not word.isspace():
             if lines[-1].strip():
                 lines.append("")
             for char in word:  # A word longer than a line is broken.
-                if _width(lines[-1]) + _width(char) > width:
+                if width_of(lines[-1]) + width_of(char) > width:
                     lines.append("")
                 lines[-1] += char
     return lines
 
 
-def _width(text: str) -> int:
+def width_of(text: str) -> int:
     """Return the columns that *text* needs: none for an accent, two for a wide letter."""
     if text.isascii():
         return len(text)
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def cut(text: str, width: int) -> str:
+    """Return *text* in at most *width* columns, cut after a whole word if it is longer."""
+    if width_of(text) <= width:
+        return text
+    first = _wrap_line(text, width - 2)[0].rstrip()
+    return f"{first} …"

@@ -24,6 +24,8 @@ class Command(NamedTuple):
     add_arguments: Callable[[ArgumentParser], None]
     run: Callable[[Namespace], int]
     examples: Sequence[str] = ()
+    # Whether a value may start with a dash though it is no flag.
+    dashed_values: bool = False
 
 
 class Group(NamedTuple):
@@ -42,10 +44,15 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "feedback": Entry("feedback", "Report how using a memory went"),
         "forget": Entry("forget", "Hide a record, or remove it for good"),
         "inbox": Entry("inbox", "Review errors that were solved, as candidates for lessons"),
+        "edit": Entry("edit", "Change some fields of a record and keep the others"),
+        "tag": Entry("tag", "Add tags to a record, or remove some"),
         "notes": Entry("notes", "Read and write an agent's own notes"),
     },
     "ask": {
         "recall": Entry("recall", "Find the few memories that help, best first"),
+        "search": Entry("recall", "The same as `recall`"),
+        "list": Entry("list_", "List records, the newest first"),
+        "tags": Entry("tags", "List the tags, and how many records have each"),
         "why": Entry("why", "Explain why a memory is, or is not, in an answer"),
         "show": Entry("show", "Show a record, with the feedback on it"),
         "history": Entry("history", "Show every version of a record, oldest first"),
@@ -82,4 +89,10 @@ def load(name: str) -> Command | Group:
     module = import_module(f"commonplace.cli.{entry.module}")
     if hasattr(module, "COMMANDS"):
         return Group(entry.help, module.COMMANDS, getattr(module, "DEFAULT", ""))
-    return Command(entry.help, module.add_arguments, module.run, getattr(module, "EXAMPLES", ()))
+    return Command(
+        entry.help,
+        module.add_arguments,
+        module.run,
+        getattr(module, "EXAMPLES", ()),
+        getattr(module, "DASHED_VALUES", False),
+    )

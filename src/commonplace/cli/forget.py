@@ -9,7 +9,7 @@ from commonplace.cli.confirm import confirm
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import note, number_of, print_json
 from commonplace.cli.progress import progress
-from commonplace.errors import FindingsLeft, RecordNotFound
+from commonplace.errors import FindingsLeft, RecordNotFound, UsageError
 from commonplace.foreign import one_line
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "commonplace forget les-always-ver --reason 'no longer true'",
+    "commonplace forget les-always-ver --undo",
     "commonplace forget les-always-ver --erase --yes",
 )
 
@@ -37,12 +38,17 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--yes", action="store_true", help="Erase without asking (a script is never asked)"
     )
+    parser.add_argument("--undo", action="store_true", help="Bring back a forgotten record")
     add_home(parser)
     add_json(parser)
 
 
 def run(args: Namespace) -> int:
+    if args.undo and (args.erase or args.reason):
+        raise UsageError("`--undo` takes no other flag", "leave `--erase` and `--reason` out")
     with open_memory(args.home) as memory:
+        if args.undo:
+            return restore(memory, args.id, as_json=args.json)
         if args.erase:
             if confirm(lambda: _question(memory, args.id), yes=args.yes):
                 return erase(memory, args.id, as_json=args.json)
@@ -58,7 +64,20 @@ def hide(memory: Memory, ident: str, reason: str, *, as_json: bool) -> int:
         print_json(forget.fields)
     else:
         print(f"Forgotten: {one_line(forget.fields['of'])}")
-        note("It is no longer recalled; the history keeps it. `--erase` removes it for good")
+        note(
+            "It is no longer recalled; the history keeps it."
+            " `--undo` brings it back, `--erase` removes it for good"
+        )
+    return 0
+
+
+def restore(memory: Memory, ident: str, *, as_json: bool) -> int:
+    """Bring back the record and what derives from it."""
+    record = memory.restore(ident)
+    if as_json:
+        print_json(record.fields)
+    else:
+        print(f"Restored: {one_line(record.id)}")
     return 0
 
 

@@ -40,7 +40,10 @@ def show_history(memory: Memory, ident: str, *, as_json: bool) -> int:
     else:
         for record in records:
             time, kind, writer = map(one_line, (record.timestamp, record.kind, record.agent_id))
-            print(f"{time}  {kind:8}  {writer}  {summary(record)}")
+            edited = record.meta.get("edited")
+            # The time of a version is when the thing was learned; its words may be younger.
+            when = f" (edited {one_line(edited)})" if isinstance(edited, str) else ""
+            print(f"{time}  {kind:8}  {writer}  {summary(record)}{when}")
     report_damages(memory)
     return 0
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.arguments import add_home, add_id, add_json
 from commonplace.cli.columns import print_pairs
 from commonplace.cli.commands import Command
+from commonplace.cli.editor import open_editor
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import note, number_of, print_json
-from commonplace.errors import UsageError
 from commonplace.foreign import block, one_line
 from commonplace.sessions import inbox
 
@@ -108,7 +103,9 @@ def edit(args: Namespace) -> int:
     with open_memory(args.home) as memory:
         lesson = args.lesson
         if lesson is None and args.error is None and args.worked is None:
-            lesson = _open_editor(inbox.get(memory.home, args.id).text)
+            lesson = open_editor(
+                inbox.get(memory.home, args.id).text, "give `--lesson`, `--error` or `--worked`"
+            )
         one = inbox.edit(memory.home, args.id, lesson=lesson, error=args.error, worked=args.worked)
     if args.json:
         print_json(_fields(one))
@@ -141,31 +138,6 @@ def _add_lesson(parser: ArgumentParser) -> None:
 
 def _fields(one: inbox.Candidate) -> dict[str, Any]:
     return {**one._asdict(), "lesson": one.text, "context": one.context, "rank": one.rank}
-
-
-def _open_editor(text: str) -> str:
-    """Let the user edit *text*, and return what the user saved."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor:
-        raise UsageError(
-            "there is no editor to open",
-            "set `EDITOR`, or give `--lesson`, `--error` or `--worked`",
-        )
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "lesson.txt"
-        path.write_text(text + "\n", encoding="utf-8")
-        try:
-            command = [*shlex.split(editor), str(path)]
-            done = subprocess.run(command, check=False)  # noqa: S603 (the user's own editor)
-        except OSError as error:
-            raise UsageError(
-                f"the editor `{editor}` cannot be started ({error.strerror})"
-            ) from error
-        if done.returncode != 0:
-            raise UsageError(
-                f"the editor `{editor}` ended with {done.returncode}; nothing was changed"
-            )
-        return path.read_text("utf-8", "replace").strip() or text
 
 
 COMMANDS = {

@@ -1,4 +1,4 @@
-"""`commonplace log`: write one lesson by flags, or any number of records from stdin."""
+"""`commonplace log`: write one lesson, or any number of records from stdin."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 REFUSALS_SHOWN_MAX = 20
 EXAMPLES = (
+    "commonplace log 'verify ownership before npm ci'",
     "commonplace log --type error --lesson 'verify ownership before npm ci'",
     "commonplace log --type success --lesson 'use uv sync' --tags uv,ci",
     "commonplace log --stdin < records.jsonl",
@@ -36,19 +37,22 @@ _FIELDS = (
     "timestamp",
     "id",
 )
-_REQUIRED = {
-    "event_type": ("--type", f"--type {EVENT_TYPES[0]}"),
-    "lesson": ("--lesson", "--lesson 'verify ownership before npm ci'"),
-}
+# The type of a lesson that is logged without one.
+TYPE = "learned"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
+    words = add("words", metavar="LESSON", nargs="*", help="What was learned")
+    suggest(words, ())
     event_type = add(
-        "--type", dest="event_type", metavar="TYPE", help=f"One of {', '.join(EVENT_TYPES)}"
+        "--type",
+        dest="event_type",
+        metavar="TYPE",
+        help=f"One of {', '.join(EVENT_TYPES)} (default: {TYPE})",
     )
     suggest(event_type, EVENT_TYPES)
-    add("--lesson", metavar="TEXT", help="What was learned")
+    add("--lesson", metavar="TEXT", help="What was learned, if it is not given without a flag")
     add("--context", metavar="TEXT", help="What was attempted")
     add("--command", metavar="TEXT", help="The exact command, if there is one")
     add("--success-rate", metavar="X/Y", help="How often it worked: X times out of Y")
@@ -62,6 +66,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add("--timestamp", metavar="TIME", help="When it was learned, as RFC 3339 (default: now)")
     add("--id", help="Id of the record (default: made from its content)")
+    add("--merge", action="store_true", help="With --id: keep the fields that are not given")
     add(
         "--stdin",
         action="store_true",
@@ -73,14 +78,23 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     fields = {name: getattr(args, name) for name in _FIELDS if getattr(args, name) is not None}
+    if args.words:
+        if "lesson" in fields:
+            raise UsageError(
+                "the lesson is given twice, with `--lesson` and without",
+                "put a text with spaces in quotes",
+            )
+        fields["lesson"] = " ".join(args.words)
+    if args.merge and "id" not in fields:
+        raise UsageError("`--merge` needs `--id`", "give the id of the record to change")
     if args.stdin and fields:
         raise UsageError(
             "`--stdin` takes whole records", "put the fields into the JSON lines instead of flags"
         )
-    if not args.stdin:
-        for name, (flag, example) in _REQUIRED.items():
-            if name not in fields:
-                raise UsageError(f"`{flag}` is required", f"e.g. `{example}`")
+    if not args.stdin and not args.merge and "lesson" not in fields:
+        raise UsageError(
+            "a lesson is needed", "e.g. `commonplace log 'verify ownership before npm ci'`"
+        )
     with Writer.open(args.home or None) as writer:
         if not writer.home.trusted:
             from commonplace.cli.open_memory import open_memory  # noqa: PLC0415 (rarely needed)
@@ -88,18 +102,27 @@ def run(args: Namespace) -> int:
             open_memory(args.home, to_write=True).close()  # This announces the home, once.
         if args.stdin:
             return log_lines(writer, as_json=args.json)
-        return log_lesson(writer, fields, as_json=args.json)
+        return log_lesson(writer, args, fields)
 
 
-def log_lesson(writer: Writer, fields: dict[str, str], *, as_json: bool) -> int:
+def log_lesson(writer: Writer, args: Namespace, fields: dict[str, str]) -> int:
     """Write the lesson in *fields* and print its id."""
     for name, text in fields.items():
         if holds_terminal_codes(text):
             raise RecordInvalid(
                 name, "holds control characters", "leave terminal colours and binary data out"
             )
-    record = writer.log(**_lesson(fields))
-    if as_json:
+    record = None
+    if "id" in fields:
+        from commonplace.cli import log_again  # noqa: PLC0415 (rarely needed)
+
+        if args.merge:
+            record = log_again.merge(args.home, fields)
+        else:
+            log_again.warn_if_replaced(args.home, fields["id"])
+    if record is None:
+        record = writer.log(**_lesson(fields))
+    if args.json:
         print_json(_receipt(writer, record))
     else:
         print(record.id)
@@ -118,10 +141,10 @@ def _lesson(fields: dict[str, str]) -> dict[str, Any]:
         "timestamp": fields.get("timestamp"),
         "agent_id": fields.get("agent_id") or None,
         "repo": fields.get("repo"),
-        "event_type": fields["event_type"],
+        "event_type": fields.get("event_type", TYPE),
         "context": fields.get("context", ""),
         "command": fields.get("command", ""),
-        "lesson": fields["lesson"],
+        "lesson": fields.get("lesson"),
         "success_rate": fields.get("success_rate"),
         "tags": list(dict.fromkeys(tag for tag in tags if tag)),
         "id": fields.get("id"),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from commonplace.errors import CommonplaceError
     from commonplace.memory import Memory
 
-_STYLES = {"bold": 1, "red": 31, "green": 32, "cyan": 36}
+_STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "cyan": 36}
 
 
 def number_of(count: int, noun: str, plural: str = "") -> str:

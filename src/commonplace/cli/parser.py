@@ -56,6 +56,8 @@ class Parser(argparse.ArgumentParser):
             exit_on_error=False,
         )
         self.add_argument("-h", "--help", action="help", help="Show this help")
+        # Whether a value may start with one dash, as in `commonplace tag ID -npm`.
+        self.dashed_values = False
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Return the values in *arguments*. `--help` prints the help and raises `HelpPrinted`."""
@@ -115,7 +117,7 @@ class Parser(argparse.ArgumentParser):
                 values += rest
                 break
             if action is None:
-                if not argument.startswith("-") or argument == "-" or len(argument.split()) > 1:
+                if self._is_value(argument):
                     values.append(argument)
                     continue
                 raise UsageError(f"`{self.prog}` has no flag `{name}`", self._flag_hint(name))
@@ -134,6 +136,12 @@ class Parser(argparse.ArgumentParser):
                 flags.append(f"{name}={value}")
         _refuse_dashes(self.prog, values)
         return flags, values
+
+    def _is_value(self, argument: str) -> bool:
+        """Whether *argument*, which is no flag of this command, is meant as a value."""
+        if not argument.startswith("-") or argument == "-" or len(argument.split()) > 1:
+            return True
+        return self.dashed_values and not argument.startswith("--")
 
     def _take(self, flag: str, rest: deque[str], count: int) -> list[str]:
         """Remove the value of *flag*, *count* arguments, from the *rest*."""
@@ -176,6 +184,7 @@ def command_parser(prog: str, command: Command) -> Parser:
     """Return the parser of *command*, called as *prog*."""
     examples = "\n".join(["examples:", *(f"  {example}" for example in command.examples)])
     parser = Parser(prog, command.help, epilog=examples if command.examples else None)
+    parser.dashed_values = command.dashed_values
     command.add_arguments(parser)
     return parser
 

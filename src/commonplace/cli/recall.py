@@ -35,7 +35,7 @@ SERVER_S_MAX = 2.0
 REPLY_BYTES_MAX = 64 << 20
 
 EXAMPLES = (
-    'commonplace recall "npm install fails with EACCES"',
+    "commonplace recall npm install fails with EACCES",
     'commonplace recall "how do we deploy" --all-repos --limit 3 --since 30d',
     "commonplace recall --recent 10",
 )
@@ -43,7 +43,7 @@ EXAMPLES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("query", metavar="QUERY", nargs="?", help="What you want to know, in your own words")
+    add("query", metavar="QUERY", nargs="*", help="What you want to know, in your own words")
     add("--repo", metavar="NAME", help="Search only this repository (default: the one here)")
     add("--all-repos", action="store_true", help="Search every log, and prefer this repository's")
     for flag, metavar, values, text in (
@@ -90,6 +90,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
+    # Words need no quotes: they are joined as they were typed.
+    args.query = " ".join(args.query) if args.query else None
     request = request_of(args)
     found = ask_server(args.home, request)
     if found is None:

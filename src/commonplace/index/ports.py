@@ -127,6 +127,9 @@ class Reader(Facts, Protocol):
     def keys(self, ids: Collection[str]) -> dict[str, int]:
         """Return the key of the current line of each of *ids*, whatever its standing."""
 
+    def ids_beside(self, ident: str) -> list[str]:
+        """Return the ids just before and after *ident* in their order, of lines of any standing."""
+
     def records(self, keys: Collection[int]) -> dict[int, Record]: ...
 
     def select(self, filter_: Filter, *, newest: int | None = None) -> list[Card]:

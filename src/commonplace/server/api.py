@@ -300,8 +300,7 @@ def error_response(error: Exception) -> Response:
             str(cause),
         )
     elif isinstance(cause, ValidationError):
-        wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in cause.errors()]
-        status, message = 422, "; ".join(wrong)
+        status, message = 422, str(error)  # `build.Server` has put it into our words.
     else:
         status, message = (
             INTERNAL_ERROR if isinstance(error, UnexpectedToolError) else 400,

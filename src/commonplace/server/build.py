@@ -5,20 +5,46 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from pydantic import ValidationError
 
 import commonplace
 from commonplace.errors import UsageError
+from commonplace.foreign import one_line
 from commonplace.server import resources
+from commonplace.server.arguments import explain, use_own_names
 from commonplace.server.tools import TOOLSETS
 
 if TYPE_CHECKING:
+    from mcp.server.mcpserver import Context
+    from mcp_types import CallToolResult, InputRequiredResult
+
     from commonplace.memory import Memory
     from commonplace.server.tools import OpenMemory
 
 
+class Server(MCPServer[Any]):
+    """The SDK's server, with our own sentences about arguments that a tool cannot use."""
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        context: Context[Any, Any] | None = None,
+    ) -> CallToolResult | InputRequiredResult:
+        try:
+            return await super().call_tool(name, use_own_names(name, arguments), context)
+        except ToolError as error:
+            tool, cause = self._tool_manager.get_tool(name), error.__cause__
+            is_ours = isinstance(error, UnexpectedToolError)
+            if tool is None or is_ours or not isinstance(cause, ValidationError):
+                raise
+            raise ToolError(one_line(explain(cause, tool.parameters))) from cause
+
+
 def build_server(open_memory: OpenMemory, toolsets: list[str]) -> MCPServer[Any]:
     """Return a server with *toolsets*, whose calls work on the memory from *open_memory*."""
-    server: MCPServer[Any] = MCPServer(
+    server = Server(
         "commonplace",
         title="Commonplace",
         instructions="\n".join(TOOLSETS[name].instructions for name in toolsets),

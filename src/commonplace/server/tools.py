@@ -168,7 +168,7 @@ def core(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         type: Annotated[  # noqa: A002 (its name in the protocol)
             Literal["error", "success", "pattern", "learned", "decision"],
             Field(description="What kind of lesson."),
-        ],
+        ] = "learned",
         context: Annotated[
             str | None, Field(description="What was being attempted, or the symptom.")
         ] = None,

@@ -66,6 +66,14 @@ class Reader(TableFacts):
     def keys(self, ids: Collection[str]) -> dict[str, int]:
         return {ident: key for ident, (_stamp, key) in self.current(ids).items()}
 
+    def ids_beside(self, ident: str) -> list[str]:
+        (row,) = self.connection.execute(
+            "SELECT (SELECT max(id) FROM line WHERE id < ?),"
+            " (SELECT min(id) FROM line WHERE id > ?)",
+            (ident, ident),
+        )
+        return [other for other in row if other is not None]
+
     def records(self, keys: Collection[int]) -> dict[int, Record]:
         return self._cache.records(keys, self._read_records)
 

@@ -1,0 +1,77 @@
+"""The arguments of a tool: other names that agents use for them, and what is wrong with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from commonplace.records.json_text import quoted, type_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+# By tool: an argument's other name, and its name. The schemas have only the second.
+OTHER_NAMES = {"recall": {"query": "text"}}
+# What a JSON schema calls a type, in words.
+_TYPES = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+
+
+def use_own_names(tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments *given* to *tool* under the names of its schema."""
+    names = OTHER_NAMES.get(tool, {})
+    own = {name: value for name, value in given.items() if name not in names}
+    for other, name in names.items():
+        if given.get(other) is not None and own.get(name) is None:
+            own[name] = given[other]
+    return own
+
+
+def explain(error: ValidationError, schema: Mapping[str, Any]) -> str:
+    """Return what is wrong with the arguments of a tool that has *schema*, in one sentence."""
+    found: dict[str, str] = {}
+    for detail in error.errors():
+        place = _place(detail["loc"])
+        found.setdefault(place, f"`{place}` {_reason(detail, schema)}")
+    takes = ", ".join(f"`{name}`" for name in schema.get("properties", {}))
+    return f"{'; '.join(found.values())}. The arguments are {takes}"
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    """Return an argument's name, and for an entry of a list its number."""
+    name, *rest = location or ("arguments",)
+    return f"{name}{''.join(f'[{part}]' for part in rest if isinstance(part, int))}"
+
+
+def _reason(detail: ErrorDetails, schema: Mapping[str, Any]) -> str:
+    value = detail["input"]
+    if detail["type"] == "missing":
+        return "is missing"
+    location = detail["loc"]
+    expected = _expected(schema.get("properties", {}).get(location[0] if location else "", {}))
+    if any(isinstance(part, int) for part in location):
+        expected = expected.get("items", {})
+    if "enum" in expected:
+        return f"is {quoted(value)}, not one of {', '.join(map(str, expected['enum']))}"
+    limits = expected.get("minimum"), expected.get("maximum")
+    if isinstance(value, int | float) and not isinstance(value, bool) and limits != (None, None):
+        least, most = limits
+        if most is None:
+            return f"is {quoted(value)}, under {least}"
+        return f"is {quoted(value)}, not between {least} and {most:,}"
+    wanted = _TYPES.get(expected.get("type", ""), "a value of another type")
+    return f"must be {wanted}, not {type_name(value)}"
+
+
+def _expected(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the schema of a value that is there: without the `null` of an optional one."""
+    options = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
+    return options[0] if options else schema
