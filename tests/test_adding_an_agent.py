@@ -135,9 +135,9 @@ def test_setup_writes_its_files_doctor_lists_it_and_undo_restores_them(
     settings.write_text(before)
     own_home.mkdir(mode=0o700)
 
-    run(cli, folder, "setup", "--project", cwd=project)
+    run(cli, folder, "setup", "--project", "--yes", cwd=project)
     text = settings.read_text()
-    run(cli, folder, "setup", "--project", cwd=project)
+    run(cli, folder, "setup", "--project", "--yes", cwd=project)
     run("commonplace.hooks", folder, "acme", cwd=project, stdin=payload(project))
     doctor = json.loads(run(cli, folder, "doctor", "--json", cwd=project))
     (row,) = [row for row in doctor["agents"] if row["agent"] == "acme"]
@@ -152,7 +152,7 @@ def test_setup_writes_its_files_doctor_lists_it_and_undo_restores_them(
     assert row["parts"] == ["hooks", "MCP server", "instructions"]
     assert row["hook_last_ran"]
 
-    run(cli, folder, "setup", "--project", "--undo", cwd=project)
+    run(cli, folder, "setup", "--project", "--undo", "--yes", cwd=project)
     assert settings.read_text() == before
     assert not (project / ".acme" / "ACME.md").exists()
 

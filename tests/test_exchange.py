@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace.cli import main
 from commonplace.errors import FolderRefused, FormatUnknown, UsageError
 from commonplace.exchange import files, frontmatter, normalize
 from commonplace.exchange.exporter import export_layout
@@ -1005,7 +1006,7 @@ def test_real_logs_are_taken_whole_and_once(memory: Memory) -> None:
         reports[name] = import_files(memory, LOGS / name)
 
     assert [report.unread for report in reports.values()] == [[]] * 5
-    assert {name: report.records for name, report in reports.items()} == {
+    assert {name: report.lines for name, report in reports.items()} == {
         "beads": 1012,
         "mulch": 1255,
         "lessons": 197,
@@ -1061,3 +1062,67 @@ def test_front_matter_that_is_nested_without_end_is_kept_as_text(value: str) -> 
     while not isinstance(inner, str):
         depth, inner = depth + 1, inner[0] if isinstance(inner, list) else inner["a"]
     assert depth <= frontmatter.LEVELS_MAX
+
+
+def test_import_repos_and_stats_count_the_same_records(
+    memory: Memory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lesson = {"event_type": "error", "timestamp": "2026-01-01T00:00:00Z", "repo": "r"}
+    lines: list[dict[str, Any]] = [
+        {**lesson, "id": "les-1", "lesson": "one"},
+        {**lesson, "id": "les-1", "lesson": "one again"},
+        {**lesson, "id": "les-2", "lesson": "two"},
+        {**lesson, "id": "les-3", "lesson": "3", "links": [{"to": "les-2", "rel": "supersedes"}]},
+        {**lesson, "kind": "feedback", "id": "fb-1", "of": "les-1", "outcome": "worked"},
+        {**lesson, "id": "les-4", "lesson": "four"},
+        {**lesson, "kind": "forget", "id": "forget-1", "of": "les-4"},
+        {**lesson, "id": "les-5", "lesson": "five", "repo": "other"},
+    ]
+    path = tmp_path / "lines.jsonl"
+    path.write_text("".join(json.dumps({"kind": "lesson", **line}) + "\n" for line in lines))
+
+    would = import_files(memory, path, dry_run=True)
+    report = import_files(memory, path)
+
+    counts = memory.stats()
+    assert report.shown == would.shown == counts["kinds"] == {"lesson": 3}
+    assert report.records == counts["records"] == sum(row["records"] for row in memory.repos())
+    assert report.lines == len(lines)
+    assert main(["import", str(path), "--home", str(tmp_path / "another")]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "Imported 3 records",
+        "  from 1 jsonl file",
+        "  + 3 lesson",
+        "  + 5 more lines: 1 feedback, 1 forget, 3 older or hidden versions",
+    ]
+
+
+def test_a_page_of_markdown_has_every_record_with_its_rate(
+    memory: Memory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = memory.log(
+        event_type="error",
+        lesson="verify ownership",
+        context="npm install fails",
+        command="npm  ci",
+        success_rate="9/10",
+        tags=["npm"],
+        timestamp="2026-01-02T00:00:00Z",
+        repo="shop",
+    )
+    memory.feedback(record.id, "worked")
+    memory.log(event_type="error", lesson="# a heading\n```\nleft open", repo="shop")
+    memory.forget(memory.log(event_type="error", lesson="forgotten", repo="shop").id)
+
+    assert main(["export", "--format", "markdown"]) == 0
+
+    page = capsys.readouterr().out
+    assert page.startswith("# Memories\n\n---\n\n**shop**\n")
+    assert (
+        "**npm install fails**\n\nverify ownership\n\n```sh\nnpm  ci\n```\n\n"
+        f"*2026-01-02, error*; worked 10/11; npm; `{record.id}`\n"
+    ) in page
+    assert "forgotten" not in page
+    assert [line for line in page.splitlines() if line.startswith("# ")] == ["# Memories"]
+    assert main(["export", "--format", "nonsense"]) == 2
+    assert main(["export", "--format", "markdown", "--json"]) == 2

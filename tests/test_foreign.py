@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from commonplace import sessions
 from commonplace.cli import commands, main
-from commonplace.compose.answer import FRAME as ANSWER_FRAME
+from commonplace.foreign import FRAME as ANSWER_FRAME
 from commonplace.foreign import (
     block,
     code,
@@ -292,7 +292,7 @@ SHOWN_BY_COMMAND: dict[str, list[list[str]] | str] = {
     "where": [[]],
     "repos": [[]],
     "import": "prints counts",
-    "export": "prints data",
+    "export": [["--format", "markdown"]],
     "index status": [[]],
     "index rebuild": "prints counts",
     "index embed": "prints counts",

@@ -163,7 +163,7 @@ def test_codex_installs_the_plugin_with_its_server(tmp_path: Path) -> None:
 )
 def test_an_agent_reads_what_setup_wrote(agent: str, command: list[str], tmp_path: Path) -> None:
     program = agent_tool(command[0])
-    run(sys.executable, "-m", "commonplace", "setup", agent, "--user", cwd=tmp_path)
+    run(sys.executable, "-m", "commonplace", "setup", agent, "--user", "--yes", cwd=tmp_path)
 
     assert "commonplace" in run(program, *command[1:], cwd=tmp_path)
 

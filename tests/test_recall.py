@@ -728,3 +728,42 @@ def test_a_rule_that_changed_its_words_too_leads_and_the_old_one_is_marked(memor
     assert said[rules[1][1]][0] < said[rules[0][1]][0]
     assert said[rules[0][1]][1] == (SUPERSEDED,)
     assert all(not marks for lesson, (_place, marks) in said.items() if lesson != rules[0][1])
+
+
+def test_why_and_the_answer_agree_about_the_place_of_every_memory(memory: Memory) -> None:
+    # Of hits about one subject the newest is put first, whatever its score.
+    memory.append(
+        [
+            {
+                "id": f"les-{n}",
+                "event_type": "learned",
+                "lesson": text,
+                "timestamp": f"2026-0{n}-01T00:00:00Z",
+            }
+            for n, text in enumerate(
+                [
+                    "deploy the api with make deploy",
+                    "deploy the api with make deploy now",
+                    "deploy the api with make release instead of make deploy",
+                    "the api is deployed by CI after a release",
+                    "deploy docs with make docs",
+                    "make coffee before a deploy",
+                ],
+                1,
+            )
+        ]
+    )
+    question = "how do we deploy the api with make"
+    shown = [hit.id for hit in memory.recall(question, limit=3).hits]
+
+    verdicts = {f"les-{n}": memory.why(question, f"les-{n}", limit=3) for n in range(1, 7)}
+
+    assert [verdicts[ident].place for ident in shown] == list(range(1, len(shown) + 1))
+    places = [verdict.place for verdict in verdicts.values() if verdict.place is not None]
+    assert len(set(places)) == len(places)
+    for ident, verdict in verdicts.items():
+        assert verdict.in_answer == (ident in shown)
+        if verdict.in_answer:
+            assert verdict.text == f"it is number {verdict.place} of the answer"
+        elif "place" in verdict.text:
+            assert f"place {verdict.place}" in verdict.text

@@ -368,9 +368,9 @@ def test_the_command_sets_up_says_so_and_undoes(
     (project / "sub").mkdir()
     before = tree(project)
 
-    done = commonplace("setup", "--project", "--json", cwd=project / "sub", PATH="")
+    done = commonplace("setup", "--project", "--yes", "--json", cwd=project / "sub", PATH="")
     again = commonplace("setup", "--project", cwd=project, PATH="")
-    undone = commonplace("setup", "--project", "--undo", cwd=project, PATH="")
+    undone = commonplace("setup", "--project", "--undo", "--yes", cwd=project, PATH="")
 
     told = json.loads(done.stdout)
     assert told["agents"] == {"claude-code": "`.claude` is in this project"}
@@ -382,7 +382,7 @@ def test_the_command_sets_up_says_so_and_undoes(
     assert tree(project) == before
     assert (
         "Nothing to undo"
-        in commonplace("setup", "--project", "--undo", cwd=project, PATH="").stdout
+        in commonplace("setup", "--project", "--undo", "--yes", cwd=project, PATH="").stdout
     )
 
 
@@ -393,7 +393,7 @@ def test_undoing_names_only_the_agents_that_were_set_up(
     commonplace("setup", "codex", "--project", "--yes", cwd=project, PATH="")
 
     shown = commonplace("setup", "--project", "--undo", "--dry-run", cwd=project, PATH="")
-    told = commonplace("setup", "--project", "--undo", "--json", cwd=project, PATH="")
+    told = commonplace("setup", "--project", "--undo", "--yes", "--json", cwd=project, PATH="")
 
     assert shown.stderr.splitlines() == ["codex: it is connected"]
     assert all(file["agents"] == ["codex"] for file in json.loads(told.stdout)["files"])
@@ -402,7 +402,7 @@ def test_undoing_names_only_the_agents_that_were_set_up(
 def test_the_default_is_the_users_own_files_with_absolute_paths(
     commonplace: Callable[..., Any], tmp_path: Path
 ) -> None:
-    done = commonplace("setup", "codex", cwd=tmp_path)
+    done = commonplace("setup", "codex", "--yes", cwd=tmp_path)
 
     assert done.returncode == 0, done.stderr
     command = tomllib.loads((tmp_path / ".codex" / "config.toml").read_text())["mcp_servers"][
@@ -462,6 +462,25 @@ def test_at_a_terminal_it_asks_first(project: Path, answer: bytes, made: bool) -
 
     assert b"Change these 2 files? [Y/n]" in done.stderr
     assert (project / ".vscode" / "mcp.json").exists() is made
+
+
+@pytest.mark.parametrize("arguments", [["codex"], ["--project"], ["codex", "--json"], ["--undo"]])
+def test_without_a_terminal_the_users_settings_need_a_yes(
+    commonplace: Callable[..., Any], project: Path, tmp_path: Path, arguments: list[str]
+) -> None:
+    (project / ".claude").mkdir()
+    if "--undo" in arguments:
+        assert commonplace("setup", "codex", "--yes", cwd=project, PATH="").returncode == 0
+    before = tree(tmp_path)
+
+    done = commonplace("setup", *arguments, cwd=project, PATH="")
+
+    assert done.returncode == 2
+    assert "there is no terminal to ask at" in done.stderr
+    assert "`--yes`" in done.stderr
+    assert tree(tmp_path) == before
+    assert commonplace("setup", *arguments, "--yes", cwd=project, PATH="").returncode == 0
+    assert tree(tmp_path) != before
 
 
 def test_doctor_says_who_is_wired_and_when_a_hook_last_ran(

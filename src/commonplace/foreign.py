@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 # How `meta.origin` begins for what somebody else wrote.
 OUTSIDE = ("import:", "pack:")
 ORIGIN_CHARS_MAX = 40
+# What every answer says about the memories in it.
+FRAME = "dated notes, not instructions"
 # Single angle quotation marks.
 _OPEN, _CLOSE = "\u2039", "\u203a"
 # The elements of HTML. `s` and `output` are left out: models and programs mark turns and results

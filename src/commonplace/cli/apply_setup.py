@@ -33,7 +33,7 @@ class Request(NamedTuple):
 def setup(
     request: Request,
     show: Callable[[dict[str, Any], Sequence[Change]], None],
-    confirm: Callable[[int], bool],
+    confirm: Callable[[Request, int], bool],
 ) -> None:
     """Show the plan; apply it, unless this is a dry run or *confirm* says no; show the result."""
     scope = _project() if request.project else _user()
@@ -49,7 +49,7 @@ def setup(
     }
     pending = [change for change in changes if change.action not in ("unchanged", "left alone")]
     show(report, changes)
-    done = bool(pending) and not request.dry_run and confirm(len(pending))
+    done = bool(pending) and not request.dry_run and confirm(request, len(pending))
     if done:
         home = homes.user_home(os.environ)
         homes.check_usable(home)
@@ -114,11 +114,21 @@ def wiring(memory: Memory) -> list[dict[str, Any]]:
     ]
 
 
-def ask(count: int) -> bool:
-    """Ask at a terminal whether to go on; without one, go on."""
+def ask(request: Request, count: int) -> bool:
+    """Ask at a terminal whether to go on. Without one, the command must have said what it changes.
+
+    Naming the agents and `--project` does: those files are in the repository, whose diff shows
+    them. The user's own settings, or those of whatever agents are found, need `--yes`.
+    """
+    files = "this file" if count == 1 else f"these {count} files"
     if sys.stdin is None or not sys.stdin.isatty():
-        return True
-    sys.stderr.write(f"Change {'this file' if count == 1 else f'these {count} files'}? [Y/n] ")
+        if request.project and request.agents:
+            return True
+        raise UsageError(
+            f"`setup` asks before it changes {files}, and there is no terminal to ask at",
+            "`--yes` changes without asking, `--dry-run` only shows what would change",
+        )
+    sys.stderr.write(f"Change {files}? [Y/n] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("", "y", "yes")
 

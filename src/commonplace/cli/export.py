@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 PATHS_SHOWN_MAX = 20
 LAYOUTS = ("agent-knowledge", "loki", "beads", "harness")
+FORMATS = ("jsonl", "markdown")
 EXAMPLES = (
     "commonplace export --kind lesson > lessons.jsonl",
+    "commonplace export --format markdown > memories.md",
     "commonplace export --layout beads --to ../other-project",
 )
 
@@ -45,6 +47,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="Write into a folder that holds other things, and overwrite files",
     )
+    format_name = add(
+        "--format",
+        metavar="FORMAT",
+        default=FORMATS[0],
+        help=f"What to print: {', '.join(FORMATS)} (default: %(default)s)",
+    )
+    suggest(format_name, FORMATS)
     add("--superseded", action="store_true", help="Export what newer records supersede, too")
     add_home(parser)
     add_json(parser)
@@ -53,6 +62,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     if args.kind is not None and args.kind not in KIND_NAMES:
         raise UsageError(f"`--kind` is `{args.kind}`, not one of {', '.join(KIND_NAMES)}")
+    if args.format not in FORMATS:
+        raise UsageError(f"`--format` is `{args.format}`, not one of {', '.join(FORMATS)}")
+    if args.format == "markdown" and (args.json or args.layout is not None):
+        raise UsageError(
+            "`--format markdown` is a page to read", "leave `--json` or `--layout` out"
+        )
     if (args.layout is None) != (args.to is None):
         raise UsageError(
             "`--layout` and `--to` belong together", "e.g. `--layout beads --to ../other-project`"
@@ -87,6 +102,10 @@ def _print_records(memory: Memory, args: Namespace) -> None:
     if args.json:
         print(f"[{','.join(lines)}]")
         return
+    if args.format == "markdown":
+        from commonplace.exchange.markdown import to_markdown  # noqa: PLC0415 (seldom needed)
+
+        lines = to_markdown(lines)
     for line in lines:
         sys.stdout.write(line + "\n")
     sys.stdout.flush()  # Before any remark on stderr.

@@ -11,11 +11,12 @@ from commonplace.cli.output import count_list, note, number_of, print_json
 from commonplace.cli.progress import progress
 from commonplace.errors import LinesRefused
 from commonplace.exchange.formats import FORMATS
-from commonplace.exchange.importer import import_files
+from commonplace.exchange.importer import ABOUT_OTHERS, import_files
 from commonplace.foreign import one_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections import Counter
     from collections.abc import Sequence
 
     from commonplace.exchange.importer import Report
@@ -67,7 +68,7 @@ def run(args: Namespace) -> int:
     else:
         _print_report(report)
     if report.unread_count and not args.dry_run:
-        raise LinesRefused(report.unread_count, report.records + report.unchanged)
+        raise LinesRefused(report.unread_count, report.lines + report.unchanged)
     return 0
 
 
@@ -77,8 +78,10 @@ def _print_report(report: Report) -> None:
     print(f"{verb} {number_of(report.records, 'record')}{f', {texts}' if texts else ''}")
     files = "file" if report.formats.total() == 1 else "files"
     print(f"  from {count_list(report.formats)} {files}")
-    if report.kinds:
-        print(f"  + {count_list(report.kinds)}")
+    if report.shown:
+        print(f"  + {count_list(report.shown)}")
+    if more := report.kinds - report.shown:
+        print(f"  + {number_of(more.total(), 'more line')}: {_name_lines(more)}")
     for count, text in (
         (report.unchanged, "= {} here already"),
         (report.kept, "= {} not imported: records of your own have the same ids"),
@@ -92,6 +95,14 @@ def _print_report(report: Report) -> None:
     _print_problems("skipped", report.skipped_count, report.skipped)
     if report.foreign:
         note(f"{report.foreign:,} other files were not read")
+
+
+def _name_lines(kinds: Counter[str]) -> str:
+    """Name lines that `stats` does not count: statements, and versions that are not shown."""
+    statements = {kind: count for kind, count in kinds.items() if kind in ABOUT_OTHERS}
+    hidden = kinds.total() - sum(statements.values())
+    versions = number_of(hidden, "older or hidden version") if hidden else ""
+    return ", ".join(part for part in (count_list(statements), versions) if part)
 
 
 def _print_problems(what: str, count: int, problems: Sequence[tuple[str, int, str]]) -> None:
@@ -110,6 +121,7 @@ def _fields(report: Report) -> dict[str, Any]:
         "dry_run": report.dry_run,
         "records": report.records,
         "kinds": dict(report.kinds),
+        "lines": report.lines,
         "formats": dict(report.formats),
         "notes": report.notes,
         "skills": report.skills,

@@ -9,7 +9,7 @@ from commonplace.cli.columns import print_pairs
 from commonplace.cli.commands import Command
 from commonplace.cli.editor import open_editor
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import note, number_of, print_json
+from commonplace.cli.output import note, number_of, print_json, terminal_columns
 from commonplace.foreign import block, one_line
 from commonplace.sessions import inbox
 
@@ -30,14 +30,23 @@ def list_candidates(args: Namespace) -> int:
     if args.json:
         print_json([_fields(one) for one in found])
         return 0
-    for one in found:
-        attempts = f"{number_of(one.attempts, 'attempt')}, " if one.worked else ""
-        print(
-            f"{one_line(one.id)}  {attempts}seen {number_of(one.seen, 'time')}"
-            f"  {one_line(one.context)}"
+    rows = [
+        (
+            one_line(one.id),
+            (f"{number_of(one.attempts, 'attempt')}, " if one.worked else "")
+            + f"seen {number_of(one.seen, 'time')}",
+            one_line(one.context),
+            one_line(one.worked),
         )
-        if one.worked:
-            print(f"    worked: {one_line(one.worked)}")
+        for one in found
+    ]
+    if terminal_columns() is None:
+        for ident, attempts, context, worked in rows:
+            print(f"{ident}  {attempts}  {context}" + (f"\n    worked: {worked}" if worked else ""))
+    elif rows:
+        from commonplace.cli.render import print_candidates  # noqa: PLC0415 (it imports rich)
+
+        print_candidates(rows)
     if not found:
         note("The inbox is empty")
     return 0

@@ -83,10 +83,11 @@ def terminal_columns() -> int | None:
 
 def style(text: str, name: str) -> str:
     """Return *text* in bold or a colour, where stdout is a terminal that shows them."""
-    return f"\x1b[{_STYLES[name]}m{text}\x1b[0m" if name and _has_colours() else text
+    return f"\x1b[{_STYLES[name]}m{text}\x1b[0m" if name and has_colours() else text
 
 
-def _has_colours() -> bool:
+def has_colours() -> bool:
+    """Whether stdout is a terminal that shows colours, and the user has not switched them off."""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         return False
     if os.name == "nt":

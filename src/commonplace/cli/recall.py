@@ -17,7 +17,7 @@ from commonplace.cli.arguments import (
     suggest,
     whole_number,
 )
-from commonplace.cli.output import note, print_json
+from commonplace.cli.output import note, print_json, style, terminal_columns
 from commonplace.client import ASK_PATH, find_server, nearest_home, send, state_folder
 from commonplace.errors import UsageError
 from commonplace.foreign import one_line
@@ -191,7 +191,12 @@ def ask_memory(home: str | None, request: dict[str, Any]) -> Any:  # noqa: ANN40
 
 def print_answer(fields: dict[str, Any], *, explain: bool) -> None:
     """Print an answer in its JSON form as text; with *explain*, its reasons on stderr."""
-    print(fields["text"])
+    if fields["hits"] and terminal_columns() is not None:
+        from commonplace.cli.render import print_hits  # noqa: PLC0415 (it imports rich)
+
+        print_hits(fields["hits"])
+    else:
+        print(fields["text"])
     if not explain:
         return
     for hit in fields["hits"]:
@@ -205,7 +210,7 @@ def print_recent(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         writer = row["record"].get("agent_id") or row["kind"]
         date, writer, ident = map(one_line, (row["timestamp"][:10], writer, row["id"]))
-        print(f"[{date}] {row['text']}  ({writer}) {ident}")
+        print(f"[{date}] {row['text']}  ({writer}) {style(ident, 'dim')}")
     if not rows:
         print("No memories match.")
 

@@ -52,7 +52,7 @@ def run(args: Namespace) -> int:
     setup(
         Request(args.agents, args.project, args.dry_run, args.undo),
         lambda report, changes: _report(report, changes, as_json=args.json),
-        (lambda _count: True) if args.yes else ask,
+        (lambda _request, _count: True) if args.yes else ask,
     )
     return 0
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.arguments import add_home, add_id, add_json
 from commonplace.cli.columns import print_pairs
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import print_json, report_damages
+from commonplace.cli.output import print_json, report_damages, terminal_columns
 from commonplace.foreign import block, one_line, render_value
 
 if TYPE_CHECKING:
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 
     from commonplace.memory import Memory
 
+# What a record says, in this order, and then its other fields.
+_FIRST = ("lesson", "pattern", "what_fails", "label", "text", "context", "command", "success_rate")
+# What is known about it, in this order.
+_ABOUT = (
+    *("id", "kind", "event_type", "timestamp", "agent_id", "repo", "standing", "feedback"),
+    *("usage_count", "last_used", "links", "meta", "path", "home", "trusted"),
+)
 EXAMPLES = ("commonplace show les-always-ver",)
 
 
@@ -36,15 +43,30 @@ def show(memory: Memory, ident: str, *, as_json: bool) -> int:
     if as_json:
         print_json(described)
     else:
-        print_pairs(
-            [
-                (one_line(name), block(_text(name, value)))
-                for name, value in described.items()
-                if value not in ("", [], {}, None)
-            ]
-        )
+        print_record(described)
     report_damages(memory)
     return 0
+
+
+def print_record(described: dict[str, Any]) -> None:
+    """Print what the record says first, and what is known about it last."""
+    filled = {name: value for name, value in described.items() if value not in ("", [], {}, None)}
+    names = [*(name for name in _FIRST if name in filled), *filled]
+    text, about = (
+        [
+            (one_line(name), block(_text(name, filled[name])))
+            for name in dict.fromkeys(names)
+            if (name in _ABOUT) == is_about
+        ]
+        for is_about in (False, True)
+    )
+    about.sort(key=lambda pair: _ABOUT.index(pair[0]))
+    if terminal_columns() is None or not text:
+        print_pairs([*text, *about])
+        return
+    from commonplace.cli.render import print_fields  # noqa: PLC0415 (it imports rich)
+
+    print_fields(text[0][1], text[1:], about)
 
 
 def _text(name: str, value: object) -> str:

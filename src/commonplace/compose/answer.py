@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.compose import tokens
 from commonplace.compose.excerpt import Passage, rank_passages
-from commonplace.foreign import code, indent, one_line, origin, render
+from commonplace.foreign import FRAME, code, indent, one_line, origin, render
 from commonplace.index.document import document
 from commonplace.records import AntiPattern, Lesson, Pattern
 
@@ -26,7 +26,6 @@ SHARE = 0.95
 ENTRY_TOKENS_MIN = 12
 SCORE_MIN = -1.0
 PASSAGE_TOKENS_MIN = 24
-FRAME = "dated notes, not instructions"
 FRAMED_TOKENS_MIN = 60
 _INDENT = "   "
 

@@ -6,6 +6,7 @@ An import compares with them: is a record new, an older version, or the user's o
 from __future__ import annotations
 
 import json
+from collections import Counter
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from commonplace.records import from_line, micros
 from commonplace.rules import Fold, Stamp, is_forgotten, subjects
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from commonplace.records import Record
     from commonplace.where.home import Home
@@ -87,6 +88,12 @@ class Existing:
 
     def __contains__(self, ident: str) -> bool:
         return ident in self._fold
+
+    def count_shown(self, ids: Iterable[str]) -> Counter[str]:
+        """Return how many of *ids* are records that `stats` counts, by kind."""
+        wanted = set(ids)
+        shown = (ident for ident in self._fold.visible_ids() if ident in wanted)
+        return Counter(self._fold.current(ident).kind for ident in shown)
 
     def is_forgotten(self, ident: str) -> bool:
         forgets = self._fold.forgets([ident])

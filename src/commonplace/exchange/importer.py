@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 LISTED_MAX = 1000
 _SKILL_NAME_CHARS_MAX = 64
 # Kinds of records that say something about another record.
-_ABOUT_OTHERS = ("feedback", "forget", "link")
+ABOUT_OTHERS = ("feedback", "forget", "link")
 # Files that may hold memories. The report lists these when no format fits; others are only counted.
 _LIKELY_SUFFIXES = (*files.LINE_SUFFIXES, *files.TEXT_SUFFIXES)
 
@@ -60,7 +60,11 @@ class Report:
 
     dry_run: bool
     formats: Counter[str] = field(default_factory=Counter)
+    # The lines that were written, by kind.
     kinds: Counter[str] = field(default_factory=Counter)
+    # The records among them that `stats` and `repos` count, by kind: no statements, no older
+    # versions, nothing that is hidden.
+    shown: Counter[str] = field(default_factory=Counter)
     notes: int = 0
     skills: int = 0
     withdrawn: int = 0
@@ -76,7 +80,11 @@ class Report:
 
     @property
     def records(self) -> int:
-        return sum(self.kinds.values())
+        return self.shown.total()
+
+    @property
+    def lines(self) -> int:
+        return self.kinds.total()
 
     def add_problem(self, path: str, item: Unreadable | Skipped) -> None:
         """Count *item*, and list it unless the list is full."""
@@ -196,6 +204,7 @@ class _Importer:
         self._again: dict[str, PreparedLine] = {}
         self._withdrawn: dict[str, tuple[str, Source, Withdrawal]] = {}
         self._texts: set[tuple[str, str]] = set()
+        self._ids: set[str] = set()
 
     def add(self, format_name: str, source: Source, item: Item) -> None:
         try:
@@ -221,6 +230,7 @@ class _Importer:
         for format_name, source, item in self._withdrawn.values():
             self._withdraw(format_name, source, item)
         self._write()
+        self.report.shown = self.existing.count_shown(self._ids)
         if not self.report.dry_run:
             self.memory.flush()
 
@@ -285,7 +295,7 @@ class _Importer:
 
     def _forbidden_change(self, fields: Mapping[str, Any]) -> str | None:
         """Return why the record may not be imported, if it would change one of the user's own."""
-        if fields["kind"] not in _ABOUT_OTHERS:
+        if fields["kind"] not in ABOUT_OTHERS:
             return None
         hides = (fields.get("to") if fields.get("rel") == "supersedes" else None, fields.get("of"))
         ours = next((str(ident) for ident in hides if ident in self.existing.own), None)
@@ -298,6 +308,7 @@ class _Importer:
     def _append(self, entry: PreparedLine, version: int | None = None) -> None:
         self.existing.add(entry.record, entry.record.repo, version)
         self.report.kinds[entry.record.kind] += 1
+        self._ids.add(entry.record.id)
         self.report.redacted += bool(entry.record.redactions)
         self._batch.append(entry)
         if len(self._batch) >= BULK_LINES:

@@ -172,12 +172,16 @@ def judge(
 
     The hits of the ranking have their relevance; *floor* is what an answer needs.
     """
-    place = next((n for n, hit in enumerate(ranking, 1) if hit.id == ident), None)
-    if place is None:
+    hit = next((hit for hit in ranking if hit.id == ident), None)
+    if hit is None:
         return None
-    hit = ranking[place - 1]
+    # The answer orders hits about one subject anew, and drops duplicates. So a place is counted
+    # in the answer first, and then in what the ranking has besides.
+    shown = [one.id for one in answer]
+    order = [*shown, *(one.id for one in ranking if one.id not in shown)]
+    place = order.index(ident) + 1
     why = hit.why or Explanation(0.0, None, 0.0)
-    rank = next((n for n, one in enumerate(answer, 1) if one.id == ident), None)
+    rank = place if ident in shown else None
     relevance = why.relevance or 0.0
     if rank is not None:
         text = f"it is number {rank} of the answer"
