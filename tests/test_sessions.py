@@ -562,6 +562,24 @@ def test_what_a_prompt_gets_is_within_500_tokens_as_printed(agent: Agent, memory
 # --- Episodes -------------------------------------------------------------------------------------------------------
 
 
+def test_an_event_before_every_request_does_not_write_the_episode_each_time(
+    memory: Memory, tmp_path: Path
+) -> None:
+    gemini = Agent(memory, tmp_path, "gemini")
+    for number in range(40):
+        gemini.tell("PreCompress", trigger="auto", timestamp=str(number))
+        fields = {"tool_name": "run_shell_command", "tool_input": {"command": f"make {number}"}}
+        gemini.tell("AfterTool", **fields, tool_response={"llmContent": "Output: ok"})
+
+    lines = [
+        line
+        for path in memory.home.path.glob("log/*.jsonl")
+        for line in path.read_text("utf-8").splitlines()
+        if '"kind":"episode"' in line.replace(": ", ":")
+    ]
+    assert 1 <= len(lines) <= 20
+
+
 def test_a_session_becomes_one_episode_that_grows(agent: Agent, memory: Memory) -> None:
     agent.tell("UserPromptSubmit", prompt="make the build work again")
     agent.run("make", error="error: missing separator")

@@ -87,6 +87,24 @@ def test_a_settings_file_gets_its_bytes_back(name: str, project: Path) -> None:
     assert tree(project) == before
 
 
+@pytest.mark.parametrize(("before", "after"), [(None, True), (False, False)])
+def test_an_entry_of_an_earlier_version_is_updated_and_one_that_you_changed_stays(
+    before: bool | None, after: bool, project: Path
+) -> None:
+    run(of_project(project), "claude-code")
+    path = project / ".claude" / "settings.json"
+    settings = json.loads(path.read_text())
+    handler = settings["hooks"]["PostToolUse"][0]["hooks"][0]
+    assert handler.pop("async") is True
+    handler |= {} if before is None else {"async": before}
+    path.write_text(json.dumps(settings))
+
+    run(of_project(project), "claude-code")
+
+    found = json.loads(path.read_text())["hooks"]["PostToolUse"][0]["hooks"]
+    assert [one["async"] for one in found] == [after]
+
+
 def test_the_files_there_are_at_least_a_dozen_and_all_are_used() -> None:
     assert {path.name for path in DATA.iterdir()} - {"README.md", "damaged.json"} == set(FILES)
     assert len(FILES) >= 12

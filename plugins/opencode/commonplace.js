@@ -37,15 +37,18 @@ export const Commonplace = async ({ directory }) => {
       context.set(session, tell(["--ensure"], event("SessionStart", session, { source })))
     return context.get(session)
   }
+  // Nothing is answered to these events, so OpenCode does not wait for them; they still arrive one after the other.
+  let queue = Promise.resolve()
+  const later = (happened) => void (queue = queue.then(() => tell([], happened)))
   const end = (session) => context.delete(session) && tell([], event("SessionEnd", session, { reason: "other" }))
 
   return {
     event: async ({ event: happened }) => {
       const session = happened.properties?.sessionID ?? happened.properties?.info?.id
       if (!session) return
-      if (happened.type === "session.idle") await tell([], event("Stop", session))
+      if (happened.type === "session.idle") later(event("Stop", session))
       if (happened.type === "session.compacted") await begin(session, "compact")
-      if (happened.type === "session.deleted") await end(session)
+      if (happened.type === "session.deleted") await queue.then(() => end(session))
     },
     "chat.message": async ({ sessionID }, { parts }) => {
       const prompt = parts.filter((part) => part.type === "text" && !part.synthetic).map((part) => part.text).join("\n")
@@ -61,13 +64,14 @@ export const Commonplace = async ({ directory }) => {
       const failed = typeof metadata?.exit === "number" && metadata.exit !== 0
       const text = String(output ?? "").slice(0, OUTPUT_CHARS_MAX)
       const said = { tool_name: tool, tool_input: args, tool_use_id: callID }
-      if (failed) await tell([], event("PostToolUseFailure", sessionID, { ...said, error: text }))
-      else await tell([], event("PostToolUse", sessionID, { ...said, tool_response: text }))
+      if (failed) later(event("PostToolUseFailure", sessionID, { ...said, error: text }))
+      else later(event("PostToolUse", sessionID, { ...said, tool_response: text }))
     },
     "experimental.session.compacting": async ({ sessionID }) => {
-      await tell([], event("PreCompact", sessionID, { trigger: "auto" }))
+      later(event("PreCompact", sessionID, { trigger: "auto" }))
     },
     dispose: async () => {
+      await queue
       await Promise.all([...context.keys()].map(end))
     },
   }

@@ -32,6 +32,7 @@ def _handler(call: HookCall) -> JsonObject:
         "command": call.program,
         "args": call.arguments,
         "timeout": call.timeout_s,
+        **({} if call.waits else {"async": True}),
     }
 
 
@@ -47,8 +48,8 @@ HOOKS = HookEntries(
     events=(
         HookEvent("SessionStart", START_S),
         HookEvent("UserPromptSubmit"),
-        HookEvent("PostToolUse", matcher=TOOLS),
-        HookEvent("PostToolUseFailure", matcher=TOOLS),
+        HookEvent("PostToolUse", matcher=TOOLS, waits=False),
+        HookEvent("PostToolUseFailure", matcher=TOOLS, waits=False),
         HookEvent("Stop"),
         HookEvent("SubagentStop"),
         HookEvent("PreCompact"),

@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 
 def _handler(call: HookCall) -> JsonObject:
     # The user trusts a hook by a hash of its line, and is asked again when the line changes.
-    return {"type": "command", "command": call.line, "timeout": call.timeout_s}
+    handler: JsonObject = {"type": "command", "command": call.line, "timeout": call.timeout_s}
+    return handler if call.waits else {**handler, "async": True}
 
 
 HOOKS = HookEntries(
     events=(
         HookEvent("SessionStart", START_S),
         HookEvent("UserPromptSubmit"),
-        HookEvent("PostToolUse"),
+        HookEvent("PostToolUse", waits=False),
         HookEvent("Stop"),
         HookEvent("SubagentStop"),
         HookEvent("PreCompact"),

@@ -45,12 +45,13 @@ def _block(text: str) -> JsonObject:
 
 
 HOOKS = HookEntries(
+    # Not `PreCompress`: it is sent before every request to the model, whether the context is
+    # compressed or not, and Gemini waits for it.
     events=(
         HookEvent("SessionStart", START_S),
         HookEvent("BeforeAgent"),
         HookEvent("AfterTool", matcher=TOOLS),
         HookEvent("AfterAgent"),
-        HookEvent("PreCompress"),
         HookEvent("SessionEnd", END_S),  # Gemini does not wait for it.
     ),
     handler=_handler,
@@ -81,7 +82,8 @@ AGENT = Agent(
         "SessionStart": "start",
         "BeforeAgent": "prompt",
         "AfterTool": "tool",
-        "PreCompress": "compact",
+        # As a `compact`, every request to the model would write the whole episode anew.
+        "PreCompress": "stop",
         "AfterAgent": "stop",
         "SessionEnd": "end",
     },

@@ -53,6 +53,7 @@ class HookCall(NamedTuple):
     line: str
     powershell_line: str
     timeout_s: int
+    waits: bool = True  # Whether the agent waits for it.
 
 
 class HookEvent(NamedTuple):
@@ -61,6 +62,9 @@ class HookEvent(NamedTuple):
     name: str
     timeout_s: int = EVENT_S
     matcher: str = ""  # Which tools it is called for, in the agent's own syntax; "" for all.
+    # Whether the agent has to wait for it. Where nothing is answered it need not, if the agent can
+    # run a hook in the background and still lets it finish.
+    waits: bool = True
 
 
 class HookEntries(NamedTuple):

@@ -29,7 +29,8 @@ EXIT_CODE_CHARS = 600
 _PATCHED_FILE = r"(?m)^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$"
 # An exit code stands on a line of its own: a text that mentions `exit code 137` reports no failure.
 _EXIT_CODE = (
-    r"(?im)^[ \t]*<?(?:process exited with code|(?:command )?(?:exited|failed) with (?:exit )?code|"
+    r"(?im)^[ \t]*<?(?:process exited with code|shellid: \w+ completed with exit code|"
+    r"(?:command )?(?:exited|failed) with (?:exit )?code|"
     r"exit(?:ed)?[ _]code:?|exit status)[ \t]*(-?\d+)[ \t>.]*$"
 )
 # How programs report a failure in their output.

@@ -71,6 +71,7 @@ def hooks(agent: Agent, entries: HookEntries, program: str) -> dict[str, JsonObj
                 line=launch.shell_line(program, arguments),
                 powershell_line=launch.shell_line(program, arguments, powershell=True),
                 timeout_s=event.timeout_s,
+                waits=event.waits,
             )
         )
         matcher = {"matcher": event.matcher} if event.matcher else {}
@@ -318,6 +319,8 @@ def _update(text: str, path: jsonc.Path, wanted: JsonObject, keys: list[str]) ->
     assert node is not None, "the caller has found it"
     assert isinstance(node.value, dict), "entries of ours are objects"
     command = {key: wanted[key] for key in keys if key in wanted}
+    if "async" in wanted:  # Entries of earlier versions have none; one that you changed stays.
+        command["async"] = node.value.get("async", wanted["async"])
     if all(node.value.get(key) == value for key, value in command.items()):
         return text
     return jsonc.with_value(text, path, {**node.value, **command})
