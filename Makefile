@@ -5,10 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: demo test chaos mutants check venv bench lock format plugins agents clean help
+.PHONY: demo test chaos mutants check venv bench lock format plugins agents agents-e2e clean help
 
 help: ## Say what there is
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
 
 venv: $(STAMP) ## Make .venv with everything in it
 	@$(BIN)/python -m compileall -q src
@@ -50,7 +50,11 @@ plugins: venv ## Write plugins/ anew from the table that `commonplace setup` use
 	$(BIN)/python tools/build_plugins.py
 
 agents: ## Install the agents' own programs with npm into .tools (about 1 GB), for the tests that validate with them
-	npm install --no-audit --no-fund --prefix .tools @anthropic-ai/claude-code @google/gemini-cli @openai/codex @github/copilot opencode-ai
+	@# With a tag: else npm takes an older version if the newest asks for another Node, which these programs do not need.
+	npm install --no-audit --no-fund --prefix .tools @anthropic-ai/claude-code@latest @google/gemini-cli@latest @openai/codex@latest @github/copilot@latest opencode-ai@latest
+
+agents-e2e: venv ## Run the agents' own programs from setup to undo, against a scripted model (AGENT, ARGS)
+	$(BIN)/python tools/agents_e2e.py $(AGENT) $(ARGS)
 
 clean: ## Remove everything that was made
 	rm -rf $(VENV) .tools dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
