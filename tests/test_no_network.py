@@ -105,7 +105,17 @@ class Place:
     def run(self, *command: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run *command* and all that it starts, watched."""
         calls = "trace=connect,sendto,sendmsg,openat,open,creat,mkdir,mkdirat,rename"
-        strace = [STRACE, "-f", "-qq", "--seccomp-bpf", "-A", "-o", str(self._trace), "-e", calls]
+        strace = [
+            str(STRACE),
+            "-f",
+            "-qq",
+            "--seccomp-bpf",
+            "-A",
+            "-o",
+            str(self._trace),
+            "-e",
+            calls,
+        ]
         return subprocess.run(
             [*(strace if STRACE else []), *command],
             input=stdin,

@@ -501,6 +501,47 @@ def test_without_a_terminal_the_users_settings_need_a_yes(
     assert tree(tmp_path) != before
 
 
+@pytest.mark.parametrize("name", [agent.name for agent in agents.all()])
+@pytest.mark.parametrize("scope", ["user", "project"])
+def test_setup_and_doctor_say_what_an_agent_asks_before_it_uses_the_files(
+    name: str,
+    scope: str,
+    commonplace: Callable[..., Any],
+    project: Path,
+    own_home: Path,
+    tmp_path: Path,
+) -> None:
+    condition = agents.find(name).condition(scope)
+    git("init", "-q", cwd=project)
+    place = {"cwd": project, "HOME": str(tmp_path), "USERPROFILE": str(tmp_path)}
+
+    def doctor() -> str:
+        rows = json.loads(commonplace("doctor", "--json", **place, PATH="").stdout)["agents"]
+        return next(str(row["condition"]) for row in rows if row["agent"] == name)
+
+    done = commonplace("setup", name, f"--{scope}", "--yes", **place)
+    before = doctor()
+    ran = own_home / ".state" / "hooks" / name
+    ran.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+    ran.touch()
+    after = doctor()
+    undone = commonplace("setup", name, f"--{scope}", "--undo", "--yes", **place)
+
+    assert before == condition
+    assert condition in done.stderr
+    assert after == ""
+    assert not condition or condition not in undone.stderr
+
+
+def test_the_agents_that_ask_first_are_those_that_were_seen_to() -> None:
+    asking = {
+        scope: {agent.name for agent in agents.all() if agent.condition(scope)}
+        for scope in ("user", "project")
+    }
+
+    assert asking == {"user": {"codex"}, "project": {"claude-code", "codex", "gemini", "copilot"}}
+
+
 def test_doctor_says_who_is_wired_and_when_a_hook_last_ran(
     commonplace: Callable[..., Any], project: Path, own_home: Path
 ) -> None:

@@ -296,9 +296,9 @@ class Memory(Writer):
         """Return what is known about *query*: the few memories that help, best first.
 
         *text* is another name for it. Keywords narrow it (see `recall.query.Narrowing`). This
-        repository is searched; if nothing in it is relevant, the best memory of another one is the answer,
-        marked with its repository. `repo` names another repository, `all_repos` searches all;
-        `as_of` answers as of that time.
+        repository is searched; if nothing in it is relevant, the best memory of another one is the
+        answer, marked with its repository. `repo` names another repository, `all_repos` searches
+        all; `as_of` answers as of that time.
         """
         if query and text:
             raise UsageError("`query` and `text` are two names of the question", "give one of them")

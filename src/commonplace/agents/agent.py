@@ -142,6 +142,9 @@ class Agent(NamedTuple):
     folder: Callable[[Scope], Path] | None = None
     project_signs: tuple[str, ...] = ()  # Files that show that a project uses it.
     parts: Callable[[Scope], list[Part]] = no_parts  # What `commonplace setup` writes where.
+    # What the agent asks of the user before it uses the user's or the project's files.
+    user_condition: str = ""
+    project_condition: str = ""
 
     def kind_of(self, event_name: str) -> Kind | None:
         """Return the kind of the event *event_name*, in any case; `None` if it is not used."""
@@ -155,6 +158,10 @@ class Agent(NamedTuple):
     def action_of(self, tool: str) -> ToolAction | None:
         """Return what *tool* does; `None` if that is not known."""
         return self.tools.get(tool.lower()) or TOOLS.get(tool.lower())
+
+    def condition(self, scope_name: str) -> str:
+        """Return what the agent asks before it uses what setup wrote in that scope, if anything."""
+        return self.user_condition if scope_name == "user" else self.project_condition
 
     def folder_in(self, scope: Scope) -> Path:
         """Return the folder with the agent's own settings."""

@@ -91,4 +91,8 @@ AGENT = Agent(
     folder=_folder,
     project_signs=(".claude", "CLAUDE.md", ".mcp.json"),
     parts=_parts,
+    project_condition=(
+        "Claude Code uses the hooks and the server of a project only after you have trusted its "
+        "folder: start `claude` here once and accept both"
+    ),
 )

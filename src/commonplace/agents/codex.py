@@ -74,4 +74,12 @@ AGENT = Agent(
     folder=_folder,
     project_signs=(".codex",),
     parts=_parts,
+    user_condition=(
+        "Codex runs a hook only after you have trusted it: start `codex` once and answer its "
+        "question about hooks"
+    ),
+    project_condition=(
+        "Codex reads the files of a project only after you have trusted its folder, and runs a "
+        "hook only after you have trusted that too: start `codex` here and answer both questions"
+    ),
 )

@@ -133,4 +133,8 @@ AGENT = Agent(
     folder=_folder,
     project_signs=(".github/hooks", ".github/copilot-instructions.md"),
     parts=_parts,
+    project_condition=(
+        "Copilot CLI uses the hooks and the server of a project only in a folder that you trust: "
+        "start `copilot` here once and trust it, or give `--trust-folder` with a prompt"
+    ),
 )

@@ -94,4 +94,10 @@ AGENT = Agent(
     folder=_folder,
     project_signs=(".gemini", "GEMINI.md"),
     parts=_parts,
+    # `--skip-trust` comes too late for the settings: the session runs without them.
+    project_condition=(
+        "Gemini CLI reads the settings of a project only in a folder that you trust: start "
+        "`gemini` here once and trust it, or set GEMINI_CLI_TRUST_WORKSPACE=true "
+        "(`--skip-trust` is not enough)"
+    ),
 )

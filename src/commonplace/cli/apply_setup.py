@@ -45,8 +45,15 @@ def setup(
         "undo": request.undo,
         "agents": chosen,
         "temporary": launch.is_temporary(programs),
+        "conditions": {},
         "done": None,  # Not yet known.
     }
+    if not request.undo:
+        report["conditions"] = {
+            name: condition
+            for name in chosen
+            if (condition := agents.find(name).condition(report["scope"]))
+        }
     pending = [change for change in changes if change.action not in ("unchanged", "left alone")]
     show(report, changes)
     done = bool(pending) and not request.dry_run and confirm(request, len(pending))
@@ -102,14 +109,24 @@ def wiring(memory: Memory) -> list[dict[str, Any]]:
         for row in plan.find_wiring(scope, launch.programs(shared=not scope.of_user))
     ]
     folders = [home.hook_marks_folder for home in memory.homes]
-    rows: list[dict[str, Any]] = [
-        {**row._asdict(), "hook_last_ran": _last_ran(folders, row.agent)} for row in found
-    ]
+    rows: list[dict[str, Any]] = []
+    for row in found:
+        last = _last_ran(folders, row.agent)
+        # A hook that has run has been accepted.
+        condition = "" if last else agents.find(row.agent).condition(row.scope)
+        rows.append({**row._asdict(), "hook_last_ran": last, "condition": condition})
     unconnected = [
         name for name in plan.find_agents(_user()) if name not in {row.agent for row in found}
     ]
     return rows + [
-        {"agent": name, "scope": "", "parts": [], "outdated": [], "hook_last_ran": None}
+        {
+            "agent": name,
+            "scope": "",
+            "parts": [],
+            "outdated": [],
+            "hook_last_ran": None,
+            "condition": "",
+        }
         for name in unconnected
     ]
 

@@ -101,4 +101,5 @@ def _agent_state(row: dict[str, Any]) -> str:
     if "hooks" in row["parts"]:
         last = row["hook_last_ran"]
         ran = f"; its hook last ran {last}" if last else "; its hook has not run yet"
-    return f"set up for the {row['scope']}: {', '.join(row['parts'])}{ran}{again}"
+    asks = f". {row['condition']}" if row["condition"] else ""
+    return f"set up for the {row['scope']}: {', '.join(row['parts'])}{ran}{again}{asks}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commonplace.ask import logs_to_search
 from commonplace.cli.arguments import comma_list, suggest
 from commonplace.errors import UsageError
 from commonplace.vocabulary import EVENT_TYPES, KIND_NAMES
@@ -12,7 +11,6 @@ from commonplace.vocabulary import EVENT_TYPES, KIND_NAMES
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from commonplace.memory import Memory
     from commonplace.recall.query import Narrowing
 
 
@@ -38,12 +36,13 @@ def add_filters(parser: ArgumentParser) -> None:
     add("--all", action="store_true", help="The archive too")
 
 
-def narrowing_of(args: Namespace, memory: Memory) -> Narrowing:
+def narrowing_of(args: Namespace) -> Narrowing:
     """Return the filters among the arguments."""
     if args.repo is not None and args.all_repos:
         raise UsageError("`--repo` and `--all-repos` exclude each other", "give one of them")
     return {
-        "repo": logs_to_search(memory.repository, args.repo, all_repos=args.all_repos),
+        "repo": args.repo,
+        "all_repos": args.all_repos,
         "types": args.type,
         "kinds": args.kind,
         "tags": args.tag,

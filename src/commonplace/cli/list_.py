@@ -53,7 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     with open_memory(args.home) as memory:
-        narrowing = narrowing_of(args, memory)
+        narrowing = narrowing_of(args)
         narrowing |= {"superseded": args.superseded, "limit": args.limit}
         found = memory.list_records(args.sort, args.page, **narrowing)
         here = memory.repository.name

@@ -68,6 +68,8 @@ def _report(report: dict[str, Any], changes: Sequence[Change], *, as_json: bool)
         for change in changes:
             if change.action != "unchanged" and not change.left_alone:
                 print(f"{_DONE[change.action]} {change.path} ({', '.join(change.what)})")
+        for condition in report["conditions"].values():
+            note(condition)
         undo = "" if report["undo"] else "; `--undo` removes it again"
         note(f"Restart the agents for this to take effect{undo}")
 

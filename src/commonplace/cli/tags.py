@@ -27,7 +27,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     with open_memory(args.home) as memory:
-        counts = memory.tags(**narrowing_of(args, memory))
+        counts = memory.tags(**narrowing_of(args))
     if args.json:
         print_json(counts)
     elif counts:
