@@ -22,6 +22,7 @@ FLOW = [
     "where",
     "client",
     "settings",
+    "settings_file",
     "rules",
     "log",
     "embed",
@@ -48,6 +49,7 @@ FLOW = [
     "exchange",
     "setup",
     "maintenance",
+    "transfer",
 ]
 # A surface is a way to the memory. It knows the memory and what is around it, not what is behind it.
 SURFACES = {"cli", "hooks", "integrations", "server"}
@@ -62,6 +64,7 @@ OPEN_TO_SURFACES = [
     "where",
     "files",
     "editing",
+    "settings_file",
     "writing",
     "memory",
     "repos",
@@ -72,6 +75,7 @@ OPEN_TO_SURFACES = [
     "exchange",
     "setup",
     "maintenance",
+    "transfer",
 ]
 # What a surface takes from further behind: small helpers without state.
 EXCEPTIONS = {

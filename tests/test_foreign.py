@@ -299,6 +299,12 @@ SHOWN_BY_COMMAND: dict[str, list[list[str]] | str] = {
     "scan": [[]],
     "doctor": [[]],
     "maintain": "prints counts",
+    "config list": [[]],
+    "config get": [["embedder.kind"]],
+    "config set": "prints what the user typed",
+    "backup create": "prints counts",
+    "backup restore": "prints counts",
+    "sync": "prints counts",
 }
 
 

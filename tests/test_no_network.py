@@ -72,6 +72,9 @@ ARGUMENTS: dict[str, list[list[str]]] = {
     "setup": [["claude-code", "--dry-run"]],
     "serve": [["--ensure", "--port", "0"], ["--status"], ["--stop"]],
     "mcp": [],  # It has a test of its own.
+    "config set": [["recall.dense", "0.4"]],
+    "backup create": [["{out}/memory.tar.gz"]],
+    "backup restore": [["{out}/memory.tar.gz", "--home", "{out}/restored"]],
     "feedback": [["les-1", "worked"]],
     "forget": [["les-1"], ["les-1", "--erase", "--yes"]],
 }
@@ -106,7 +109,7 @@ class Place:
         """Run *command* and all that it starts, watched."""
         calls = "trace=connect,sendto,sendmsg,openat,open,creat,mkdir,mkdirat,rename"
         strace = [
-            str(STRACE),
+            STRACE or "",
             "-f",
             "-qq",
             "--seccomp-bpf",

@@ -158,11 +158,15 @@ SETTINGS: dict[str, Setting] = {
 
 
 class Settings:
-    """The value of every setting, by its name. `unknown` lists the files' unknown names."""
+    """The value of every setting, by its name.
+
+    `unknown` lists the files' unknown names, `origins` the file that set each value, if one did.
+    """
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {name: setting.default for name, setting in SETTINGS.items()}
         self.unknown: list[tuple[Path, str]] = []
+        self.origins: dict[str, Path] = {}
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401
         return self._values[name]
@@ -172,7 +176,7 @@ class Settings:
         for name, value in values.items():
             if name not in SETTINGS:
                 raise SettingsInvalid("settings", f"there is no setting `{name}`")
-            _check("settings", name, SETTINGS[name], value)
+            check_value("settings", name, SETTINGS[name], value)
             self._values[name] = value
 
     def read(self, path: Path, *, of_user: bool) -> None:
@@ -183,18 +187,19 @@ class Settings:
             return
         except OSError as error:
             raise SettingsInvalid(path, f"cannot be read ({error.strerror})") from error
-        for name, value in _parse(path, raw):
+        for name, value in parse(path, raw):
             setting = SETTINGS.get(name)
             if setting is None:
                 self.unknown.append((path, name))
             elif setting.user_only and not of_user:
                 raise SettingsInvalid(path, f"`{name}` may be set in the user's home only")
             else:
-                _check(path, name, setting, value)
+                check_value(path, name, setting, value)
                 self._values[name] = value
+                self.origins[name] = path
 
 
-def _parse(path: Path, raw: bytes) -> list[tuple[str, Any]]:
+def parse(path: Path | str, raw: bytes) -> list[tuple[str, Any]]:
     """Return the names and values in a file of settings."""
     # Most homes have no such file, and every command starts here.
     import re  # noqa: PLC0415
@@ -230,7 +235,8 @@ def _flatten(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any
             yield prefix + key, value
 
 
-def _check(path: Path | str, name: str, setting: Setting, value: object) -> None:
+def check_value(path: Path | str, name: str, setting: Setting, value: object) -> None:
+    """Raise `SettingsInvalid` if the setting *name* cannot have this *value*."""
     if setting.choices and value not in setting.choices:
         raise SettingsInvalid(
             path, f"`{name}` is {value!r}, not one of {', '.join(setting.choices)}"

@@ -74,6 +74,9 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "export": Entry("export", "Print all records, or write them as another system's files"),
     },
     "upkeep": {
+        "config": Entry("config", "Show and change settings"),
+        "backup": Entry("backup", "Write this home to one file, or restore it from one"),
+        "sync": Entry("sync", "Pull, merge and push this home with git"),
         "index": Entry("index", "Show, rebuild or complete the search index"),
         "scan": Entry("scan", "Find secrets in this home, and remove them"),
         "doctor": Entry("doctor", "Check this home, and which agents are connected"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,6 +44,37 @@ def output(root: str | Path, *arguments: str, seconds_max: float) -> str:
     return ""
 
 
+def run_of_user(root: str | Path, *arguments: str, seconds_max: float) -> tuple[int, str, str]:
+    """Run git in a folder whose git configuration is the user's own; return code, stdout, stderr.
+
+    The network and the user's credentials may be used, hooks and monitors are not. New files are
+    readable by their owner alone. Raises `OSError` if there is no git, `TimeoutExpired` in the end.
+    """
+    options: dict[str, Any] = {"umask": 0o077} if os.name == "posix" else {}
+    done = subprocess.run(  # noqa: S603 (git, with our own arguments)
+        ["git", *arguments],  # noqa: S607
+        cwd=root,
+        capture_output=True,
+        timeout=seconds_max,
+        check=False,
+        env=_environment(_OVERRIDES, {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}),
+        stdin=subprocess.DEVNULL,
+        **options,
+    )
+    return done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr)
+
+
+def _environment(overrides: dict[str, str], more: dict[str, str]) -> dict[str, str]:
+    environment = {**os.environ, **more, "GIT_CONFIG_COUNT": str(len(overrides))}
+    for number, (key, value) in enumerate(overrides.items()):
+        environment[f"GIT_CONFIG_KEY_{number}"] = key
+        environment[f"GIT_CONFIG_VALUE_{number}"] = value
+    # Those of a repository around the working folder would be used instead of the one there.
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+        environment.pop(name, None)
+    return environment
+
+
 def _filters(root: str | Path, seconds_max: float) -> dict[str, str]:
     """Return the settings that switch off every filter there is, by their names."""
     listing = ("config", "--name-only", "-z", "--get-regexp", r"^filter\.")
@@ -61,17 +92,13 @@ def _filters(root: str | Path, seconds_max: float) -> dict[str, str]:
 def _run(
     root: str | Path, arguments: tuple[str, ...], overrides: dict[str, str], seconds_max: float
 ) -> bytes:
-    environment = {**os.environ, **_QUIET, "GIT_CONFIG_COUNT": str(len(overrides))}
-    for number, (key, value) in enumerate(overrides.items()):
-        environment[f"GIT_CONFIG_KEY_{number}"] = key
-        environment[f"GIT_CONFIG_VALUE_{number}"] = value
     done = subprocess.run(  # noqa: S603 (git, with our own arguments)
         ["git", *arguments],  # noqa: S607
         cwd=root,
         capture_output=True,
         timeout=seconds_max,
         check=True,
-        env=environment,
+        env=_environment(overrides, _QUIET),
         stdin=subprocess.DEVNULL,
     )
     return done.stdout

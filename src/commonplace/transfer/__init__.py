@@ -1,0 +1,1 @@
+"""A whole home to another place: a backup in one file, or git."""

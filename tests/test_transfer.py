@@ -1,0 +1,279 @@
+"""A whole home to another place: backups that are verified, and sync with git."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.cli import main
+from commonplace.errors import CommonplaceError, FindingsLeft, HomeUnusable, UsageError
+from commonplace.memory import Memory
+from commonplace.server.access_tokens import Tokens
+from commonplace.transfer import backup
+from commonplace.transfer.sync import sync
+from commonplace.where.home import Home
+from conftest import git
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def write(home: Path, *lessons: str) -> None:
+    with Memory.open(home) as memory:
+        for lesson in lessons:
+            memory.log(repo="app", event_type="learned", lesson=lesson)
+        memory.notes("ana").write("CONTEXT.md", "likes tea\n")
+
+
+def lessons(home: Path) -> set[str]:
+    with Memory.open(home) as memory:
+        return {str(record.fields["lesson"]) for record in memory.records()}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and not {".state", ".index", ".git"} & set(path.parts)
+    }
+
+
+# --- Backups ------------------------------------------------------------------------------------------------------
+
+
+def test_a_backup_restores_everything_but_what_belongs_to_the_machine(
+    own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(own_home, "one", "two")
+    assert main(["config", "set", "recall.dense", "0.3"]) == 0
+    Tokens(Home(own_home)).add("ana", ["read"], "2026-11-16T00:00:00Z")
+    (own_home / ".state" / "inbox").mkdir()
+    (own_home / ".state" / "inbox" / "c-1.json").write_text("{}")
+    file = tmp_path / "memory.tar.gz"
+
+    assert main(["recall", "one", "--all-repos"]) == 0
+    assert main(["backup", "create", str(file)]) == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    with tarfile.open(file) as archive:
+        names = archive.getnames()
+    assert not [name for name in names if "token" in name or ".index" in name]
+    assert ".state/inbox/c-1.json" in names
+    assert main(["backup", "restore", str(file), "--home", str(tmp_path / "other")]) == 0
+
+    assert contents(tmp_path / "other") == contents(own_home)
+    assert lessons(tmp_path / "other") == {"one", "two"}
+    assert (tmp_path / "other" / ".state" / "inbox" / "c-1.json").read_text() == "{}"
+    assert not list(tmp_path.glob(".*.restoring"))
+
+
+def test_restoring_needs_an_empty_place_or_replace_which_keeps_the_old_home(
+    own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(own_home, "one")
+    file = tmp_path / "memory.tar.gz"
+    assert main(["backup", "create", str(file)]) == 0
+    assert main(["backup", "create", str(file)]) == UsageError.exit_code
+    write(own_home, "two")
+    before = contents(own_home)
+
+    assert main(["backup", "restore", str(file)]) == HomeUnusable.exit_code
+    assert contents(own_home) == before
+    capsys.readouterr()
+    assert main(["backup", "restore", str(file), "--replace", "--json"]) == 0
+    kept = json.loads(capsys.readouterr().out)["kept"]
+
+    assert lessons(own_home) == {"one"}
+    assert contents(type(own_home)(kept)) == before
+
+
+@given(cut=st.floats(0, 1), flip=st.floats(0, 1), which=st.booleans())
+def test_a_damaged_backup_changes_nothing(
+    cut: float, flip: float, which: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("damaged")
+    write(folder / "home", "one", "two")
+    made = backup.create(Home(folder / "home"), folder / "b.tar.gz", "2026", lambda _n: None)
+    whole = backup.verify(folder / "b.tar.gz")
+    raw = bytearray((folder / "b.tar.gz").read_bytes())
+    if which:
+        raw = raw[: int(cut * (len(raw) - 1))]
+    else:
+        raw[int(flip * (len(raw) - 1))] ^= 0x55
+    (folder / "b.tar.gz").write_bytes(raw)
+    target = Home(folder / "target")
+    try:
+        backup.restore(target, folder / "b.tar.gz", replace=False, stamp="now")
+    except UsageError:
+        assert not target.path.exists()
+    else:  # The damage was in a byte that says nothing, such as the time in gzip's header.
+        assert backup.verify(folder / "b.tar.gz").hashes == whole.hashes
+    assert made.files == len(whole.hashes)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../out",
+        "/etc/passwd",
+        "a/../../out",
+        ".git/config",
+        ".state/server.json",
+        "log/.GIT/x",
+        "a\\b",
+        ".index/x",
+        "C:x",
+        "./x",
+        ".state/inbox/../../x",
+        "a\nb",
+    ],
+)
+def test_a_backup_with_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "evil.tar.gz"
+    with tarfile.open(file, "w:gz") as archive:
+        member = tarfile.TarInfo(name)
+        archive.addfile(member, io.BytesIO())
+        manifest = json.dumps({"format": 1, "created": "", "sha256": {}}).encode()
+        member = tarfile.TarInfo("manifest.json")
+        member.size = len(manifest)
+        archive.addfile(member, io.BytesIO(manifest))
+    with pytest.raises(UsageError, match="may not be in a backup"):
+        backup.restore(Home(tmp_path / "new"), file, replace=False, stamp="now")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE]
+)
+def test_a_backup_with_a_link_is_refused(tmp_path: Path, kind: bytes) -> None:
+    with tarfile.open(tmp_path / "evil.tar.gz", "w:gz") as archive:
+        member = tarfile.TarInfo("log")
+        member.type, member.linkname = kind, "/etc"
+        archive.addfile(member)
+    with pytest.raises(UsageError, match="may not be in a backup"):
+        backup.verify(tmp_path / "evil.tar.gz")
+
+
+def test_what_is_no_backup_gets_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x").write_text("nothing of ours")
+    for name in ("x", "missing"):
+        assert main(["backup", "restore", str(tmp_path / name), "--home", str(tmp_path / "n")]) == 2
+        assert "Traceback" not in capsys.readouterr().err
+    assert not (tmp_path / "n").exists()
+
+
+# --- Sync ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> tuple[Path, Path]:
+    """Two homes with the same remote."""
+    git("init", "-q", "--bare", "-b", "main", str(tmp_path / "remote"), cwd=tmp_path)
+    homes = tmp_path / "a", tmp_path / "b"
+    for home in homes:
+        write(home, f"from {home.name}")
+        git("init", "-q", "-b", "main", cwd=home)
+        git("remote", "add", "origin", str(tmp_path / "remote"), cwd=home)
+    return homes
+
+
+def test_two_machines_have_the_same_memory_after_a_sync(machines: tuple[Path, Path]) -> None:
+    a, b = machines
+    for home in (a, b, a):
+        sync(Home(home), "sync", trusted=True)
+    for number in range(3):
+        write(a, f"a {number}")
+        write(b, f"b {number}")
+        for home in (a, b, a):
+            sync(Home(home), "sync", trusted=True)
+
+    wanted = {f"{x} {n}" for x in "ab" for n in range(3)} | {"from a", "from b"}
+    assert lessons(a) == lessons(b) == wanted
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (a / "log").iterdir())
+    again = sync(Home(a), "sync", trusted=True)
+    assert (again.committed, again.received, again.sent) == (False, 0, 0)
+
+
+def head(home: Path) -> str:
+    return git("rev-parse", "HEAD", cwd=home).stdout
+
+
+def test_a_conflict_outside_the_logs_leaves_the_home_as_it_was(machines: tuple[Path, Path]) -> None:
+    a, b = machines
+    for home in (a, b):
+        sync(Home(home), "sync", trusted=True)
+    for home in (a, b):
+        (home / "config.toml").write_text(f"# of {home.name}\n")
+    sync(Home(a), "sync", trusted=True)
+    before, commit = contents(b), head(b)
+
+    with pytest.raises(FindingsLeft, match=r"both sides changed `config\.toml`"):
+        sync(Home(b), "sync", trusted=True)
+
+    assert (contents(b), head(b)) == (before, commit)
+    assert not (b / ".git" / "MERGE_HEAD").exists()
+
+
+def test_without_the_remote_nothing_changes(
+    machines: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "remote").rename(tmp_path / "gone")
+    before = contents(machines[0])
+    assert main(["sync", "--home", str(machines[0])]) == FindingsLeft.exit_code
+    assert "cannot be reached" in capsys.readouterr().err
+    assert contents(machines[0]) == before
+    assert "No commits yet" in git("status", cwd=machines[0]).stdout
+
+
+@pytest.mark.parametrize("kind", ["project", "link", "state"])
+def test_what_may_not_be_in_a_home_is_not_merged(
+    machines: tuple[Path, Path], tmp_path: Path, kind: str
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    git("init", "-q", "-b", "main", cwd=other)
+    if kind != "project":
+        (other / ".gitattributes").write_bytes((machines[0] / ".gitattributes").read_bytes())
+    if kind == "link":
+        (other / "log").symlink_to("/etc")
+    else:
+        path = other / ("src/main.py" if kind == "project" else ".state/server.json")
+        path.parent.mkdir()
+        path.write_text("{}")
+    git("add", "-A", "-f", cwd=other)
+    git("commit", "-q", "-m", "theirs", cwd=other)
+    git("push", "-q", str(tmp_path / "remote"), "main", cwd=other)
+    before = contents(machines[0])
+    with pytest.raises(UsageError):
+        sync(Home(machines[0]), "sync", trusted=True)
+    assert contents(machines[0]) == before
+
+
+def test_a_home_that_is_no_repository_or_not_trusted_is_not_synced(
+    own_home: Path, machines: tuple[Path, Path]
+) -> None:
+    write(own_home, "one")
+    with pytest.raises(UsageError, match="not a git repository"):
+        sync(Home(own_home), "sync", trusted=True)
+    git("remote", "remove", "origin", cwd=machines[0])
+    with pytest.raises(UsageError, match="no remote"):
+        sync(Home(machines[0]), "sync", trusted=True)
+    with pytest.raises(CommonplaceError, match="do not trust"):
+        sync(Home(machines[1], of_user=False, trusted=False), "sync", trusted=False)
+
+
+def test_hooks_of_the_repository_do_not_run(machines: tuple[Path, Path], tmp_path: Path) -> None:
+    for name in ("pre-commit", "post-merge", "pre-push"):
+        hook = machines[0] / ".git" / "hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+        hook.chmod(0o755)
+    sync(Home(machines[0]), "sync", trusted=True)
+    assert not (tmp_path / "ran").exists()
