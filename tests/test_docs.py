@@ -16,6 +16,7 @@ from conftest import ROOT
 from test_cli import all_errors
 from test_parser import GROUPS, LEAVES, PARSERS
 
+README = (ROOT / "README.md").read_text("utf-8")
 CLI = (ROOT / "docs" / "CLI.md").read_text("utf-8")
 FORMAT = (ROOT / "docs" / "FORMAT.md").read_text("utf-8")
 ARCHITECTURE = (ROOT / "docs" / "ARCHITECTURE.md").read_text("utf-8")
@@ -152,3 +153,15 @@ def test_what_the_registry_starts_is_the_server() -> None:
     assert all(
         f"`{variable['name']}`" in environment for variable in package["environmentVariables"]
     )
+
+
+def test_every_figure_in_the_readme_comes_from_a_benchmark() -> None:
+    figures = (ROOT / "docs" / "BENCHMARKS.md").read_text("utf-8")
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| (`bench/[^|]+) \|$", README, re.MULTILINE)
+    assert len(rows) > 5
+    for claim, figure, scripts in rows:
+        for script in re.findall(r"`(bench/\w+\.py)`", scripts):
+            assert f"python {script}" in figures, (claim, script)
+        quoted = re.findall(r"`([^`]+)`", figure)
+        assert quoted
+        assert [one for one in quoted if one not in re.sub(" +", " ", figures)] == [], claim

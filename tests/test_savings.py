@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from commonplace.maintenance import runner
@@ -129,10 +131,50 @@ def test_the_command_reports_and_says_what_it_counts(commonplace: Any, own_home:
     found = json.loads(commonplace("stats", "--savings", "--json").stdout)
 
     assert told.returncode == 0
-    assert "recalls           1 since" in told.stdout
+    assert f"{'recalls':24}  1 since" in told.stdout
+    lines = told.stdout.splitlines()
+    assert lines[2].startswith("the ten best instead"), "the sober figure comes first"
+    assert lines[3].startswith("saved of the ten best")
     assert f"{found['tokens_saved']:,} tokens" in told.stdout
     assert "4 bytes a token" in told.stderr
     assert found["tokens_saved"] > 5 * found["tokens_delivered"]
     assert "300 records" in commonplace("stats").stdout
     assert json.loads(commonplace("stats", "--repo", "shop", "--json").stdout)["records"] == 300
     assert commonplace("stats", "--savings", "--repo", "shop").returncode == 2
+
+
+def test_the_headline_compares_with_the_ten_best_records_as_they_are_stored(own_home: Path) -> None:
+    with opened(own_home) as memory:
+        fill(memory, "shop", 30)
+        answer = memory.recall("kettle number boils over", limit=3)
+        lines = (own_home / "log" / "shop.jsonl").read_bytes().splitlines()
+        nothing = memory.recall("quantum chromodynamics")
+
+        found = memory.savings()
+
+    assert answer.hits
+    assert not nothing.hits
+    shortest, longest = min(map(len, lines)), max(map(len, lines))
+    assert 10 * shortest // 4 <= found["tokens_best"] <= 10 * longest // 4
+    assert found["tokens_delivered_instead_of_best"] == answer.tokens + nothing.tokens
+    assert found["tokens_saved_of_best"] == found["tokens_best"] - answer.tokens - nothing.tokens
+    assert 0 < found["share_saved_of_best"] < found["share_saved"]
+
+
+def test_counts_from_before_are_kept_and_not_compared_with_the_ten_best(own_home: Path) -> None:
+    (own_home / ".state").mkdir(parents=True)
+    with closing(sqlite3.connect(own_home / ".state" / "usage.sqlite")) as old, old:
+        old.execute(
+            "CREATE TABLE answers (one INTEGER PRIMARY KEY, since TEXT, recalls INTEGER,"
+            " empty INTEGER, tokens INTEGER, log_bytes INTEGER)"
+        )
+        old.execute("INSERT INTO answers VALUES (1, '2026-01-01T00:00:00Z', 7, 1, 500, 40000)")
+    with opened(own_home) as memory:
+        fill(memory, "shop", 30)
+        answer = memory.recall("kettle")
+
+        found = memory.savings()
+
+    assert found["recalls"] == 8
+    assert found["tokens_delivered"] == 500 + answer.tokens
+    assert found["tokens_delivered_instead_of_best"] == answer.tokens

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.background import Background
 from commonplace.compose.answer import compose, latest_line
@@ -24,7 +24,7 @@ from commonplace.recall.query import TEXT_KINDS
 from commonplace.recall.search import Found, Fusion, Search
 from commonplace.recall.visibility import shown_cards
 from commonplace.records import to_utc
-from commonplace.usage import Answers, UsageOfHomes
+from commonplace.usage import BEST_COUNT, Answers, UsageOfHomes
 from commonplace.vectors import Vectors
 from commonplace.vocabulary import LIMIT_MAX
 
@@ -70,6 +70,13 @@ class Answer:
         }
 
 
+class Sizes(NamedTuple):
+    """How many bytes an agent could read instead of an answer: the logs, or the best records."""
+
+    logs: int
+    best: int
+
+
 class Engine:
     """Answers questions about some homes, the nearest first."""
 
@@ -110,10 +117,10 @@ class Engine:
         started = self.vectors.start(query.text)
         self.catch_up()
         vector = self.vectors.of_question(query.text, started)
-        search, found, searched = self._search_with_others(query, vector)
+        search, found, sizes = self._search_with_others(query, vector)
         text = self._compose(query, search, found)
         if query.as_of_micros is None:
-            self._count(query, text.hits, text.tokens, searched)
+            self._count(query, text.hits, text.tokens, sizes)
             self._leave_work()
         hits = text.hits
         if not query.cutoff:
@@ -126,7 +133,7 @@ class Engine:
         query.check()
         self.catch_up()
         vector = self.vectors.of_question(query.text)
-        _search, found, _searched = self._search(query.with_(cutoff=False), vector)
+        _search, found, _sizes = self._search(query.with_(cutoff=False), vector)
         return found.hits
 
     def recent(self, count: int, query: Query) -> list[Hit]:
@@ -167,7 +174,7 @@ class Engine:
         query.check()
         self.catch_up()
         vector = self.vectors.of_question(query.text)
-        search, found, _searched = self._search_with_others(query, vector)
+        search, found, _sizes = self._search_with_others(query, vector)
         answer = self._compose(query, search, found).hits
         if query.elsewhere:
             query = query.with_(repos=None)  # Its place among all, wherever it is.
@@ -220,22 +227,22 @@ class Engine:
 
     def _search_with_others(
         self, query: Query, vector: Callable[[], Vector] | None
-    ) -> tuple[Search, Found, int]:
+    ) -> tuple[Search, Found, Sizes]:
         """Search; if nothing is relevant, return the best memory of another repository, marked."""
         first = self._search(query, vector)
         if not query.elsewhere or first[1].hits:
             return first
-        search, found, searched = self._search(query.with_(repos=None, limit=1), vector)
+        search, found, sizes = self._search(query.with_(repos=None, limit=1), vector)
         hits = [
             replace(hit, marks=(*hit.marks, f"from the repository {hit.repo}"))
             for hit in found.hits
         ]
-        return search, found._replace(hits=hits), searched
+        return search, found._replace(hits=hits), sizes
 
     def _search(
         self, query: Query, vector: Callable[[], Vector] | None
-    ) -> tuple[Search, Found, int]:
-        """Return the search, what it found, and how many bytes the searched logs have.
+    ) -> tuple[Search, Found, Sizes]:
+        """Return the search, what it found, and the sizes of what could be read instead.
 
         If part of an index is broken, it is rebuilt and the search is repeated.
         """
@@ -249,13 +256,16 @@ class Engine:
 
     def _search_once(
         self, query: Query, vector: Callable[[], Vector] | None
-    ) -> tuple[Search, Found, int]:
+    ) -> tuple[Search, Found, Sizes]:
         with self._open_readers(query.as_of_micros) as readers:
             search = self._make_search(readers, query, vector)
             searched = sum(
                 reader.log_bytes(query.repos, archived=query.archived) for reader in readers
             )
-            return search, search.run(), searched
+            found = search.run()
+            # Nobody reads the answers of hooks instead of something else.
+            best = 0 if query.automatic else search.bytes_of_best(BEST_COUNT)
+            return search, found, Sizes(searched, best)
 
     def _make_search(
         self, readers: Sequence[Reader], query: Query, vector: Callable[[], Vector] | None
@@ -339,9 +349,12 @@ class Engine:
 
     # --- Usage ------------------------------------------------------------------------------------
 
-    def _count(self, query: Query, hits: Sequence[Hit], tokens: int, searched: int) -> None:
+    def _count(self, query: Query, hits: Sequence[Hit], tokens: int, sizes: Sizes) -> None:
         """Count the delivery of *hits*, and the cost of the answer unless nobody asked for it."""
-        cost = None if query.automatic else Answers(1, not hits, tokens, searched)
+        best = sizes.best if hits else 0  # No saving is claimed where nothing was found.
+        cost = None
+        if not query.automatic:
+            cost = Answers(1, not hits, tokens, sizes.logs, best_bytes=best, compared=tokens)
         delivered = [(hit.address[0], hit.id) for hit in hits]
         self.usage.add(delivered, to_utc(self._clock()), cost)
 

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 # Both sides are counted. Where a number is an estimate, it makes the savings smaller: bytes beyond
 # ASCII are worth more than a quarter of a token.
 SAVINGS = (
-    "saved = the logs that each recall searched, whole as they were at that moment"
-    " (4 bytes a token),"
-    " less the text it delivered; every explicit recall is counted, also one that found nothing"
+    "saved = the ten best records of each recall, unshortened (4 bytes a token), less the text it"
+    " delivered; and the logs that it searched, whole as they were at that moment, less that text;"
+    " every explicit recall is counted, and one that found nothing saves nothing"
 )
+# A plain search would deliver this many records, each from start to end.
+BEST_COUNT = 10
 BUSY_S_MAX = 2.0
 # How long counts stay in memory before they are written.
 FLUSH_S = 1.0
@@ -37,14 +39,18 @@ TABLES = """
 CREATE TABLE IF NOT EXISTS use (id TEXT PRIMARY KEY, count INTEGER, last TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS answers (
     one INTEGER PRIMARY KEY, since TEXT, recalls INTEGER, empty INTEGER, tokens INTEGER,
-    log_bytes INTEGER)
+    log_bytes INTEGER, best_bytes INTEGER DEFAULT 0, compared INTEGER DEFAULT 0)
 """
+# Files from before these columns get them.
+ADDED_COLUMNS = ("best_bytes", "compared")
 
 
 class Answers(NamedTuple):
     """The cost of recalls: how many, how many found nothing, and the tokens of their texts.
 
-    *log_bytes* is the sum of the sizes of the logs that each of them searched, at that time.
+    *log_bytes* is the sum of the sizes of the logs that each of them searched, at that time,
+    *best_bytes* that of their ten best records, and *compared* the tokens of the answers for which
+    these were counted: older counts lack them.
     """
 
     recalls: int = 0
@@ -52,6 +58,8 @@ class Answers(NamedTuple):
     tokens: int = 0
     log_bytes: int = 0
     since: str = ""
+    best_bytes: int = 0
+    compared: int = 0
 
     def plus(self, other: Answers) -> Answers:
         """Both together."""
@@ -61,6 +69,8 @@ class Answers(NamedTuple):
             self.tokens + other.tokens,
             self.log_bytes + other.log_bytes,
             min(filter(None, (self.since, other.since)), default=""),
+            self.best_bytes + other.best_bytes,
+            self.compared + other.compared,
         )
 
 
@@ -123,7 +133,10 @@ class Usage:
         with self._lock:
             if self._path.exists():
                 with suppress(sqlite3.DatabaseError, OSError):
-                    query = "SELECT recalls, empty, tokens, log_bytes, since FROM answers"
+                    query = (
+                        "SELECT recalls, empty, tokens, log_bytes, since, best_bytes, compared"
+                        " FROM answers"
+                    )
                     row = self._open().execute(query).fetchone()
                     return self._cost.plus(Answers(*row)) if row else self._cost
             return self._cost
@@ -170,10 +183,13 @@ class Usage:
         )
         if cost.recalls:
             connection.execute(
-                "INSERT INTO answers VALUES (1, ?, ?, ?, ?, ?) ON CONFLICT (one) DO UPDATE SET"
+                "INSERT INTO answers VALUES (1, ?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (one) DO UPDATE SET"
                 " recalls = recalls + excluded.recalls, empty = empty + excluded.empty,"
-                " tokens = tokens + excluded.tokens, log_bytes = log_bytes + excluded.log_bytes",
-                (cost.since, *cost[:4]),
+                " tokens = tokens + excluded.tokens, log_bytes = log_bytes + excluded.log_bytes,"
+                " best_bytes = best_bytes + excluded.best_bytes,"
+                " compared = compared + excluded.compared",
+                (cost.since, *cost[:4], cost.best_bytes, cost.compared),
             )
 
     def forget(self, ids: Iterable[str]) -> None:
@@ -230,8 +246,18 @@ class Usage:
             self._connection.execute("PRAGMA synchronous = OFF")
             for table in TABLES.split(";"):
                 self._connection.execute(table)
+            self._add_columns(self._connection)
             self._inode = _inode(self._path)
         return self._connection
+
+    @staticmethod
+    def _add_columns(connection: sqlite3.Connection) -> None:
+        rows = connection.execute("SELECT name FROM pragma_table_info('answers')")
+        known = {name for (name,) in rows}
+        for name in ADDED_COLUMNS:
+            if name not in known:
+                with suppress(sqlite3.OperationalError):  # Another process has just added it.
+                    connection.execute(f"ALTER TABLE answers ADD COLUMN {name} INTEGER DEFAULT 0")
 
     def _start_over(self) -> None:
         """Remove a damaged file of counts."""
@@ -296,6 +322,7 @@ class UsageOfHomes:
         """Return the figures of `stats --savings`; *logs_bytes_now* is the size of the logs."""
         answers = reduce(Answers.plus, (usage.answers() for usage in self._usages))
         instead = answers.log_bytes // BYTES_PER_TOKEN
+        best = answers.best_bytes // BYTES_PER_TOKEN
         return {
             "recalls": answers.recalls,
             "empty": answers.empty,
@@ -304,6 +331,10 @@ class UsageOfHomes:
             "tokens_logs": instead,
             "tokens_saved": instead - answers.tokens,
             "share_saved": round(1 - answers.tokens / instead, 4) if instead else None,
+            "tokens_best": best,
+            "tokens_delivered_instead_of_best": answers.compared,
+            "tokens_saved_of_best": best - answers.compared,
+            "share_saved_of_best": round(1 - answers.compared / best, 4) if best else None,
             "tokens_logs_now": logs_bytes_now // BYTES_PER_TOKEN,
             "definition": SAVINGS,
         }

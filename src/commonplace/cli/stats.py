@@ -21,7 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--savings",
         action="store_true",
-        help="Show how many tokens recalls saved, compared with reading the logs",
+        help="Show how many tokens recalls saved, against the ten best records and the whole logs",
     )
     add_home(parser)
     add_json(parser)
@@ -51,7 +51,7 @@ def print_counts(counts: dict[str, Any], *, as_json: bool, with_archive: bool = 
 
 
 def print_savings(savings: dict[str, Any], *, as_json: bool) -> None:
-    """Print what recalls delivered so far, and what reading the logs would have cost instead."""
+    """Print what recalls delivered, and what their best records or whole logs would have cost."""
     if as_json:
         print_json(savings)
         return
@@ -61,11 +61,17 @@ def print_savings(savings: dict[str, Any], *, as_json: bool) -> None:
         if count
         else ""
     )
-    print(f"recalls           {count:,}{since}")
-    for label, name in (("delivered", "tokens_delivered"), ("the logs instead", "tokens_logs")):
-        each = f" ({savings[name] / count:,.0f} a recall)" if count else ""
-        print(f"{label:16}  {savings[name]:,} tokens{each}")
-    share = f" ({savings['share_saved']:.1%})" if savings["share_saved"] is not None else ""
-    print(f"saved             {savings['tokens_saved']:,} tokens{share}")
-    print(f"all logs now      {savings['tokens_logs_now']:,} tokens")
+    print(f"{'recalls':24}  {count:,}{since}")
+
+    def line(label: str, tokens: int, share: float | None = None) -> None:
+        each = f" ({tokens / count:,.0f} a recall)" if count and share is None else ""
+        part = f" ({share:.1%})" if share is not None else ""
+        print(f"{label:24}  {tokens:,} tokens{each}{part}")
+
+    line("delivered", savings["tokens_delivered"])
+    line("the ten best instead", savings["tokens_best"])
+    line("saved of the ten best", savings["tokens_saved_of_best"], savings["share_saved_of_best"])
+    line("the whole logs instead", savings["tokens_logs"])
+    line("saved of the logs", savings["tokens_saved"], savings["share_saved"])
+    print(f"{'all logs now':24}  {savings['tokens_logs_now']:,} tokens")
     note(savings["definition"])

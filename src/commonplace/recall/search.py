@@ -14,6 +14,7 @@ from commonplace.recall import dedupe, priors
 from commonplace.recall.candidates import Candidate, Candidates, Proposal
 from commonplace.recall.dedupe import Entry
 from commonplace.recall.hits import UNTRUSTED, Hit
+from commonplace.records import encode
 from commonplace.rules import Standing
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ class Search:
         self.wanted = query_terms(query.text[:QUERY_CHARS_MAX])
         self.statistics = [reader.statistics(self.wanted) for reader in readers]
         self._candidates = Candidates(readers, query, uses, weights)
+        self._ranked: list[Candidate] = []
 
     @property
     def compares_meaning(self) -> bool:
@@ -105,6 +107,7 @@ class Search:
         """Rank what the homes hold about the question, most useful first."""
         query = self._query
         considered, ranked = self._rank()
+        self._ranked = ranked
         if not query.cutoff:
             hits = self._candidates.hits(ranked[: query.limit])
             return Found(hits, considered, self.statistics)
@@ -113,6 +116,14 @@ class Search:
             folded = dedupe.fold_twins(entries)[: 2 * query.limit]
             entries = dedupe.newest_first(self._with_vectors(folded))
         return Found(self._hits(entries[: query.limit]), considered, self.statistics)
+
+    def bytes_of_best(self, count: int) -> int:
+        """Return the size of the *count* best records, whole, after `run`."""
+        size = 0
+        for home, reader in enumerate(self._readers):
+            keys = [one.address[1] for one in self._ranked[:count] if one.address[0] == home]
+            size += sum(len(encode(one.fields).encode()) for one in reader.records(keys).values())
+        return size
 
     def explain(self) -> tuple[list[Hit], float]:
         """Return the ranking with the relevance of each hit, and the relevance an answer needs."""
