@@ -88,7 +88,8 @@ class Memory(Writer):
         if cwd is not None:
             other.repository = repository.find(Path(cwd).resolve())
         # A repository may have been renamed since.
-        other.repository = other.known_aliases().resolve(other.repository)
+        other._aliases = other.known_aliases()  # noqa: SLF001
+        other.repository = other._aliases.resolve(other.repository)  # noqa: SLF001
         other._origin = self._origin or self  # noqa: SLF001 (our own copy)
         return other
 

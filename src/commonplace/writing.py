@@ -72,7 +72,8 @@ class Writer:
         self.settings.override(settings or {})
         if self.settings["trust.repositories"]:
             self.homes = [home._replace(trusted=True) for home in homes_found]
-        self.repository = aliases.resolve(here, self.homes)
+        self._aliases = aliases.Aliases(self.homes)
+        self.repository = self._aliases.resolve(here)
         self._is_bound = False
         self._names_now: dict[str, str] = {}
         self._clock = clock
@@ -229,7 +230,8 @@ class Writer:
             and here.common is not None
             and any(entry.record.repo == here.name for entry in entries)
         ):
-            aliases.bind(here, home)
+            is_only = len(self.homes) == 1
+            aliases.bind(here, home, self._aliases if is_only else aliases.Aliases([home]))
             self._is_bound = True
 
     def _log_now_called(self, repo: str) -> str:

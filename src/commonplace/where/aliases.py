@@ -165,14 +165,13 @@ def place_name(here: Repository) -> str:
     return hashed_name(here.short, str(folder))
 
 
-def bind(here: Repository, home: Home) -> None:
+def bind(here: Repository, home: Home, aliases: Aliases) -> None:
     """Note in *home* that this repository has its log, so that it keeps it.
 
-    Called when a record is written. What is known already is not written again.
+    Called when a record is written. What *aliases* of that home know already is not written again.
     """
     if here.common is None or not home.trusted:
         return
-    aliases = Aliases([home])
     own = identity.ensure(here.common)
     # A clone of a folder on this machine has the log of that folder's repository.
     names = [own, *([] if here.origin else [here.address_name or place_name(here)])]
