@@ -57,6 +57,16 @@ def test_a_word_longer_than_its_column_is_broken_by_its_width(
     ]
 
 
+@pytest.mark.usefixtures("narrow")
+def test_a_long_line_goes_on_below_indented(capsys: pytest.CaptureFixture[str]) -> None:
+    columns.print_wrapped("short")
+    columns.print_wrapped("agent  claude-code  is installed and not set up  [`commonplace setup`]")
+
+    assert capsys.readouterr().out == (
+        "short\nagent  claude-code  is installed and not\n    set up  [`commonplace setup`]\n"
+    )
+
+
 def test_a_table_aligns_numbers_to_the_right(capsys: pytest.CaptureFixture[str]) -> None:
     columns.print_table(("repo", "n"), [("a", "1,000"), ("é日", "2")], right=["n"])
 

@@ -200,6 +200,20 @@ def test_a_record_comes_back_that_another_log_forgot_later(memory: Memory) -> No
     assert memory.get(record.id).fields["lesson"] == LESSON["lesson"]
 
 
+def test_an_erased_record_stays_gone_and_it_is_said_when(memory: Memory) -> None:
+    record = memory.log(**LESSON)
+    memory.erase(record.id)
+
+    with pytest.raises(RecordNotFound, match=r"was erased on \d{4}-\d\d-\d\d and is gone"):
+        memory.restore(record.id)
+    with pytest.raises(RecordNotFound, match="no record has an id"):
+        memory.restore("les-never-there")
+
+    kept = memory.home.erased_file.read_text()
+    assert "verify" not in kept
+    assert record.id not in kept
+
+
 # --- The commands -------------------------------------------------------------------------------------
 
 

@@ -230,7 +230,7 @@ def picture(printed: str, columns: int, title: str) -> str:
         force_terminal=True,
         color_system="truecolor",
     )
-    console.print(Text.from_ansi(printed.rstrip("\n")), soft_wrap=True)
+    console.print(Text.from_ansi(printed.rstrip("\n")))
     svg = console.export_svg(title=title, theme=THEME, code_format=SVG, unique_id="t")
     # A clip path for each line only guards against wide letters, and is half of the file.
     svg = re.sub(r'<clipPath id="t-line-\d+">.*?</clipPath>', "", svg, flags=re.DOTALL)

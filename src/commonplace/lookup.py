@@ -87,7 +87,15 @@ class Lookup:
 
         In its own log a later line is enough. Another log's forget is compared by time.
         """
-        number, ident = self.resolve(prefix)
+        try:
+            number, ident = self.resolve(prefix)
+        except RecordNotFound:
+            from commonplace.erasure import erased  # noqa: PLC0415 (it loads the index)
+
+            if when := erased.find(self._homes, prefix):
+                message = f"`{prefix}` was erased on {when[:10]} and is gone for good"
+                raise RecordNotFound(prefix, message, "log it anew") from None
+            raise
         found = self._read_current(number, ident)
         if found.standing is Standing.DERIVED:
             raise RecordNotFound(

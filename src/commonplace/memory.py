@@ -29,7 +29,7 @@ from commonplace.errors import (
 from commonplace.files.plain import read_small
 from commonplace.log import names
 from commonplace.lookup import Lookup
-from commonplace.records import OUTCOMES, Record, encode
+from commonplace.records import OUTCOMES, Record, encode, to_utc
 from commonplace.rules import Standing
 from commonplace.scope import Scope, Searched
 from commonplace.usage import Usage
@@ -159,11 +159,12 @@ class Memory(Writer):
 
         *progress* is told how many more lines were indexed again without it.
         """
-        from commonplace.erasure import erase, pending
+        from commonplace.erasure import erase, erased, pending
         from commonplace.index.ports import no_progress
 
         told = progress or no_progress
 
+        scope = [home._replace(trusted=self.trusts(home)) for home in self.homes]
         try:
             number, whole = self._lookup.resolve(ident)
         except RecordNotFound:
@@ -177,9 +178,10 @@ class Memory(Writer):
         else:
             if not self.trusts(self.homes[number]):
                 # What a stranger's home says about other records does not reach out of it.
-                return erase(self.homes[number : number + 1], whole, told)
-        homes = [home._replace(trusted=self.trusts(home)) for home in self.homes]
-        return erase(homes, whole, told)
+                scope = self.homes[number : number + 1]
+        receipt = erase(scope, whole, told)
+        erased.add(scope, whole, to_utc(self._clock()))
+        return receipt
 
     def _append_beside(self, found: FoundRecord, given: dict[str, Any]) -> Record:
         """Append to the log of the record, so that statements stay with their record."""

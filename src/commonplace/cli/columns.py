@@ -49,6 +49,17 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Seq
     print_lines(lines)
 
 
+def print_wrapped(text: str) -> None:
+    """Print a line; where it is wider than the terminal, it goes on below, indented."""
+    columns = terminal_columns()
+    if columns is None or columns <= COLUMN_WIDTH_MIN or width_of(text) <= columns:
+        print_lines([text])
+        return
+    first, *rest = _wrap_line(text, columns)
+    others = _wrap_line(text[len(first) :].strip(), columns - 4) if rest else []
+    print_lines([first, *(f"    {line}" for line in others)])
+
+
 def print_lines(lines: Sequence[str]) -> None:
     """Print *lines* without spaces at their ends."""
     # In one write: a reader of the first lines only (`| head`) then does not break the pipe.

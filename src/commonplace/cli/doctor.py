@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.apply_setup import wiring
 from commonplace.cli.arguments import add_home, add_json
+from commonplace.cli.columns import print_wrapped
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import number_of, print_json, relative_path
 from commonplace.errors import FindingsLeft
@@ -65,13 +66,13 @@ def check(memory: Memory, *, fix: bool, as_json: bool) -> int:
         _print_findings(findings, home, fixed=fix)
         for setting in settings:
             place, name = one_line(setting["path"]), one_line(setting["reason"])
-            print(f"{setting['what']}  {place}  `{name}` is not a setting")
+            print_wrapped(f"{setting['what']}  {place}  `{name}` is not a setting")
         if not findings and not settings:
-            print(f"All is well in `{home}`")
+            print_wrapped(f"All is well in `{home}`")
         for row in agents:
-            print(f"agent  {row['agent']}  {_agent_state(row)}")
+            print_wrapped(f"agent  {row['agent']}  {_agent_state(row)}")
         if waiting:
-            print(
+            print_wrapped(
                 f"inbox  {number_of(waiting, 'candidate')} to accept or drop  [`commonplace inbox`]"
             )
     fixable = sum(1 for finding in findings if finding.fix)
@@ -89,7 +90,7 @@ def _print_findings(findings: Sequence[Finding], home: Path, *, fixed: bool) -> 
             f"{relative_path(finding.path, home)}{f':{finding.line}' if finding.line else ''}"
         )
         done = f"  [{'done' if fixed else '--fix'}: {finding.fix}]" if finding.fix else ""
-        print(f"{finding.what}  {one_line(location)}  {one_line(finding.reason)}{done}")
+        print_wrapped(f"{finding.what}  {one_line(location)}  {one_line(finding.reason)}{done}")
 
 
 def _agent_state(row: dict[str, Any]) -> str:

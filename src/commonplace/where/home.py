@@ -171,6 +171,11 @@ class Home(NamedTuple):
         return self.state_folder / "erasures"
 
     @property
+    def erased_file(self) -> Path:
+        """When records were erased, by digests of their ids."""
+        return self.state_folder / "erased.txt"
+
+    @property
     def dispatches_file(self) -> Path:
         return self.state_folder / "dispatches.jsonl"
 
