@@ -684,7 +684,7 @@ def test_bad_flags_of_recall_get_a_sentence(
     assert done.stderr.startswith(f"error: {said}")
 
 
-def test_the_other_logs_are_named_only_if_nothing_was_found(
+def test_nothing_is_suggested_after_every_log_was_searched(
     commonplace: Any,
 ) -> None:
     commonplace("log", "--type", "error", "--lesson", "kettle rule " + "x" * 500)
@@ -693,7 +693,8 @@ def test_the_other_logs_are_named_only_if_nothing_was_found(
 
     assert "kettle rule" in short.stdout
     assert short.stderr == ""
-    assert "--all-repos" in commonplace("recall", "quantum chromodynamics").stderr
+    assert commonplace("recall", "quantum chromodynamics").stderr == ""
+    assert "--all-repos" in commonplace("recall", "--recent", "1", "--tag", "x").stderr
 
 
 def test_a_common_word_does_not_outweigh_what_is_meant(memory: Memory) -> None:
