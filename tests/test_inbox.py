@@ -32,8 +32,9 @@ def ident(own_home: Path) -> str:
 
 
 def test_an_empty_inbox_says_so(
-    commonplace: Callable[..., subprocess.CompletedProcess[str]],
+    commonplace: Callable[..., subprocess.CompletedProcess[str]], own_home: Path
 ) -> None:
+    own_home.mkdir()
     done = commonplace("inbox")
 
     assert (done.returncode, done.stdout) == (0, "")

@@ -178,6 +178,11 @@ def test_a_named_home_that_does_not_exist_is_an_error_for_reading_only(
         ["notes", "list"],
         ["inbox"],
         ["maintain"],
+        ["config", "list"],
+        ["token", "list"],
+        ["serve", "--status"],
+        ["sync"],
+        ["backup", "create", "memory.tar.gz"],
         ["forget", "les-1", "--erase", "--yes"],
     ):
         for done in (

@@ -49,7 +49,7 @@ def add_list(parser: ArgumentParser) -> None:
 
 
 def list_settings(args: Namespace) -> int:
-    with open_memory(args.home, to_write=True) as memory:
+    with open_memory(args.home) as memory:
         rows = settings_file.rows(memory.settings)
         if args.json:
             print_json(rows)
@@ -73,7 +73,7 @@ def add_get(parser: ArgumentParser) -> None:
 
 
 def get(args: Namespace) -> int:
-    with open_memory(args.home, to_write=True) as memory:
+    with open_memory(args.home) as memory:
         row = _row(memory, args.name)
     if args.json:
         print_json(row)

@@ -12,6 +12,7 @@ from commonplace.errors import ServerTrouble, UsageError
 from commonplace.foreign import one_line
 from commonplace.memory import Memory
 from commonplace.server import control, presence
+from commonplace.where import homes
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -63,6 +64,8 @@ def run(args: Namespace) -> int:
     if len(actions) > 1:
         raise UsageError(f"`--{actions[0]}` and `--{actions[1]}` exclude each other")
     with Memory.open(args.home or None, agent_id=args.agent) as memory:
+        if args.status or args.stop:
+            homes.check_exists(memory.home)
         if args.ensure:
             _ensure(memory.home, args)
         elif args.status:

@@ -12,6 +12,7 @@ from commonplace.foreign import one_line
 from commonplace.memory import Memory
 from commonplace.records import to_utc
 from commonplace.server.access_tokens import SCOPES, SCOPES_DEFAULT, Tokens
+from commonplace.where import homes
 from commonplace.writing import now_utc
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def add_list(parser: ArgumentParser) -> None:
 
 def list_tokens(args: Namespace) -> int:
     with Memory.open(args.home or None) as memory:
+        homes.check_exists(memory.home)
         tokens = Tokens(memory.home).all()
     if args.json:
         print_json(
@@ -91,6 +93,7 @@ def add_revoke(parser: ArgumentParser) -> None:
 
 def revoke(args: Namespace) -> int:
     with Memory.open(args.home or None) as memory:
+        homes.check_exists(memory.home)
         token = Tokens(memory.home).revoke(args.id)
     if args.json:
         print_json({"id": token.id, "revoked": True})

@@ -25,7 +25,8 @@ _MARKER_BYTES_MAX = 64 << 10
 # What a home without the marker may hold: one that was made by hand, or of which hooks or a server
 # have written only the state so far. `.DS_Store` is the work of a file manager.
 _NAMES = frozenset([
-    "config.toml", "log", "agents", "skills", STATE, ".git", ".gitignore", MARKER_FILE, ".DS_Store",
+    "config.toml", "log", "repos.jsonl", "agents", "skills", STATE,
+    ".git", ".gitignore", MARKER_FILE, ".DS_Store",
 ])  # fmt: skip
 _ENDINGS = (".rewriting", ".lock")
 
