@@ -74,7 +74,7 @@ def test_the_seeds_script_is_the_same(own_home: Path, tmp_path: Path) -> None:
     path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
 
     done = subprocess.run(
-        ["sh", str(ROOT / "scripts" / "log_memory.sh"), *SEED[1:]],
+        ["sh", str(ROOT / "src" / "commonplace" / "scripts" / "log_memory.sh"), *SEED[1:]],
         env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +18,9 @@ from commonplace.settings import SETTINGS
 from commonplace.where import homes, repository
 from commonplace.where.home import Home
 from conftest import git
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def found(cwd: Path, **environment: str) -> list[Path]:
@@ -215,3 +222,26 @@ def test_an_empty_home_variable_names_no_folder(tmp_path: Path) -> None:
     assert homes.user_folder({"HOME": ""}) == own
     assert homes.user_folder({}) == own
     assert homes.user_folder({"HOME": str(tmp_path)}) == tmp_path
+
+
+def test_a_script_that_logs_is_put_into_the_home(
+    tmp_path: Path, own_home: Path, commonplace: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    done = commonplace("init", "--user", "--script", cwd=tmp_path)
+
+    script = own_home / "scripts" / "log_memory.sh"
+    assert "scripts/log_memory.sh" in done.stdout.replace("\\", "/")
+    assert os.name == "nt" or script.stat().st_mode & 0o777 == 0o700
+    again = commonplace("init", "--user", "--script", cwd=tmp_path)
+    assert "nothing changed" in again.stdout
+    assert "All is well" in commonplace("doctor").stdout
+    if shutil.which("sh"):
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        logged = subprocess.run(
+            ["sh", str(script), "--repo", "app", "--type", "error", "--lesson", "check ownership"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PATH": path},
+        )
+        assert logged.stdout.startswith("les-check-ownership-")

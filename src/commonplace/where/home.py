@@ -75,6 +75,11 @@ class Home(NamedTuple):
         return self.notes_folder / agent
 
     @property
+    def script(self) -> Path:
+        """The script that logs from a shell, if `commonplace init --script` put it there."""
+        return self.path / "scripts" / "log_memory.sh"
+
+    @property
     def skills_folder(self) -> Path:
         return self.path / "skills"
 
