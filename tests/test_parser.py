@@ -116,6 +116,11 @@ def test_the_defaults_of_the_server_are_those_of_the_settings() -> None:
         assert str(SETTINGS[setting].default) in shown
 
 
+@pytest.mark.parametrize("name", sorted(set(LEAVES) - {"mcp"}))  # It speaks a protocol.
+def test_every_command_with_data_prints_json(name: str) -> None:
+    assert "--json" in PARSERS[name]._option_string_actions
+
+
 @pytest.mark.parametrize("name", LEAVES)
 def test_every_example_is_a_call_that_the_parser_accepts(name: str) -> None:
     for example in LEAVES[name].examples:
