@@ -162,6 +162,7 @@ def test_an_older_installation_of_its_hook_is_updated(
 ) -> None:
     cli = "commonplace.cli"
     (project / ".acme").mkdir()
+    own_home.mkdir(mode=0o700, exist_ok=True)
     run(cli, folder, "setup", "acme", "--project", cwd=project)
     settings = project / ".acme" / "settings.json"
     text = settings.read_text()

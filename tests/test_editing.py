@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace.characters import remove_hidden
 from commonplace.cli import main
 from commonplace.editing import change_tags, editable_fields, next_version
 from commonplace.errors import CommonplaceError, RecordNotFound, UsageError
@@ -43,7 +44,9 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "feedback": {"of": "x", "outcome": "worked"},
     "link": {"of": "x", "to": "y", "rel": "related_to"},
 } | {name: {"label": "a"} for name in ("fact", "concept", "snippet", "tool", "persona", "task")}
-TEXT = st.text(st.characters(exclude_categories=["C"]), min_size=1).filter(str.strip)
+TEXT = st.text(st.characters(exclude_categories=["C"]), min_size=1).filter(
+    lambda text: text.strip() != "" and remove_hidden(text) == text
+)
 TAG = st.text("abcABC", min_size=1, max_size=3)
 
 

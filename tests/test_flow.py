@@ -39,6 +39,7 @@ FLOW = [
     "engine",
     "notes",
     "scope",
+    "notes_of_homes",
     "writing",
     "memory",
     "repos",

@@ -90,13 +90,14 @@ def test_the_filters(memory: Memory) -> None:
     def ids(**narrowing: Any) -> list[str]:
         return sorted(hit.id for hit in memory.list_records(**narrowing).hits)
 
-    assert ids(tags=["ci"]) == ["les-001", "les-002"]
+    assert ids(tags=["ci"]) == ["les-001"]
+    assert ids(tags=["ci"], all_repos=True) == ["les-001", "les-002"]
     assert ids(repo="other") == ["les-002"]
     assert ids(agent="codex") == ["les-001"]
     assert ids(kinds=["pattern"]) == ["pat-1"]
     assert ids(types=["success"]) == ["les-003"]
     assert ids(since="2026-11-04") == ["les-003"]
-    assert memory.tags() == {"ci": 2, "npm": 1}
+    assert memory.tags(all_repos=True) == {"ci": 2, "npm": 1}
     assert memory.tags(repo="other") == {"ci": 1}
 
 
@@ -116,7 +117,9 @@ def test_the_list_is_one_line_a_record(memory: Memory, capsys: pytest.CaptureFix
     printed = json.loads(capsys.readouterr().out)
     assert (printed["page"], printed["pages"], printed["total"]) == (2, 2, 2)
     assert [row["id"] for row in printed["records"]] == ["les-verify-ownership-0001"]
-    assert main(["list", "--repo", "nothing-here"]) == 0
+    assert main(["list", "--repo", "nothing-here"]) == 30
+    assert "nothing-here" in capsys.readouterr().err
+    assert main(["list", "--tag", "nothing-has-it"]) == 0
     assert "No records match" in capsys.readouterr().err
     assert main(["tags"]) == 0
     assert "No tags yet" in capsys.readouterr().err

@@ -153,9 +153,10 @@ class Place:
         return self._is_ours(os.fsdecode(value) if isinstance(value, (str, bytes)) else "")
 
     def _is_ours(self, path: str) -> bool:
-        # `init` makes a home in the repository. git's own folder gets the word by which a clone
-        # that is trusted is known again.
-        made = (self.work / ".commonplace", self.work / ".git" / "commonplace-trust")
+        # `init` makes a home in the repository. git's own folder gets the words by which the
+        # repository, and a clone that is trusted, are known again.
+        words = (self.work / ".git" / name for name in ("commonplace-id", "commonplace-trust"))
+        made = (self.work / ".commonplace", *words)
         own = map(str, (self.home, self.out, self._guard, *made))
         return path in (":memory:", "/proc/self/autogroup") or path.startswith(("/dev/", *own))
 

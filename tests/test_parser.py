@@ -305,7 +305,8 @@ def test_the_inbox_alone_is_its_list(commonplace: Run, own_home: Path) -> None:
     assert commonplace("inbox", "--json").stdout == "[]\n"
 
 
-def test_an_empty_scope_does_not_stand_for_the_default(commonplace: Run) -> None:
+def test_an_empty_scope_does_not_stand_for_the_default(commonplace: Run, own_home: Path) -> None:
+    own_home.mkdir()
     for scopes in ("", "read,"):
         assert commonplace("token", "add", "me", "--scopes", scopes).returncode == 2
     assert commonplace("token", "list", "--json").stdout == "[]\n"

@@ -16,6 +16,8 @@ from tools import build_plugins
 
 import commonplace
 from commonplace.agents.opencode import plugin_source
+from commonplace.agents.parts import INSTRUCTIONS
+from commonplace.memory import Memory
 from conftest import ROOT
 
 TOOLS = ROOT / ".tools" / "node_modules" / ".bin"
@@ -234,3 +236,15 @@ def test_the_shim_hands_every_event_to_the_hook_and_its_answer_to_the_model(tmp_
 
 def test_the_shim_is_silent_where_there_is_no_hook(tmp_path: Path) -> None:
     assert shim(tmp_path, str(tmp_path / "not-there")) == ["you are"]
+
+
+def test_agents_are_told_to_state_what_they_learn_and_not_to_read_the_logs(tmp_path: Path) -> None:
+    skills = list((ROOT / "plugins").glob("*/skills/*/SKILL.md"))
+    with Memory.open(tmp_path / "home") as memory:
+        preamble = memory.preamble()
+
+    for text in (INSTRUCTIONS, *(path.read_text("utf-8") for path in skills)):
+        assert "LEARNED: …" in text
+    for text in (preamble, INSTRUCTIONS, *(path.read_text("utf-8") for path in skills)):
+        assert "Never read" in text
+        assert "recall" in text

@@ -123,7 +123,7 @@ def test_a_text_is_redacted_and_its_lines_are_named(memory: Memory, own_home: Pa
 
     assert sorted((secret.line, secret.kind, secret.field) for secret in found) == [
         (1, "github-token", "text"),
-        (1, "private-key", "text"),
+        (3, "private-key", "text"),
         (9, "github-token", "text"),
     ]
     assert note.read_text() == f"one {MARKER}\ntwo\n[redacted:private-key]\nfour {MARKER}"

@@ -112,7 +112,7 @@ def test_of_two_entries_with_one_key_the_latest_applies_everywhere(
     assert memory.get(record["meta"]["key"]).id == record["id"]
     (hit,) = memory.recall("same sixty characters of two lessons").hits
     assert "new end" in hit.text
-    assert [one.id for one in memory.recent(5, kinds=["lesson"])] == [record["id"]]
+    assert [one.id for one in memory.recent(5, kinds=["lesson"], all_repos=True)] == [record["id"]]
     assert memory.stats()["kinds"]["lesson"] == 1
     export_layout(memory, "beads", tmp_path / "out")
     (line,) = (tmp_path / "out" / ".beads" / "memory" / "knowledge.jsonl").read_text().splitlines()
@@ -169,6 +169,7 @@ def shown_at_start(memory: Memory, cwd: Path) -> tuple[str, str]:
         environment=(),
     )
     assert event is not None
+    memory = memory.beside(cwd=cwd)
     session = State(memory.home.sessions_folder / "x.json", {"session": "s-9"})
     by_index = start.compose(event, suggest.for_start(memory, event, session))
     by_files = json.loads(answer_from_files(memory, event))["hookSpecificOutput"]

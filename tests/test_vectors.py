@@ -33,6 +33,7 @@ from commonplace.index.embedded.index import EmbeddedIndex
 from commonplace.index.embedded.reader import Reader
 from commonplace.index.embedded.vectors import VectorSnapshot
 from commonplace.memory import Memory
+from commonplace.where import homes
 from commonplace.where.home import Home
 from conftest import SLOW_LAW
 
@@ -335,8 +336,9 @@ def test_a_repository_cannot_send_texts_to_a_service(tmp_path: Path) -> None:
     from conftest import git
 
     root = tmp_path / "app"
-    (root / ".commonplace").mkdir(parents=True)
+    root.mkdir()
     git("init", "-q", cwd=root)
+    homes.make(homes.at(root / ".commonplace", os.environ))  # It is trusted, and still may not.
     (root / ".commonplace" / "config.toml").write_text(
         '[embedder]\nkind = "http"\nurl = "https://example.org"\n'
     )

@@ -53,6 +53,12 @@ Lessons are kept in plain files by Commonplace and shared by every agent that wo
 | after using a memory | `feedback(id, outcome)` | `commonplace feedback ID worked` |
 | a memory looks wrong or cut short | `show(id)` | `commonplace show ID` |
 
+In a comment or a commit message, a line `LEARNED: …` becomes a lesson by itself where hooks are set up. It is voluntary, and
+welcome whenever you find a convention, a trap or a solution that others would have to find again. `DECISION: …` notes a
+decision, `FACT: …` a fact, `PATTERN: …` proposes a pattern.
+
+Never read the logs (`*.jsonl`) themselves: they are long, and `recall` returns the few lines that matter.
+
 ## What makes a good lesson
 
 - One sentence that helps somebody who has the same problem and knows nothing of this conversation.

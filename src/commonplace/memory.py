@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from commonplace.log.scan import Secret
     from commonplace.lookup import FoundRecord
     from commonplace.notes import Notes
+    from commonplace.notes_of_homes import NotesOfHomes
     from commonplace.recall.hits import Hit
     from commonplace.recall.listing import Page
     from commonplace.recall.overview import Verdict
@@ -467,6 +468,17 @@ class Memory(Writer):
     def notes(self, agent: str | None = None) -> Notes:
         """Return the notes of an agent, in the nearest home."""
         return self._notes_in(self.home, agent)
+
+    def visible_notes(self, agent: str | None = None) -> NotesOfHomes:
+        """Return the notes of an agent in all homes: what it is given at start is among them."""
+        from commonplace.notes_of_homes import NotesOfHomes
+
+        trusted = [home for home in self.homes if self.trusts(home)]
+        untrusted = [home for home in self.homes if home not in trusted]
+        return NotesOfHomes(
+            [self._notes_in(home, agent) for home in trusted],
+            [self._notes_in(home, agent) for home in untrusted],
+        )
 
     def _notes_in(self, home: Home, agent: str | None = None) -> Notes:
         from commonplace.notes import Notes

@@ -50,6 +50,7 @@ class Note(NamedTuple):
     path: str
     bytes: int
     sha256: str
+    trusted: bool = True  # Whether it is in a home that the user trusts.
 
     @property
     def hash_start(self) -> str:
@@ -220,6 +221,14 @@ class Notes:
                     Entry(found.relative_to(self.folder).as_posix(), size, found.is_dir())
                 )
         return listed
+
+    def has(self, path: str) -> bool:
+        """Whether there is a note at *path*."""
+        try:
+            self._find_file(path)
+        except NoteNotFound:
+            return False
+        return True
 
     def list(self, path: str = "") -> list[Note]:
         """Return the notes below *path*, in order."""

@@ -29,6 +29,9 @@ dated notes of others,
 `remember` one sentence, with
   the command that worked.
 - After using a memory: `feedback` on it (worked, failed, wrong, stale).
+- In comments and commit messages, too: a line `LEARNED: …` becomes a lesson, `DECISION: …` a \
+decision, `FACT: …` a fact.
+- Never read the logs (`*.jsonl`) themselves, they are long: `recall` returns what matters.
 """
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def merge(home: str | None, fields: dict[str, str]) -> Record | None:
     """Change the record that *fields* name and keep its other fields; `None` if there is none."""
-    with open_memory(home) as memory:
+    with open_memory(home, to_write=True) as memory:
         record = _find(memory, fields["id"])
         if record is None:
             return None
@@ -30,7 +30,7 @@ def merge(home: str | None, fields: dict[str, str]) -> Record | None:
 
 def warn_if_replaced(home: str | None, ident: str) -> None:
     """Say on stderr that a record with this id is there, and what becomes of its fields."""
-    with open_memory(home) as memory:
+    with open_memory(home, to_write=True) as memory:
         if _find(memory, ident) is not None:
             note(
                 f"note: `{ident}` was there already, and this version replaces all its fields;"

@@ -9,7 +9,7 @@ from commonplace.cli.arguments import add_agent, add_home, add_json, whole_numbe
 from commonplace.cli.commands import Command
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import note, print_json
-from commonplace.foreign import one_line, render
+from commonplace.foreign import UNTRUSTED, one_line, render
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -28,12 +28,13 @@ def add_list(parser: ArgumentParser) -> None:
 
 def list_notes(args: Namespace) -> int:
     with open_memory(args.home) as memory:
-        found = memory.notes(args.agent).list(args.path)
+        found = memory.visible_notes(args.agent).list(args.path)
     if args.json:
         print_json([one._asdict() for one in found])
         return 0
     for one in found:
-        print(f"{one.bytes:>8,}  {one_line(one.path)}")
+        mark = "" if one.trusted else f"  ({UNTRUSTED})"
+        print(f"{one.bytes:>8,}  {one_line(one.path)}{mark}")
     if not found:
         note("No notes yet")
     return 0
@@ -54,10 +55,13 @@ def add_read(parser: ArgumentParser) -> None:
 def read(args: Namespace) -> int:
     lines = (args.lines[0], args.lines[1]) if args.lines else None
     with open_memory(args.home) as memory:
-        found = memory.notes(args.agent).read_with_hash(args.path, lines)
+        found = memory.visible_notes(args.agent).read_with_hash(args.path, lines)
     if args.json:
-        print_json({"path": args.path, "text": found.text, "sha256": found.note.sha256})
+        fields = {"path": args.path, "text": found.text, "sha256": found.note.sha256}
+        print_json({**fields, "trusted": found.note.trusted})
     else:
+        if not found.note.trusted:
+            note(f"{args.path} {UNTRUSTED}")
         sys.stdout.write(render(found.text))
     return 0
 
@@ -71,7 +75,7 @@ def add_write(parser: ArgumentParser) -> None:
 
 def write(args: Namespace) -> int:
     with open_memory(args.home, to_write=True) as memory:
-        notes = memory.notes(args.agent)
+        notes = memory.visible_notes(args.agent)
         _report(notes.write(args.path, _text(args), args.if_sha256), as_json=args.json)
     return 0
 
@@ -88,7 +92,7 @@ def add_replace(parser: ArgumentParser) -> None:
 
 def replace(args: Namespace) -> int:
     with open_memory(args.home) as memory:
-        notes = memory.notes(args.agent)
+        notes = memory.visible_notes(args.agent)
         _report(notes.replace(args.path, args.old, _text(args), args.if_sha256), as_json=args.json)
     return 0
 
@@ -103,7 +107,7 @@ def add_insert(parser: ArgumentParser) -> None:
 
 def insert(args: Namespace) -> int:
     with open_memory(args.home) as memory:
-        notes = memory.notes(args.agent)
+        notes = memory.visible_notes(args.agent)
         _report(notes.insert(args.path, args.line, _text(args), args.if_sha256), as_json=args.json)
     return 0
 

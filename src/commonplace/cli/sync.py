@@ -21,7 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--message",
         metavar="TEXT",
         default="memory: sync",
-        help="Message of the commit (default: `%(default)s`)",
+        help="Message of the commit (default: %(default)s)",
     )
     add_home(parser)
     add_json(parser)

@@ -14,7 +14,8 @@ from commonplace.files.plain import read_all
 from commonplace.log import read
 from commonplace.log.logs import files, is_of_git
 from commonplace.redaction.fields import Redaction, redact
-from commonplace.redaction.text import redact_text
+from commonplace.redaction.spans import merge_spans
+from commonplace.redaction.text import find_spans, redact_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,17 +101,11 @@ def _redact_text_file(path: Path) -> tuple[list[Secret], bytes]:
     except UnicodeDecodeError:
         return [], raw  # Not a text: Commonplace does not write such files.
     redacted, kinds = redact_text(text)
-    by_line = [
-        (number, kind)
-        for number, line in enumerate(text.split("\n"), 1)
-        for kind in redact_text(line)[1]
-    ]
-    # A key block spans several lines, so it is found only in the whole text; it is reported at
-    # the first line of the file.
-    spanning = [(1, kind) for kind in kinds if kind not in {found for _number, found in by_line}]
-    secrets = (
-        [Secret(path, number, kind, "text") for number, kind in (*by_line, *spanning)]
-        if kinds
-        else []
-    )
+    secrets = []
+    line, at = 1, 0
+    for span in merge_spans(find_spans(text)) if kinds else []:
+        line, at = line + text.count("\n", at, span.start), span.start
+        secrets.append(Secret(path, line, span.kind, "text"))
+    # What is only found without the others is reported at the first line.
+    secrets += [Secret(path, 1, kind, "text") for kind in kinds[len(secrets) :]]
     return secrets, redacted.encode()

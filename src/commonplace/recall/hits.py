@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from commonplace.foreign import UNTRUSTED
 from commonplace.index.document import Document, document
 
 if TYPE_CHECKING:
@@ -15,9 +16,7 @@ if TYPE_CHECKING:
     # Which document: the number of its home, and its key there.
     Address = tuple[int, int]
 
-
-# The mark of a record from a home that came with a repository, until the user trusts it.
-UNTRUSTED = "came with this repository; not trusted"
+__all__ = ["UNTRUSTED", "Address", "Explanation", "Hit"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,7 @@ class NoteTextModel(BaseModel):
     path: str
     text: str
     sha256: str
+    trusted: bool = True
 
 
 class NoteModel(BaseModel):
@@ -75,6 +76,7 @@ class NoteModel(BaseModel):
     path: str
     bytes: int
     sha256: str
+    trusted: bool = True
     redacted: list[str] = Field(default_factory=list)
 
 

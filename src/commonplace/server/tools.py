@@ -13,7 +13,7 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
 from commonplace.errors import CommonplaceError
-from commonplace.foreign import block, one_line, render, render_value
+from commonplace.foreign import UNTRUSTED, block, one_line, quote, render, render_value
 from commonplace.server import models
 from commonplace.server.schemas import shorten_arguments, shorten_result
 
@@ -271,11 +271,13 @@ def notes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         with errors_as_tool_results():
             found = (
                 open_memory()
-                .notes()
+                .visible_notes()
                 .read_with_hash(path, (view_range[0], view_range[1]) if view_range else None)
             )
+        note, text = found.note, found.text
         return tool_result(
-            found.text, models.NoteTextModel(path=path, text=found.text, sha256=found.note.sha256)
+            text if note.trusted else f"({UNTRUSTED})\n\n{quote(text)}",
+            models.NoteTextModel(path=path, text=text, sha256=note.sha256, trusted=note.trusted),
         )
 
     @tool(server, CHANGES, "Write a note")
@@ -288,7 +290,7 @@ def notes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         CONTEXT.md is loaded at the start of every session: keep it short.
         """
         with errors_as_tool_results():
-            return note_result(open_memory("write").notes().write(path, content, if_sha256))
+            return note_result(open_memory("write").visible_notes().write(path, content, if_sha256))
 
     @tool(server, EDITS, "Replace in a note")
     def memory_replace(
@@ -303,7 +305,9 @@ def notes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         exactly once; else the error says where it matches. An empty new text deletes the old one.
         """
         with errors_as_tool_results():
-            return note_result(open_memory("write").notes().replace(path, old, new, if_sha256))
+            return note_result(
+                open_memory("write").visible_notes().replace(path, old, new, if_sha256)
+            )
 
     @tool(server, EDITS, "Insert into a note")
     def memory_insert(
@@ -317,7 +321,9 @@ def notes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         Use it to add to a list without rewriting it.
         """
         with errors_as_tool_results():
-            return note_result(open_memory("write").notes().insert(path, line, text, if_sha256))
+            return note_result(
+                open_memory("write").visible_notes().insert(path, line, text, if_sha256)
+            )
 
     @tool(server, READS, "List your notes")
     def memory_list(
@@ -328,11 +334,13 @@ def notes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         Use it at the start of a task to see what you wrote down before.
         """
         with errors_as_tool_results():
-            found = open_memory().notes().list(path or "")
+            found = open_memory().visible_notes().list(path or "")
         listed = [note._replace(path=one_line(note.path)) for note in found]
         text = (
             "\n".join(
-                f"{note.bytes:>8}  {note.hash_start}  {one_line(note.path)}" for note in found
+                f"{note.bytes:>8}  {note.hash_start}  {one_line(note.path)}"
+                f"{'' if note.trusted else f'  ({UNTRUSTED})'}"
+                for note in found
             )
             or "No notes yet."
         )

@@ -132,7 +132,8 @@ def _current(folds: Sequence[Fold[bytes]]) -> Iterator[tuple[Record, Tally]]:
 def read_context(memory: Memory, event: Event) -> str:
     """Return the agent's own CONTEXT.md; "" if it cannot be read."""
     with suppress(CommonplaceError, OSError):
-        return memory.read_at_start(agent=event.name).strip()
+        # Lines before the text stay, so that the numbers of lines are those of the note.
+        return memory.read_at_start(agent=event.name).rstrip()
     return ""
 
 
@@ -226,9 +227,8 @@ def _entry(record: Record, chars_max: int) -> str:
 def _compose(event: Event, found: StartContext, share: float) -> str:
     parts: list[str] = []
     if found.context:
-        text = _cut(render(found.context), int(CONTEXT_CHARS_MAX * share))
         title = f"## Notes of {one_line(event.name)} (CONTEXT.md)"
-        parts.append(f"{title}\n\n{quote(text)}")
+        parts.append(f"{title}\n\n{_context(found.context, event, int(CONTEXT_CHARS_MAX * share))}")
     if found.handoff is not None:
         parts.append(_handoff(found.handoff, int(HANDOFF_CHARS_MAX * share)))
     if found.recent:
@@ -248,6 +248,22 @@ def _compose(event: Event, found: StartContext, share: float) -> str:
     if found.announcement:
         parts.append(f"Commonplace: {found.announcement}.")
     return "\n\n".join([FRAME, *parts]) if parts else ""
+
+
+def _context(context: str, event: Event, chars_max: int) -> str:
+    """Return the beginning of CONTEXT.md, and how to read the rest if that is not all."""
+    text = render(context)
+    if len(text) <= chars_max:
+        return quote(text)
+    kept = _shorten(text, chars_max, "\n")
+    # A line that is shown in part is among the rest.
+    line = kept.count("\n") + 1 + text.startswith("\n", len(kept))
+    agent = one_line(event.name)
+    return (
+        f"{quote(kept)}\n> …\n\nThis is the beginning. The rest: the tool"
+        f' `memory_read(path="CONTEXT.md", view_range=[{line}, -1])`, or'
+        f" `commonplace notes read CONTEXT.md --agent {agent} --lines {line} -1`."
+    )
 
 
 def _handoff(record: Record, chars_max: int) -> str:
