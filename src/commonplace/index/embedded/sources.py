@@ -182,7 +182,11 @@ def position_of(stream: BinaryIO, end: int) -> ReadPosition:
 
 
 def open_log(path: Path) -> BinaryIO | None:
-    return open_for_read(path)
+    """Return the log, open for reading; `None` if `Sources.logs` skips it (`doctor` names it)."""
+    with suppress(FileNotFoundError):
+        if is_ours_by(os.stat(path, follow_symlinks=False)):
+            return open_for_read(path)
+    return None
 
 
 def pairs(home: Home, paths: Iterable[str]) -> Iterator[tuple[str, Path, Path]]:
