@@ -6,6 +6,7 @@ Only a server imports this, never a hook.
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ from commonplace.sessions.replies import context_reply
 from commonplace.where import git
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from commonplace.memory import Memory
     from commonplace.recall.hits import Hit
     from commonplace.records import Record
@@ -84,6 +87,15 @@ def _is_specific(prompt: str) -> bool:
 
 def for_start(memory: Memory, event: Event, session: State) -> start.StartContext:
     """Return the start context from the index, with what is known about the branch."""
+    # git takes half of the time: it runs while the index is read.
+    with ThreadPoolExecutor(1) as pool:
+        listing = pool.submit(_changed_files, event.root)
+        return _start_context(memory, event, session, listing)
+
+
+def _start_context(
+    memory: Memory, event: Event, session: State, listing: Future[list[str]]
+) -> start.StartContext:
     unique, count = _recent(memory)
     recent = unique[: start.RECENT_MAX]
     handoffs = [hit.record for hit in memory.recent(HITS_MAX, kinds=["handoff"], automatic=True)]
@@ -94,7 +106,7 @@ def for_start(memory: Memory, event: Event, session: State) -> start.StartContex
     ]
     # At a start the context is empty, also in the middle of a session: memories may be shown again.
     shown = frozenset(record.id for record in recent)
-    relevant, where = _about_branch(memory, event, session, shown)
+    relevant, where = _about_branch(memory, event, session, shown, listing)
     session.mark_shown([record.id for record in recent])
     return start.StartContext(
         recent=recent,
@@ -127,13 +139,17 @@ def _count(memory: Memory) -> int:
 
 
 def _about_branch(
-    memory: Memory, event: Event, session: State, shown: frozenset[str]
+    memory: Memory,
+    event: Event,
+    session: State,
+    shown: frozenset[str],
+    listing: Future[list[str]],
 ) -> tuple[str, str]:
     """Return what is known about the branch and its changed files, and a title for that."""
     if not event.root:
         return "", ""
     _commit, branch = git_head(event.root)
-    changed = _changed_files(event.root)
+    changed = listing.result()
     words = " ".join(
         re.split(r"[\W_]+", "" if branch.lower() in _PLAIN_BRANCHES else branch.rpartition("/")[2])
     )
@@ -191,6 +207,8 @@ def _number(hits: list[Hit]) -> str:
 
 def _changed_files(root: str) -> list[str]:
     """Return the files that `git status` lists as changed; none if it takes too long."""
+    if not root:
+        return []
     listing = git.output(root, "status", "--porcelain", "-z", "-uno", seconds_max=GIT_S_MAX)
     entries = listing.split("\0")
     return [entry[3:] for entry in entries if len(entry) > 3 and entry[2] == " "][:CHANGED_MAX]  # noqa: PLR2004
