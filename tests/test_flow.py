@@ -38,6 +38,7 @@ FLOW = [
     "editing",
     "engine",
     "notes",
+    "description",
     "scope",
     "notes_of_homes",
     "writing",

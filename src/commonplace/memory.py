@@ -11,31 +11,21 @@ from __future__ import annotations
 
 import os
 import threading
-import time
-from contextlib import suppress
 from copy import copy
 from pathlib import Path
 from typing import Any
 
 from commonplace.errors import (
-    EmbedderUnavailable,
-    IdAmbiguous,
-    NoteNotFound,
-    NoteRefused,
     RecordInvalid,
-    RecordNotFound,
     UsageError,
 )
-from commonplace.files.plain import read_small
 from commonplace.log import names
 from commonplace.lookup import Lookup
 from commonplace.records import OUTCOMES, Record, encode, to_utc
-from commonplace.rules import Standing
 from commonplace.scope import Scope, Searched
 from commonplace.usage import Usage
 from commonplace.where import repository, trust
 from commonplace.where.aliases import Aliases
-from commonplace.where.home import SKILL_BYTES_MAX
 from commonplace.writing import Writer
 
 TYPE_CHECKING = False
@@ -59,8 +49,6 @@ if TYPE_CHECKING:
 
 # The ids of files begin like this: they are not records.
 TEXT_PREFIXES = ("note:", "skill:")
-# How often `ready` checks whether another process has finished.
-READY_POLL_S = 0.05
 
 
 class Memory(Writer):
@@ -160,29 +148,17 @@ class Memory(Writer):
 
         *progress* is told how many more lines were indexed again without it.
         """
-        from commonplace.erasure import erase, erased, pending
+        from commonplace.erasure.request import erase_record
         from commonplace.index.ports import no_progress
 
-        told = progress or no_progress
-
-        scope = [home._replace(trusted=self.trusts(home)) for home in self.homes]
-        try:
-            number, whole = self._lookup.resolve(ident)
-        except RecordNotFound:
-            # An interrupted erasure may have removed it from the log already.
-            begun = [one.id for one in pending(self.homes) if one.id.startswith(ident)]
-            if not begun:
-                raise
-            if len(begun) > 1 and ident not in begun:
-                raise IdAmbiguous(ident, sorted(begun)) from None
-            whole = ident if ident in begun else begun[0]
-        else:
-            if not self.trusts(self.homes[number]):
-                # What a stranger's home says about other records does not reach out of it.
-                scope = self.homes[number : number + 1]
-        receipt = erase(scope, whole, told)
-        erased.add(scope, whole, to_utc(self._clock()))
-        return receipt
+        return erase_record(
+            self.homes,
+            ident,
+            resolve=self._lookup.resolve,
+            trusts=self.trusts,
+            when=to_utc(self._clock()),
+            progress=progress or no_progress,
+        )
 
     def _append_beside(self, found: FoundRecord, given: dict[str, Any]) -> Record:
         """Append to the log of the record, so that statements stay with their record."""
@@ -212,21 +188,13 @@ class Memory(Writer):
 
     def describe(self, ident: str) -> dict[str, Any]:
         """Return the record with its feedback, its use and its home."""
+        from commonplace import description
+
         if ident.startswith(TEXT_PREFIXES):
-            return self._describe_text(ident)
+            return description.of_text(self.homes, self.agent_id, ident)
         found = self._find(ident)
-        described = dict(found.record.fields)
-        if found.rate is not None:
-            described["success_rate"] = str(found.rate)
-        if found.standing is Standing.SUPERSEDED:
-            described["standing"] = "superseded"
-        described["feedback"] = found.feedback._asdict()
-        described["usage_count"], described["last_used"] = self._uses(found)
         home = self.homes[found.home_number]
-        described["home"] = str(home.path)
-        if not self.trusts(home):
-            described["trusted"] = False
-        return described
+        return description.of_record(found, self._uses(found), home, is_trusted=self.trusts(home))
 
     def _uses(self, found: FoundRecord) -> tuple[int, str]:
         if self._engine_is_open():
@@ -236,27 +204,6 @@ class Memory(Writer):
             return usage.of(found.record.id)
         finally:
             usage.close()
-
-    def _describe_text(self, ident: str) -> dict[str, Any]:
-        """Return a skill, or one of this agent's own notes, by the id that recall gives it."""
-        kind, _colon, name = ident.partition(":")
-        agent, _slash, note = name.partition("/")
-        for home in self.homes:
-            if kind == "note":
-                notes = self._notes_in(home)
-                with suppress(NoteNotFound, NoteRefused):
-                    if agent == self.agent_id:
-                        path, text = notes.folder / note, notes.read(note)
-                        return {"id": ident, "kind": kind, "path": str(path), "text": text}
-                continue
-            path = home.skill(name)
-            # A folder's name, not a path: other files are not skills of this home.
-            is_plain = path.parent.parent == home.skills_folder and path.parent.name == name != ".."
-            with suppress(OSError, ValueError):  # The name may be invalid in a file system.
-                if is_plain:
-                    text = read_small(path, SKILL_BYTES_MAX).decode("utf-8", "replace")
-                    return {"id": ident, "kind": kind, "path": str(path), "text": text}
-        raise RecordNotFound(ident)
 
     def records(
         self, repo: str | None = None, kind: str | None = None, *, superseded: bool = False
@@ -442,26 +389,9 @@ class Memory(Writer):
 
         Without an embedder, or with a service that fails, vectors are not waited for.
         """
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-
-        def is_over() -> bool:
-            return deadline is not None and time.monotonic() >= deadline
-
         engine = self.engine()
         engine.catch_up()
-        while not is_over():
-            if engine.embedding.is_off or not engine.vectors.missing():
-                return True
-            try:
-                done = engine.vectors.embed_alone(is_over)
-            except EmbedderUnavailable:
-                if engine.embedding.is_loading():
-                    done = None
-                else:
-                    return True
-            if not done:
-                time.sleep(READY_POLL_S)  # Another process embeds, or the model is being loaded.
-        return False
+        return engine.vectors.wait(timeout_s)
 
     # --- Notes ------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ Many documents are left to a worker, a process of its own (`backlog`).
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 # How long an answer of a server waits for new memories to be embedded.
 FRESH_S_MAX = 0.05
+# How often `wait` checks whether another process has finished.
+READY_POLL_S = 0.05
 
 
 class Vectors:
@@ -131,6 +134,26 @@ class Vectors:
         """Return how many documents have no vectors yet."""
         self._catch_up()
         return sum(index.missing_vectors() for index in self._indexes)
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Wait until every memory has its vectors, or can get none; return whether that is so."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+
+        def is_over() -> bool:
+            return deadline is not None and time.monotonic() >= deadline
+
+        while not is_over():
+            if self._embedding.is_off or not self.missing():
+                return True
+            try:
+                done = self.embed_alone(is_over)
+            except EmbedderUnavailable:
+                if not self._embedding.is_loading():
+                    return True
+                done = None
+            if not done:
+                time.sleep(READY_POLL_S)  # Another process embeds, or the model is being loaded.
+        return False
 
     def _catch_up(self) -> None:
         for index in self._indexes:
