@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -389,3 +391,36 @@ def test_logging_an_id_again_merges_or_warns(capsys: pytest.CaptureFixture[str])
     assert run(capsys, "log", "new", "--id", "les-new", "--merge")[2] == ""
     assert run(capsys, "log", "--id", "les-newer", "--merge")[0] != 0
     assert run(capsys, "log", "new", "--merge")[0] == 2
+
+
+def test_what_was_written_in_the_editor_survives_an_error(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ident = log_lesson(capsys)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    edit_with(
+        monkeypatch,
+        tmp_path,
+        "open(p, 'w').write(s.replace('%% lesson\\n', '%% lesson\\na long new text; ')"
+        ".replace('learned', 'bogus').replace('error', 'bogus'))",
+    )
+
+    code, _out, err = run(capsys, "edit", ident, "--editor")
+
+    assert code == 3
+    (kept,) = tmp_path.glob("commonplace-edit-*.txt")
+    assert str(kept) in err
+    assert "a long new text" in kept.read_text()
+    assert kept.stat().st_mode & 0o077 == 0 or os.name == "nt"
+
+
+def test_an_editor_that_removes_its_file_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ident = log_lesson(capsys)
+    edit_with(monkeypatch, tmp_path, "import os; os.unlink(p)")
+
+    code, _out, err = run(capsys, "edit", ident, "--editor")
+
+    assert code == 2
+    assert "left no file behind" in err

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ from commonplace import erasure
 from commonplace.memory import Memory
 from commonplace.rules import Fold
 from commonplace.where.home import Home
+from conftest import git
 from histories import append, feedback, lesson, link, pattern
 
 if TYPE_CHECKING:
@@ -186,3 +189,31 @@ def test_a_chain_that_changes_homes_at_each_link_is_followed_once(
 
     assert len(erasure.reach(homes, "c0")[0]) == length
     assert len(asked) == len(homes) * length
+
+
+def test_an_index_that_cannot_be_built_is_no_error_of_the_erasure(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home(own_home)
+    append(home, "app", lesson("gone", TEXT), lesson("kept", "npm ci in CI"))
+    with Memory.open(own_home) as memory:
+        memory.recall("npm")
+        monkeypatch.setattr(
+            "commonplace.index.embedded.kept_vectors.restore",
+            lambda *_: (_ for _ in ()).throw(sqlite3.OperationalError("database or disk is full")),
+        )
+        receipt = memory.erase("gone")
+
+    assert receipt.records_erased == 1
+    assert erasure.check(home) == []
+
+
+def test_the_receipt_says_that_git_may_hold_it(
+    commonplace: Callable[..., subprocess.CompletedProcess[str]], own_home: Path
+) -> None:
+    ident = commonplace("log", "--lesson", "the kettle whistles", "--type", "error").stdout.strip()
+    git("init", "-q", cwd=own_home)
+
+    done = commonplace("forget", ident, "--erase", "--yes")
+
+    assert "older commits still hold the record" in done.stderr

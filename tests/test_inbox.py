@@ -13,6 +13,7 @@ import pytest
 from commonplace.sessions import inbox
 from commonplace.sessions.failures import SolvedFailure
 from commonplace.where.home import Home
+from conftest import git
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,3 +121,18 @@ def test_damaged_files_are_passed_over(own_home: Path, ident: str) -> None:
     (folder / "cand-c-1.json").write_text(json.dumps({**FOUND, "id": "cand-c-1", "seen": "many"}))
 
     assert [one.id for one in inbox.candidates(Home(own_home))] == [ident]
+
+
+def test_a_repository_that_gets_a_home_keeps_its_candidates(
+    commonplace: Callable[..., subprocess.CompletedProcess[str]], ident: str, tmp_path: Path
+) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    git("init", "-q", cwd=root)
+    assert commonplace("init", cwd=root).returncode == 0
+
+    assert ident in commonplace("inbox", cwd=root).stdout
+    assert commonplace("inbox", "show", ident, cwd=root).returncode == 0
+    assert commonplace("inbox", "edit", ident, "--lesson", "own it", cwd=root).returncode == 0
+    assert commonplace("inbox", "accept", ident, cwd=root).returncode == 0
+    assert "empty" in commonplace("inbox", cwd=root).stderr

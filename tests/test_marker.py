@@ -248,3 +248,13 @@ def test_an_attributes_file_of_another_program_is_no_marker(tmp_path: Path) -> N
     (tmp_path / ".gitattributes").write_text("*.jsonl text eol=lf merge=union\n")
     with pytest.raises(HomeUnusable):
         homes.check_usable(Home(tmp_path))
+
+
+@pytest.mark.parametrize("names", [[".git", "skills"], [".git", "agents"], [".git", "scripts"]])
+def test_a_collection_of_skills_is_no_home(tmp_path: Path, names: list[str]) -> None:
+    for name in names:
+        (tmp_path / name).mkdir()
+
+    assert foreign_name(tmp_path) in {"agents", "skills", "scripts"}
+    (tmp_path / "log").mkdir()
+    assert foreign_name(tmp_path) == ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commonplace.errors import NoteNotFound
+from commonplace.errors import NoteNotFound, NoteRefused
 from commonplace.foreign import UNTRUSTED
 from commonplace.memory import Memory
 from commonplace.sessions import answer_from_files
@@ -121,3 +121,19 @@ def test_a_context_that_is_too_long_ends_with_how_to_read_the_rest(
     shown = text.partition("\n> …")[0]
     assert rest.startswith(f"{first - 1} ")
     assert f"> {first - 2} " in shown or first == 2
+
+
+def test_a_note_of_a_clone_is_not_edited_there(memory: Memory, clone: Path) -> None:
+    note = clone / ".commonplace" / "agents" / "reviewer" / "plan.md"
+    before = note.read_text()
+    notes = memory.visible_notes()
+
+    with pytest.raises(NoteRefused, match="not trusted"):
+        notes.replace("plan.md", "the clone", "mine")
+    with pytest.raises(NoteRefused, match="not trusted"):
+        notes.insert("plan.md", 0, "mine")
+
+    assert note.read_text() == before
+    trust.trust(memory.home)
+    memory.visible_notes().replace("plan.md", "the clone", "ours")
+    assert "ours" in note.read_text()

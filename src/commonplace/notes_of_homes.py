@@ -69,11 +69,24 @@ class NotesOfHomes:
 
     def replace(self, path: str, old: str, new: str, if_sha256: str | None = None) -> Written:
         """Replace *old*, which must occur exactly once, with *new*."""
-        return self._first(path, lambda notes: notes.replace(path, old, new, if_sha256))
+        return self._own_with(path).replace(path, old, new, if_sha256)
 
     def insert(self, path: str, line: int, text: str, if_sha256: str | None = None) -> Written:
         """Insert *text* after the line with the number *line*; 0 inserts at the top."""
-        return self._first(path, lambda notes: notes.insert(path, line, text, if_sha256))
+        return self._own_with(path).insert(path, line, text, if_sha256)
+
+    def _own_with(self, path: str) -> Notes:
+        """Return the first notes that have *path*, never those of a home that is not trusted."""
+        for notes in self._own:
+            if notes.has(path):
+                return notes
+        if any(notes.has(path) for notes in self._untrusted):
+            raise NoteRefused(
+                path,
+                "came with this repository, which is not trusted, and is not edited there; write "
+                "a note of your own with the text that you want",
+            )
+        return self._own[0]
 
     def _first(self, path: str, call: Callable[[Notes], T]) -> T:
         """Return what *call* gives for the first home that has the note."""

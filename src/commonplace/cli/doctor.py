@@ -48,7 +48,7 @@ def check(memory: Memory, *, fix: bool, as_json: bool) -> int:
         {"what": "unknown setting", "path": relative_path(path, home), "reason": name}
         for path, name in memory.settings.unknown
     ]
-    waiting = len(inbox.candidates(memory.home))
+    waiting = len(inbox.candidates(*memory.homes))
     if as_json:
         rows = [
             {**finding._asdict(), "path": relative_path(finding.path, home)} for finding in findings

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.arguments import add_home, add_id, add_json, suggest
-from commonplace.cli.editor import open_editor
+from commonplace.cli.editor import keep_on_error, open_editor
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import note, print_json
 from commonplace.editing import change_tags, editable_fields
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Mapping
 
+    from commonplace.memory import Memory
     from commonplace.records import Record
 
 EXAMPLES = (
@@ -61,12 +62,13 @@ def run(args: Namespace) -> int:
         if args.editor and changes:
             raise UsageError("`--editor` takes no other change", "leave it out, or the others")
         if args.editor:
-            changes = edit_in_editor(before)
-        elif not changes:
+            record = edit_in_editor(memory, before)
+        elif changes:
+            record = memory.edit(before.id, **changes)
+        else:
             raise UsageError(
                 "a change is needed", "e.g. `--lesson TEXT`, `--tags +a,-b` or `--editor`"
             )
-        record = memory.edit(before.id, **changes)
     if args.json:
         print_json(record.fields)
         return 0
@@ -107,8 +109,8 @@ def parse_value(record: Record, name: str, text: str) -> Any:  # noqa: ANN401 (a
         raise RecordInvalid(name, f"is `{text}`, not JSON", "e.g. `--set confidence=0.9`") from None
 
 
-def edit_in_editor(record: Record) -> dict[str, Any]:
-    """Let the user edit the fields of *record*, and return those that differ afterwards."""
+def edit_in_editor(memory: Memory, record: Record) -> Record:
+    """Let the user edit the fields of *record*, and store those that differ afterwards."""
     names = [name for name in editable_fields(record) if name not in _OF_PROGRAMS]
     texts = {name: _text_of(record, name) for name in names}
     # Longer than any line of the record's own texts begins with.
@@ -116,12 +118,14 @@ def edit_in_editor(record: Record) -> dict[str, Any]:
     while any(line.startswith(mark) for text in texts.values() for line in text.splitlines()):
         mark += "%"
     form = "\n".join(f"{mark} {name}\n{text}\n" for name, text in texts.items())
-    saved = _read_form(open_editor(form.rstrip(), "give the changes as flags"), mark, texts)
-    return {
-        name: parse_value(record, name, text)
-        for name, text in saved.items()
-        if text != texts[name].strip("\n")
-    }
+    written = open_editor(form.rstrip(), "give the changes as flags")
+    with keep_on_error(written):
+        changes = {
+            name: parse_value(record, name, text)
+            for name, text in _read_form(written, mark, texts).items()
+            if text != texts[name].strip("\n")
+        }
+        return memory.edit(record.id, **changes)
 
 
 def _text_of(record: Record, name: str) -> str:

@@ -6,9 +6,14 @@ import os
 import shlex
 import subprocess
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from commonplace.errors import UsageError
+from commonplace.errors import CommonplaceError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def open_editor(text: str, instead: str) -> str:
@@ -33,4 +38,23 @@ def open_editor(text: str, instead: str) -> str:
             raise UsageError(
                 f"the editor `{editor}` ended with {done.returncode}; nothing was changed"
             )
-        return path.read_text("utf-8", "replace").strip() or text
+        try:
+            return path.read_text("utf-8", "replace").strip() or text
+        except OSError:
+            raise UsageError(
+                f"the editor `{editor}` left no file behind; nothing was changed"
+            ) from None
+
+
+@contextmanager
+def keep_on_error(text: str) -> Iterator[None]:
+    """If an error of ours follows, keep what the user wrote in a file, and name it in the hint."""
+    try:
+        yield
+    except CommonplaceError as error:
+        descriptor, path = tempfile.mkstemp(".txt", "commonplace-edit-")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text + "\n")
+        kept = f"what you wrote is in `{path}`"
+        error.hint = f"{error.hint}; {kept}" if error.hint else kept
+        raise

@@ -11,6 +11,7 @@ from commonplace.cli.output import note, number_of, print_json
 from commonplace.cli.progress import progress
 from commonplace.errors import FindingsLeft, RecordNotFound, UsageError
 from commonplace.foreign import one_line
+from commonplace.where import repository
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -95,7 +96,7 @@ def erase(memory: Memory, ident: str, *, as_json: bool) -> int:
     """Remove the record for good, and print a receipt."""
     with progress("lines", quiet=as_json) as advance:
         receipt = memory.erase(ident, advance)
-    in_git = memory.repository.root is not None and not memory.home.of_user
+    in_git = repository.find(memory.home.path).root is not None
     if as_json:
         print_json({**receipt._asdict(), "git_history_may_hold_it": in_git})
     else:

@@ -26,7 +26,7 @@ def add_list(parser: ArgumentParser) -> None:
 
 def list_candidates(args: Namespace) -> int:
     with open_memory(args.home) as memory:
-        found = inbox.candidates(memory.home)
+        found = inbox.candidates(*memory.homes)
     if args.json:
         print_json([_fields(one) for one in found])
         return 0
@@ -60,7 +60,7 @@ def add_show(parser: ArgumentParser) -> None:
 
 def show(args: Namespace) -> int:
     with open_memory(args.home) as memory:
-        one = inbox.get(memory.home, args.id)
+        one = inbox.get(inbox.holder(memory.homes, args.id), args.id)
     if args.json:
         print_json(_fields(one))
         return 0
@@ -88,7 +88,8 @@ def add_accept(parser: ArgumentParser) -> None:
 def accept(args: Namespace) -> int:
     with open_memory(args.home) as memory:
         if args.lesson is not None:
-            inbox.edit(memory.home, args.id, lesson=args.lesson)
+            home = inbox.holder(memory.homes, args.id)
+            inbox.edit(home, args.id, lesson=args.lesson)
         record = inbox.accept(memory, args.id)
     if args.json:
         print_json(record.fields)
@@ -110,12 +111,12 @@ def add_edit(parser: ArgumentParser) -> None:
 
 def edit(args: Namespace) -> int:
     with open_memory(args.home) as memory:
-        lesson = args.lesson
+        home, lesson = inbox.holder(memory.homes, args.id), args.lesson
         if lesson is None and args.error is None and args.worked is None:
             lesson = open_editor(
-                inbox.get(memory.home, args.id).text, "give `--lesson`, `--error` or `--worked`"
+                inbox.get(home, args.id).text, "give `--lesson`, `--error` or `--worked`"
             )
-        one = inbox.edit(memory.home, args.id, lesson=lesson, error=args.error, worked=args.worked)
+        one = inbox.edit(home, args.id, lesson=lesson, error=args.error, worked=args.worked)
     if args.json:
         print_json(_fields(one))
     else:
@@ -131,7 +132,7 @@ def add_drop(parser: ArgumentParser) -> None:
 
 def drop(args: Namespace) -> int:
     with open_memory(args.home) as memory:
-        one = inbox.drop(memory.home, args.id)
+        one = inbox.drop(inbox.holder(memory.homes, args.id), args.id)
     if args.json:
         print_json({"id": one.id, "dropped": True})
     else:

@@ -6,6 +6,8 @@ can be repeated, so a process that was killed is finished by running any part of
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.erasure import intent as intents
@@ -138,6 +140,8 @@ def _carry_out(
         )
     for home in existing:
         intent.remove(home)
+    for each in removals:
+        each.restore_vectors()
     return Receipt(
         id=intent.id,
         records_erased=len(intent.records),
@@ -178,7 +182,6 @@ class _Removal:
             self._remove_leftovers,
             self._search,
             self._read_logs,
-            self._restore_vectors,
         ):
             self._try(step)
 
@@ -261,19 +264,21 @@ class _Removal:
         if self._intent.id in fold(self._home, needle=self._intent.id.encode())[0]:
             self.problems.append(f"`{self._home.log_folder}` still has lines of it")
 
-    def _restore_vectors(self) -> None:
+    def restore_vectors(self) -> None:
         """Build the index again with the vectors of all other lines.
 
-        If this is interrupted, the next recall builds it, and they are made again.
+        If this is interrupted or fails, the next recall builds it, and they are made again. The
+        record is erased by then, so no error of the index is one of the erasure.
         """
         if self._kept is not None:
             from commonplace.index.embedded.index import EmbeddedIndex  # noqa: PLC0415 (see above)
 
-            index = EmbeddedIndex(self._home)
-            try:
-                index.restore_vectors(self._kept, self._progress)
-            finally:
-                index.close()
+            with suppress(CommonplaceError, OSError, sqlite3.Error):
+                index = EmbeddedIndex(self._home)
+                try:
+                    index.restore_vectors(self._kept, self._progress)
+                finally:
+                    index.close()
 
     def _is_mentioned_in(self, path: Path, texts: Iterable[Trace]) -> bool:
         raw = read_all(path)

@@ -26,8 +26,16 @@ _PUBLIC = (
     r"sha[0-9]{1,3}[-_].*|(?:0x)?[0-9A-Fa-f_-]+|AAAA[BCE]3NzaC.*|MII.*|_+[ZR].*"
     r"|[1-9A-HJ-NP-Za-km-z]{43,44}|Qm[1-9A-HJ-NP-Za-km-z]{44}"
     r"|(?:chatcmpl|toolu|resp|call|msg|req|run|batch|file|thread|asst)[-_].*"
+    r"|[A-Z]{1,4}_kwDO.*|RW[QRT].*"  # GitHub's own ids, public keys of minisign.
 )
-_PUBLIC_LEADS = ("base64,", "sha1:", "sha256:", "sha384:", "sha512:")
+# What stands before something random that is public: `SHA256:`, `"kid": "`, `--id `, `ETag: `.
+_PUBLIC_LEAD = (
+    r"(?:base64,|(?:sha-?[0-9]{1,3}|md5)[:=-]"
+    r"|(?:^|[^a-z])(?:id|kid|n|x5t|etag|sitekey|fingerprint|digest|checksum|hash|integrity|address"
+    r"|commit|(?:node|file|sheet|doc|client|project|build|trace|request|session)_?id"
+    r"|(?:public|pub|site)[_-]?key)[\"'\\]{0,3}[ :=]{1,3}(?:w/)?[\"'\\]{0,3})\Z"
+)
+_LEAD_CHARS = 40
 _LINE_OF_DATA = r"[A-Za-z0-9+/=_-]{16,}"
 
 
@@ -46,7 +54,7 @@ def find_drawn_runs(text: str) -> list[Span]:
         Span(*match.span(), "token")
         for match in compile_pattern(_RUN).finditer(text)
         if _is_drawn(match[0])
-        and not text.endswith(_PUBLIC_LEADS, 0, match.start())
+        and not _is_announced_as_public(text, match.start())
         and not _is_line_of_data(text, match.start(), match.end())
     ]
 
@@ -61,6 +69,11 @@ def _is_drawn(run: str) -> bool:
         and not reads_as_words(part)
         for part in compile_pattern(_UNBROKEN).findall(run)
     )
+
+
+def _is_announced_as_public(text: str, start: int) -> bool:
+    lead = text[max(0, start - _LEAD_CHARS) : start].lower()
+    return compile_pattern(_PUBLIC_LEAD).search(lead) is not None
 
 
 def _is_line_of_data(text: str, start: int, end: int) -> bool:

@@ -21,6 +21,7 @@ from commonplace.redaction.text import redact_text
 from commonplace.sessions.lesson_prefixes import tags_for
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from commonplace.memory import Memory
@@ -117,10 +118,22 @@ def _add(home: Home, candidate: Candidate) -> None:
         _remove(home, surplus)
 
 
-def candidates(home: Home) -> list[Candidate]:
-    """Return all candidates, the highest rank first."""
-    read = (_read(path) for path in home.inbox_folder.glob("cand-*.json"))
+def candidates(*homes: Home) -> list[Candidate]:
+    """Return all candidates in the inboxes of *homes*, the highest rank first."""
+    read = (_read(path) for home in homes for path in home.inbox_folder.glob("cand-*.json"))
     return sorted((one for one in read if one), key=lambda one: (-one.rank, -one.at, one.id))
+
+
+def holder(homes: Sequence[Home], prefix: str) -> Home:
+    """Return the first of *homes* that has a candidate whose id starts with *prefix*.
+
+    A repository that got a home of its own leaves its older candidates in the user's.
+    """
+    for home in homes:
+        with suppress(CandidateNotFound, IdAmbiguous):
+            get(home, prefix)
+            return home
+    return homes[0]
 
 
 def get(home: Home, prefix: str) -> Candidate:
@@ -140,14 +153,15 @@ def get(home: Home, prefix: str) -> Candidate:
 
 def accept(memory: Memory, prefix: str) -> Record:
     """Log the candidate as a lesson or a pattern, and remove it from the inbox."""
-    one = get(memory.home, prefix)
+    home = holder(memory.homes, prefix)
+    one = get(home, prefix)
     record = memory.log(
         **(_pattern_fields(one) if one.kind == "pattern" else _lesson_fields(one)),
         repo=one.repo,
         agent_id=one.agent,
         meta={"source": "inbox", "origin": "hooks", "session": one.session},
     )
-    _remove(memory.home, one)
+    _remove(home, one)
     return record
 
 

@@ -111,7 +111,7 @@ def read_files(memory: Memory, event: Event) -> StartContext:
 def count_candidates(memory: Memory) -> int:
     """Return how many candidates for lessons of this repository are in the inbox."""
     names = memory.scope().here()
-    return sum(one.repo in names for one in inbox.candidates(memory.home))
+    return sum(one.repo in names for one in inbox.candidates(*memory.homes))
 
 
 def _current(folds: Sequence[Fold[bytes]]) -> Iterator[tuple[Record, Tally]]:

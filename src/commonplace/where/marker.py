@@ -25,9 +25,12 @@ _MARKER_BYTES_MAX = 64 << 10
 # What a home without the marker may hold: one that was made by hand, or of which hooks or a server
 # have written only the state so far. `.DS_Store` is the work of a file manager.
 _NAMES = frozenset([
-    "config.toml", "log", "repos.jsonl", "agents", "skills", STATE,
+    "config.toml", "log", "repos.jsonl", "agents", "skills", "scripts", STATE,
     ".git", ".gitignore", MARKER_FILE, ".DS_Store",
 ])  # fmt: skip
+# One of these shows that a repository without the marker is a home; these others many have.
+_SIGNS = frozenset(["log", "config.toml", "repos.jsonl", STATE])
+_COMMON = frozenset(["agents", "skills", "scripts"])
 _ENDINGS = (".rewriting", ".lock")
 
 
@@ -38,7 +41,12 @@ def foreign_name(folder: Path) -> str:
     """
     if _has_marker(folder):
         return ""
-    return min((name for name in os.listdir(folder) if not _is_of_home(name)), default="")
+    names = sorted(os.listdir(folder))
+    foreign = next((name for name in names if not _is_of_home(name)), "")
+    if foreign or ".git" not in names or not _SIGNS.isdisjoint(names):
+        return foreign
+    # A repository with a collection of skills is no home; one that is a home has the marker.
+    return next((name for name in names if name in _COMMON), "")
 
 
 def _has_marker(folder: Path) -> bool:
