@@ -417,3 +417,17 @@ def test_a_memory_beside_another_shares_what_is_open_and_is_another_agent(
     beside.close()
     assert memory.recall("staging database reset").hits
     assert memory.agent_id == "default"
+
+
+def test_a_lesson_needs_no_type_and_its_hit_has_its_fields(own_home: Path) -> None:
+    with Memory.open(own_home) as memory:
+        record = memory.log(lesson="flush the redis cache", context="stale keys", command="FLUSHDB")
+        (hit,) = memory.recall("redis cache", all_repos=True).hits
+
+    assert record.fields["event_type"] == "learned"
+    assert (hit.lesson, hit.context, hit.command) == (
+        "flush the redis cache",
+        "stale keys",
+        "FLUSHDB",
+    )
+    assert hit.success_rate is None

@@ -567,3 +567,23 @@ def test_doctor_says_who_is_wired_and_when_a_hook_last_ran(
         "set up for the project: hooks, MCP server, instructions; its hook last ran 2025-11-15T12:00:00Z"
         in said
     )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a closed pipe is another error there")
+def test_a_reader_that_stops_reading_does_not_stop_the_setup(tmp_path: Path) -> None:
+    environment = {**os.environ, "HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
+    environment.pop("COMMONPLACE_HOME", None)
+    reader, writer = os.pipe()
+    os.close(reader)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "commonplace", "setup", "claude-code", "--yes"],
+        stdout=writer,
+        stdin=subprocess.DEVNULL,
+        env=environment,
+        check=False,
+    )
+    os.close(writer)
+
+    assert done.returncode == 0
+    assert "commonplace-hook" in (tmp_path / ".claude" / "settings.json").read_text()

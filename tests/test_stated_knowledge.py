@@ -316,3 +316,14 @@ def test_nothing_is_solved_by_what_did_not_help(tmp_path: Path) -> None:
     assert run_all(tmp_path, fails, ("pip install a", "no such package"), works)[-1] is None
     two = run_all(tmp_path, fails, ("pip install a", ""), fails, ("pip install b", ""), works)[-1]
     assert two.worked == "pip install b && make report"
+
+
+def test_tags_and_beads_are_searched_and_not_shown(agent: Agent, memory: Memory) -> None:
+    agent.run('bd comment BD-003 "FACT: the staging database lives on db7"')
+    agent.run('bd comment BD-004 "LEARNED: first line of it\n\nsecond paragraph of BD"')
+
+    for question in ("where is the staging database", "BD-003"):
+        hit = memory.recall(question, all_repos=True).hits[0]
+        assert "lives on db7 [" in hit.text
+    hit = memory.recall("BD-004", all_repos=True).hits[0]
+    assert "BD-004" not in hit.text

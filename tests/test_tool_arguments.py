@@ -45,6 +45,8 @@ def call(memory: Memory, tool: str, **arguments: Any) -> str:
         ("remember", {"lesson": "x", "type": "?"}, "`type` is `?`, not one of error, success"),
         ("feedback", {"id": "x", "outcome": "so"}, "`outcome` is `so`, not one of worked"),
         ("memory_insert", {"path": "a", "line": -1, "text": "x"}, "`line` is `-1`, under 0"),
+        ("recall", {"text": "x", "tagz": ["a"]}, "no argument `tagz`; did you mean `tags`?"),
+        ("feedback", {"id": "x", "outcome": "worked", "why": 1}, "there is no argument `why`"),
     ],
 )
 def test_a_wrong_argument_is_explained(
@@ -87,6 +89,23 @@ def test_no_arguments_get_a_sentence_of_pydantic(
     except ToolError as error:
         said = str(error)
     assert not any(word in said for word in WORDS_OF_PYDANTIC)
+
+
+def test_names_of_the_command_line_and_of_the_records_work(memory: Memory) -> None:
+    call(memory, "remember", text="pin the kettle", event_type="error", tag="tea")
+    call(memory, "remember", lesson="fill the kettle")
+
+    found = call(memory, "recall", query="kettle", tag="tea", kind="lesson", tokens=300)
+
+    assert "pin the kettle" in found
+    assert "fill the kettle" not in found
+
+
+def test_an_error_is_our_sentence_alone(memory: Memory) -> None:
+    with pytest.raises(ToolError) as raised:
+        call(memory, "show", id="nobody")
+
+    assert not str(raised.value).startswith("Error executing")
 
 
 def test_a_lesson_is_enough_to_remember(memory: Memory) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any, NamedTuple
 
 from commonplace.errors import SettingsInvalid
@@ -186,7 +187,9 @@ class Settings:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            raise SettingsInvalid(path, f"cannot be read ({error.strerror})") from error
+            is_link = error.errno == errno.ELOOP
+            reason = "it is a link, which is not followed" if is_link else error.strerror
+            raise SettingsInvalid(path, f"cannot be read ({reason})") from error
         for name, value in parse(path, raw):
             setting = SETTINGS.get(name)
             if setting is None:

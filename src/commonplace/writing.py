@@ -148,8 +148,10 @@ class Writer:
         """Write one record, a lesson unless `kind` says otherwise, and return it as stored.
 
         `record.redactions` says what was redacted. The same content twice is the same id. A
-        `repo` may be given by its plain name.
+        `repo` may be given by its plain name. A lesson without an `event_type` was learned.
         """
+        if fields.get("kind", "lesson") == "lesson" and fields.get("event_type") is None:
+            fields["event_type"] = "learned"
         if fields.get("repo"):
             fields["repo"] = self.log_to_write(fields["repo"])
         return self.append([fields])[0]

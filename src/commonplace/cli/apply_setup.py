@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,7 +56,9 @@ def setup(
             if (condition := agents.find(name).condition(report["scope"]))
         }
     pending = [change for change in changes if change.action not in ("unchanged", "left alone")]
-    show(report, changes)
+    # `setup --yes | head` closes the pipe: what was asked for is done nevertheless.
+    with suppress(BrokenPipeError):
+        show(report, changes)
     done = bool(pending) and not request.dry_run and confirm(request, len(pending))
     if done:
         home = homes.user_home(os.environ)

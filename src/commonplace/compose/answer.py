@@ -88,7 +88,7 @@ def _title_entry(hit: Hit, tokens_max: int) -> str:
     # A warning is worth more than the end of a title.
     marks = _marks(hit.marks)
     room = tokens_max - tokens.count(head) - tokens.count(marks) - 1
-    title = tokens.cut(_title(hit, render(hit.document.text)), room) if room > 0 else ""
+    title = tokens.cut(_title(hit, render(hit.document.shown)), room) if room > 0 else ""
     return head + title + marks if title else ""
 
 
@@ -109,7 +109,7 @@ def _entry(number: int, hit: Hit, excerpt: Callable[[int], str], tokens_max: int
     short = (
         tokens.count(whole) <= room
         and len(whole) <= SHORT_CHARS_MAX
-        and not _has_code(hit.document.text)
+        and not _has_code(hit.document.shown)
     )
     text = whole if short else excerpt(room)
     if not text:
@@ -151,11 +151,11 @@ def summary_line(record: Record) -> str:
         avoid = f"Avoid: {record.what_fails}" + (f" ({record.why})" if record.why else "")
         return one_line(": ".join(part for part in (avoid, record.prevention) if part))
     found = document(record)
-    rest = found.text.removeprefix(found.title)
+    rest = found.shown.removeprefix(found.title)
     if rest[:1].isalnum():
-        rest = found.text  # The text begins with a longer word that starts like the title.
+        rest = found.shown  # The text begins with a longer word that starts like the title.
     rest = rest.lstrip(": \t\n")
-    return one_line(f"{found.title}: {rest}" if found.title and rest else found.text)
+    return one_line(f"{found.title}: {rest}" if found.title and rest else found.shown)
 
 
 def _lesson_line(record: Lesson) -> str:
@@ -171,7 +171,7 @@ def _excerpt(
     hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float], tokens_max: int
 ) -> str:
     """Return the title and the passages that answer the question, those with instructions first."""
-    text = render(hit.document.text)
+    text = render(hit.document.shown)
     title = _title(hit, text)
     ranked = rank_passages(text, wanted, idf, title)
     chosen: list[Passage] = []
@@ -197,7 +197,7 @@ def _excerpt(
 
 
 def _beginning(hit: Hit, tokens_max: int) -> str:
-    return tokens.cut(indent(hit.document.text, _INDENT).lstrip(" "), tokens_max)
+    return tokens.cut(indent(hit.document.shown, _INDENT).lstrip(" "), tokens_max)
 
 
 def _indent(passage: Passage) -> str:

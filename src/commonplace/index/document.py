@@ -37,13 +37,16 @@ _ORDER = (
     "errors_encountered",
     "content",
 )
+# Fields that are searched and not shown: they say nothing by themselves.
+_LABELS = frozenset(["tags", "bead"])
 
 
 class Document(NamedTuple):
-    """A record as text: its title, and all its searchable text."""
+    """A record as text: its title, all its searchable text, and what a reader sees of that."""
 
     title: str
     text: str
+    shown: str
 
 
 def document(record: Record) -> Document:
@@ -55,8 +58,10 @@ def document(record: Record) -> Document:
     if isinstance(command, str) and "\n" in command.strip():
         fence = longer_fence(command, "```")
         fields = {**fields, "command": f"{fence}\n{command}\n{fence}"}  # Keeps its line ends.
-    parts = list(dict.fromkeys(text for text in _searchable_texts(fields) if text.strip()))
-    return Document(_title(record), "\n\n".join(parts))
+    texts = [(name, text) for name, text in _searchable_texts(fields) if text.strip()]
+    searched = dict.fromkeys(text for _name, text in texts)
+    shown = dict.fromkeys(text for name, text in texts if name not in _LABELS)
+    return Document(_title(record), "\n\n".join(searched), "\n\n".join(shown))
 
 
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
@@ -68,21 +73,24 @@ def _text_document(title: str, text: str) -> Document:
     front = _FRONT_MATTER.match(text)
     described = _DESCRIPTION.search(front.group(1)) if front else None
     body = text[front.end() :] if front else text
-    return Document(
-        title, f"{described.group(1).strip()}\n\n{body.strip()}" if described else body.strip()
-    )
+    whole = f"{described.group(1).strip()}\n\n{body.strip()}" if described else body.strip()
+    return Document(title, whole, whole)
 
 
-def _searchable_texts(fields: Mapping[str, Any]) -> Iterator[str]:
-    for name in _ORDER:
-        if name in fields:
-            yield from _strings(fields[name])
-    for name, value in fields.items():
-        if name not in _UNSEARCHED_FIELDS and name not in _ORDER:
-            yield from _strings(value)
+def _searchable_texts(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the name of a field with each of its texts."""
     meta = fields.get("meta")
+    found = {name: fields[name] for name in _ORDER if name in fields}
+    found |= {
+        name: value
+        for name, value in fields.items()
+        if name not in _UNSEARCHED_FIELDS and name not in _ORDER
+    }
     if isinstance(meta, dict):
-        yield from _strings(meta.get("bead"))  # People look for what an issue has taught.
+        found["bead"] = meta.get("bead")  # People look for what an issue has taught.
+    for name, value in found.items():
+        for text in _strings(value):
+            yield name, text
 
 
 def _strings(value: object) -> Iterator[str]:

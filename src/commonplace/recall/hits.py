@@ -78,6 +78,22 @@ class Hit:
         return self.record.timestamp
 
     @property
+    def lesson(self) -> str | None:
+        return self.content["lesson"]
+
+    @property
+    def context(self) -> str | None:
+        return self.content["context"]
+
+    @property
+    def command(self) -> str | None:
+        return self.content["command"]
+
+    @property
+    def success_rate(self) -> str | None:
+        return str(self.rate) if self.rate else None
+
+    @property
     def content(self) -> dict[str, str | None]:
         """What a lesson says, as it is stored; `None` for what the record lacks."""
         stored = {name: self.record.fields.get(name) for name in ("lesson", "context", "command")}

@@ -33,6 +33,7 @@ from commonplace.errors import (
     RepoUnknown,
     ScopeMissing,
 )
+from commonplace.server.arguments import ArgumentUnknown
 from commonplace.server.ask import answer_for_command, settings_times
 from commonplace.sessions import answer
 
@@ -288,7 +289,7 @@ def error_response(error: Exception) -> Response:
     """Return *error* as a response; the cause of a tool's error decides the status."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(
-        cause, RequestError | CommonplaceError | ValidationError
+        cause, RequestError | CommonplaceError | ValidationError | ArgumentUnknown
     ):
         cause = cause.__cause__
     hint = getattr(cause, "hint", "")
@@ -299,7 +300,7 @@ def error_response(error: Exception) -> Response:
             next((code for kind, code in STATUS.items() if isinstance(cause, kind)), 400),
             str(cause),
         )
-    elif isinstance(cause, ValidationError):
+    elif isinstance(cause, ValidationError | ArgumentUnknown):
         status, message = 422, str(error)  # `build.Server` has put it into our words.
     else:
         status, message = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING, Any
 
 from commonplace.records.json_text import quoted, type_name
@@ -13,7 +14,16 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 # By tool: an argument's other name, and its name. The schemas have only the second.
-OTHER_NAMES = {"recall": {"query": "text"}}
+OTHER_NAMES = {
+    "recall": {
+        "query": "text",
+        "tag": "tags",
+        "kind": "kinds",
+        "file": "files",
+        "tokens": "tokens_max",
+    },
+    "remember": {"text": "lesson", "event_type": "type", "tag": "tags"},
+}
 # What a JSON schema calls a type, in words.
 _TYPES = {
     "string": "text",
@@ -25,13 +35,32 @@ _TYPES = {
 }
 
 
-def use_own_names(tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments *given* to *tool* under the names of its schema."""
-    names = OTHER_NAMES.get(tool, {})
+class ArgumentUnknown(ValueError):
+    """An argument that a tool does not have."""
+
+
+def use_own_names(tool: str, given: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments *given* to *tool* under the names of its *schema*.
+
+    Raises `ArgumentUnknown` for a name that it does not have: a filter that is ignored gives wrong
+    answers.
+    """
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    names = {
+        other: name for other, name in OTHER_NAMES.get(tool, {}).items() if other not in properties
+    }
     own = {name: value for name, value in given.items() if name not in names}
     for other, name in names.items():
         if given.get(other) is not None and own.get(name) is None:
-            own[name] = given[other]
+            is_list = _expected(properties.get(name, {})).get("type") == "array"
+            value = given[other]
+            own[name] = [value] if is_list and isinstance(value, str) else value
+    unknown = next((name for name in own if name not in properties), None)
+    if unknown is not None:
+        takes = ", ".join(f"`{name}`" for name in properties)
+        close = difflib.get_close_matches(unknown, properties, 1)
+        meant = f"; did you mean `{close[0]}`?" if close else ""
+        raise ArgumentUnknown(f"there is no argument `{unknown}`{meant}. The arguments are {takes}")
     return own
 
 

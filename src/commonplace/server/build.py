@@ -12,7 +12,7 @@ import commonplace
 from commonplace.errors import UsageError
 from commonplace.foreign import one_line
 from commonplace.server import resources
-from commonplace.server.arguments import explain, use_own_names
+from commonplace.server.arguments import ArgumentUnknown, explain, use_own_names
 from commonplace.server.tools import TOOLSETS
 
 if TYPE_CHECKING:
@@ -32,14 +32,23 @@ class Server(MCPServer[Any]):
         arguments: dict[str, Any],
         context: Context[Any, Any] | None = None,
     ) -> CallToolResult | InputRequiredResult:
+        tool = self._tool_manager.get_tool(name)
+        if tool is None:
+            return await super().call_tool(name, arguments, context)
         try:
-            return await super().call_tool(name, use_own_names(name, arguments), context)
+            own = use_own_names(name, arguments, tool.parameters)
+            return await super().call_tool(name, own, context)
+        except ArgumentUnknown as error:
+            raise ToolError(one_line(str(error))) from error
+        except UnexpectedToolError:
+            raise
         except ToolError as error:
-            tool, cause = self._tool_manager.get_tool(name), error.__cause__
-            is_ours = isinstance(error, UnexpectedToolError)
-            if tool is None or is_ours or not isinstance(cause, ValidationError):
-                raise
-            raise ToolError(one_line(explain(cause, tool.parameters))) from cause
+            cause = error.__cause__
+            if isinstance(cause, ValidationError):
+                raise ToolError(one_line(explain(cause, tool.parameters))) from cause
+            # The SDK puts this before every sentence of ours.
+            said = str(error).removeprefix(f"Error executing tool {name}: ")
+            raise ToolError(said) from cause
 
 
 def build_server(open_memory: OpenMemory, toolsets: list[str]) -> MCPServer[Any]:
