@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tarfile
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from commonplace.cli import main
 from commonplace.errors import CommonplaceError, FindingsLeft, HomeUnusable, UsageError
+from commonplace.log import move
 from commonplace.memory import Memory
 from commonplace.server.access_tokens import Tokens
 from commonplace.transfer import backup
@@ -277,3 +279,118 @@ def test_hooks_of_the_repository_do_not_run(machines: tuple[Path, Path], tmp_pat
         hook.chmod(0o755)
     sync(Home(machines[0]), "sync", trusted=True)
     assert not (tmp_path / "ran").exists()
+
+
+def sync_all(*homes: Path) -> None:
+    for home in homes:
+        sync(Home(home), "sync", trusted=True)
+
+
+def log(home: Path, lesson: str) -> str:
+    with Memory.open(home) as memory:
+        return memory.log(repo="app", event_type="learned", lesson=lesson).id
+
+
+def test_an_erased_record_does_not_come_back(machines: tuple[Path, Path]) -> None:
+    a, b = machines
+    ident = log(a, "the plan is secret")
+    sync_all(a, b, a)
+    write(b, "added below it")
+    assert main(["edit", ident, "--lesson", "the plan is known", "--home", str(b)]) == 0
+    sync_all(b)
+    assert main(["forget", ident, "--erase", "--yes", "--home", str(a)]) == 0
+
+    sync_all(a, b, a)
+
+    for home in (a, b):
+        assert "the plan" not in (home / "log" / "app.jsonl").read_text()
+        assert lessons(home) == {"from a", "from b", "added below it"}
+
+
+def test_what_was_forgotten_or_edited_later_wins(machines: tuple[Path, Path]) -> None:
+    a, b = machines
+    forgotten, edited = log(a, "one"), log(a, "two")
+    sync_all(a, b, a)
+
+    def at(minute: int, home: Path) -> Memory:
+        return Memory.open(home, clock=lambda: datetime(2030, 1, 1, 0, minute, tzinfo=UTC))
+
+    with at(1, b) as memory:
+        memory.edit(forgotten, tags=["x"])
+        memory.edit(edited, lesson="older")
+    sync_all(b)
+    with at(2, a) as memory:
+        memory.forget(forgotten)
+        memory.edit(edited, lesson="newer")
+    sync_all(a, b)
+
+    assert lessons(a) == lessons(b) == {"from a", "from b", "newer"}
+
+
+@pytest.mark.parametrize("change", ["rename", "archive", "delete", "rename twice"])
+def test_what_another_machine_adds_to_a_log_that_was_moved_is_found(
+    machines: tuple[Path, Path], change: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = machines
+    sync_all(a, b, a)
+    if change == "archive":
+        move.archive(Home(a), "app")
+    elif change == "delete":
+        move.delete(Home(a), "app")
+    else:
+        move.move(Home(a), "app", "shop")
+    if change == "rename twice":
+        move.move(Home(b), "app", "store")
+    with Memory.open(b) as memory:
+        memory.log(repo="app", event_type="learned", lesson="ports are taken")
+    sync_all(a, b, a)
+
+    for home in (a, b):
+        assert "ports are taken" in lessons(home)
+        assert ("from a" in lessons(home)) == (change != "delete")
+        capsys.readouterr()
+        if change == "archive":
+            assert "ports" in (home / "log" / "app.jsonl").read_text()
+        for name in ("shop", "app") if change.startswith("rename") else ("app",):
+            assert main(["recall", "ports", "--repo", name, "--home", str(home)]) == 0
+            assert "ports are taken" in capsys.readouterr().out
+    assert contents(a) == contents(b)
+
+
+def test_state_is_not_pushed_whatever_the_homes_gitignore_says(
+    machines: tuple[Path, Path], tmp_path: Path
+) -> None:
+    a, _b = machines
+    (a / ".gitignore").write_text("*.swp\n")
+    Tokens(Home(a)).add("ana", ["read"], "2026-11-16T00:00:00Z")
+    (a / ".index").mkdir(exist_ok=True)
+    (a / ".index" / "x").write_text("x")
+    sync_all(a)
+    names = git("ls-tree", "-r", "--name-only", "main", cwd=tmp_path / "remote").stdout
+    assert "log/app.jsonl" in names
+    assert ".state" not in names
+    assert ".index" not in names
+
+
+def test_a_home_that_tracks_its_state_is_not_pushed(
+    machines: tuple[Path, Path], tmp_path: Path
+) -> None:
+    a, _b = machines
+    git("add", "-f", ".state", cwd=a)
+    git("commit", "-q", "-m", "by hand", cwd=a)
+    commit = head(a)
+    with pytest.raises(UsageError, match=r"holds `\.state/.* may not be in a home"):
+        sync_all(a)
+    assert head(a) == commit
+    assert not git("branch", cwd=tmp_path / "remote").stdout
+
+
+def test_a_merge_that_was_killed_is_done_again(machines: tuple[Path, Path]) -> None:
+    a, b = machines
+    sync_all(a)
+    git("add", "-A", cwd=b)
+    git("commit", "-q", "-m", "before", cwd=b)
+    git("worktree", "add", "-q", "--detach", str(b / ".state" / "merging"), cwd=b)
+    sync_all(b, a)
+    assert lessons(a) == lessons(b) == {"from a", "from b"}
+    assert not (b / ".state" / "merging").exists()

@@ -25,22 +25,28 @@ def add(homes: Sequence[Home], ident: str, when: str) -> None:
         if home.state_folder.is_dir():
             descriptor = open_for_append(home.erased_file)
             try:
-                os.write(descriptor, f"{_digest(ident)} {when}\n".encode())
+                os.write(descriptor, f"{digest(ident)} {when}\n".encode())
             finally:
                 os.close(descriptor)
 
 
 def find(homes: Sequence[Home], ident: str) -> str:
     """Return when the record with the whole id *ident* was last erased; "" if it was not."""
-    times = []
-    for home in homes:
-        try:
-            lines = read_start(home.erased_file, BYTES_MAX).decode("ascii", "replace").split("\n")
-        except OSError:
-            continue
-        times += [line.partition(" ")[2] for line in lines if line.startswith(_digest(ident))]
-    return max(times, default="")
+    return max((times(home).get(digest(ident), "") for home in homes), default="")
 
 
-def _digest(ident: str) -> str:
+def times(home: Home) -> dict[str, str]:
+    """Return when records of *home* were last erased, by the digests of their ids."""
+    try:
+        lines = read_start(home.erased_file, BYTES_MAX).decode("ascii", "replace").split("\n")
+    except OSError:
+        return {}
+    found: dict[str, str] = {}
+    for line in lines:
+        name, _, when = line.partition(" ")
+        found[name] = max(when, found.get(name, ""))
+    return found
+
+
+def digest(ident: str) -> str:
     return blake2b(ident.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

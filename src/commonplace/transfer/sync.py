@@ -1,25 +1,32 @@
 """Pull, merge and push a home that is a git repository of its own.
 
-git merges two logs without a conflict, because `.gitattributes` says `merge=union`. What comes from
-the remote is checked before it is merged: it must be a home, without links and without files of
-`.state/`, where hooks would look for a server's address.
+What comes from the remote is checked before it is merged: it must be a home, without links and
+without files of `.state/`, where hooks would look for a server's address. What is pushed is checked
+in the same way. git merges all files but the logs (see `merge.py`), in a worktree of its own below
+`.state/`, so the home changes only once the result is known.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
-from contextlib import ExitStack
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.errors import FindingsLeft, HomeUnusable, UsageError
-from commonplace.files.lock import hold
-from commonplace.log.logs import log_files
+from commonplace.erasure import erased
+from commonplace.errors import FindingsLeft, HomeUnusable, UsageError, unusable
+from commonplace.files import atomic
+from commonplace.records import micros
+from commonplace.transfer.hold import hold_logs
+from commonplace.transfer.merge import Logs, is_log, merge_logs, split_lines
 from commonplace.where import git
 from commonplace.where.marker import MARKER
 from commonplace.where.state import INDEX, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from commonplace.where.home import Home
 
@@ -28,6 +35,9 @@ LOCAL_S_MAX = 120.0
 # Somebody else may push between our merge and our push.
 _PUSHES_MAX = 3
 _PLAIN_FILES = ("100644", "100755")
+_QUIETLY = ("-q", "--no-gpg-sign", "--no-verify")
+# The folder in `.state/` in which git merges.
+_APART = "merging"
 
 
 class Report(NamedTuple):
@@ -46,13 +56,14 @@ def sync(home: Home, message: str, *, trusted: bool) -> Report:
     remote, branch = _remote(home), _branch(home)
     for _push in range(_PUSHES_MAX):
         theirs = _fetch(home, remote, branch)
-        with ExitStack() as locks:
-            # No process appends to a file that git replaces.
-            for path in log_files(home):
-                locks.enter_context(hold(path))
+        with hold_logs(home):  # No process appends to a file that is replaced.
             before = _commit_of(home, "HEAD")
-            committed = _commit(home, message)
-            received = _merge(home, theirs, before) if theirs else 0
+            try:
+                committed = _commit(home, message)
+                received = _merge(home, theirs) if theirs else 0
+            except BaseException:
+                _take_back(home, before)
+                raise
         ours = _commit_of(home, "HEAD")
         sent = _count(home, f"{theirs}..{ours}" if theirs else ours)
         if not sent:
@@ -115,54 +126,138 @@ def _fetch(home: Home, remote: str, branch: str) -> str:
             "nothing was changed; run it again when you are online",
         )
     theirs = _ask(home, "rev-parse", "FETCH_HEAD").strip()
-    _check_tree(home, theirs, remote)
-    return theirs
-
-
-def _check_tree(home: Home, commit: str, remote: str) -> None:
-    rows = [row for row in _ask(home, "ls-tree", "-r", "-z", commit).split("\0") if row]
-    for row in rows:
-        mode, path = row.split(" ", 1)[0], row.partition("\t")[2]
-        first = path.split("/")[0].casefold()
-        if mode not in _PLAIN_FILES or first == STATE or first.startswith(INDEX):
-            raise UsageError(
-                f"`{remote}` holds `{path}`, which may not be in a home",
-                "nothing was changed; remove it there, then run `commonplace sync` again",
-            )
-    code, text, _error = _git(home, "cat-file", "blob", f"{commit}:.gitattributes")
+    rows = _check_tree(
+        home,
+        theirs,
+        f"`{remote}` holds",
+        "nothing was changed; remove it there, then run `commonplace sync` again",
+    )
+    code, text, _error = _git(home, "cat-file", "blob", f"{theirs}:.gitattributes")
     if rows and (code or MARKER not in text.replace("\r\n", "\n")):
         raise UsageError(
             f"what `{remote}` holds is not a home of Commonplace",
             "nothing was changed; give the home a remote of its own",
         )
+    return theirs
+
+
+def _check_tree(home: Home, commit: str, holder: str, hint: str) -> list[str]:
+    """Return the paths in *commit*. Raises `UsageError` if one of them may not be there."""
+    rows = [row for row in _ask(home, "ls-tree", "-r", "-z", commit).split("\0") if row]
+    for row in rows:
+        mode, path = row.split(" ", 1)[0], row.partition("\t")[2]
+        # Windows ignores dots and spaces at the end of a name.
+        first = path.split("/")[0].casefold().rstrip(". ")
+        if mode not in _PLAIN_FILES or first == STATE or first.startswith(INDEX):
+            raise UsageError(f"{holder} `{path}`, which may not be in a home", hint)
+    return [row.partition("\t")[2] for row in rows]
 
 
 def _commit(home: Home, message: str) -> bool:
     """Commit what has changed; return whether there was something."""
     _ask(home, "add", "-A")
-    if not _git(home, "diff", "--cached", "--quiet")[0]:
-        return False
-    _ask(home, *_identity(home), "commit", "-q", "--no-gpg-sign", "--no-verify", "-m", message)
-    return True
+    # The home's `.gitignore` may be the user's own, without our lines.
+    _ask(home, "reset", "-q", "--", *(f":(icase,glob){name}/**" for name in (STATE, f"{INDEX}*")))
+    is_new = bool(_git(home, "diff", "--cached", "--quiet")[0])
+    if is_new:
+        _ask(home, *_identity(home), "commit", *_QUIETLY, "-m", message)
+    if _commit_of(home, "HEAD"):
+        _check_tree(
+            home,
+            "HEAD",
+            f"the git repository of the home `{home.path}` holds",
+            f"nothing was pushed; run `git -C {home.path} rm --cached PATH`, then sync again",
+        )
+    return is_new
 
 
-def _merge(home: Home, theirs: str, before: str) -> int:
+def _merge(home: Home, theirs: str) -> int:
     """Merge *theirs*; return how many commits that brought. A conflict changes nothing."""
-    received = _count(home, f"HEAD..{theirs}") if _commit_of(home, "HEAD") else 1
+    ours = _commit_of(home, "HEAD")
+    received = _count(home, f"{ours}..{theirs}") if ours else 1
     if not received:
         return 0
-    options = ("--no-edit", "-q", "--no-gpg-sign", "--no-verify", "--allow-unrelated-histories")
-    code, out, error = _git(home, *_identity(home), "merge", *options, theirs)
-    if code:
-        conflicts = _ask(home, "diff", "--name-only", "--diff-filter=U").split("\n")
-        _git(home, "merge", "--abort")
-        _take_back(home, before)
-        named = ", ".join(f"`{name}`" for name in conflicts if name)
-        raise FindingsLeft(
-            f"both sides changed {named}" if named else f"git: {_last_line(error or out)}",
-            f"nothing was changed; merge by hand with git in `{home.path}`, then run it again",
-        )
+    base = _git(home, "merge-base", ours, theirs)[1].strip() if ours else ""
+    logs = _logs(home, ours)
+    wanted = _logs(home, theirs)
+    merged = merge_logs(_logs(home, base), logs, wanted, _erased(home))
+    result = theirs
+    if ours != base or merged != wanted:
+        result = _merge_apart(home, ours, theirs, merged)
+    # git would replace a log while it writes it, and a process could append to half of one.
+    for path in logs.keys() | merged.keys():
+        if logs.get(path) != merged.get(path):
+            _replace(home.path / path, merged.get(path, []))
+            _ask(home, "add", "-A", "--", path)
+    _ask(home, "merge", "-q", "--ff-only", result)
     return received
+
+
+def _erased(home: Home) -> dict[str, int]:
+    """Return the times of `erased.txt` in microseconds."""
+    found: dict[str, int] = {}
+    for name, when in erased.times(home).items():
+        with suppress(ValueError):
+            found[name] = micros(when)
+    return found
+
+
+def _logs(home: Home, commit: str) -> Logs:
+    """Return the lines of the logs in *commit*."""
+    if not commit:
+        return {}
+    names = _ask(home, "ls-tree", "-r", "-z", "--name-only", commit).split("\0")
+    found = {
+        name: split_lines(os.fsencode(_ask(home, "cat-file", "blob", f"{commit}:{name}")))
+        for name in names
+        if is_log(name)
+    }
+    return {name: lines for name, lines in found.items() if lines}
+
+
+def _replace(path: Path, lines: Sequence[bytes]) -> None:
+    if lines:
+        atomic.replace(path, (line + b"\n" for line in lines))
+        return
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise unusable(path, error) from error
+
+
+def _merge_apart(home: Home, ours: str, theirs: str, merged: Logs) -> str:
+    """Return the commit that merges *theirs* into *ours*, with the logs as *merged*."""
+    apart = home._replace(path=home.state_folder / _APART)
+    _remove_apart(home, apart.path)
+    try:
+        _ask(home, "worktree", "add", "-q", "--detach", str(apart.path), ours)
+        code, out, error = _git(
+            apart, *_identity(home), "merge", "--no-commit", "--no-ff", "-q", "-X", "no-renames",
+            "--allow-unrelated-histories", theirs,
+        )  # fmt: skip
+        unmerged = _ask(apart, "diff", "--name-only", "-z", "--diff-filter=U").split("\0")
+        conflicts = ", ".join(f"`{name}`" for name in unmerged if name and not is_log(name))
+        if conflicts or (code and not any(unmerged)):
+            raise FindingsLeft(
+                f"both sides changed {conflicts}"
+                if conflicts
+                else f"git: {_last_line(error or out)}",
+                f"nothing was changed; merge by hand with git in `{home.path}`, then run it again",
+            )
+        tracked = _ask(apart, "ls-files", "-z").split("\0")
+        for path in {*filter(is_log, tracked), *merged}:
+            _replace(apart.path / path, merged.get(path, []))
+        _ask(apart, "add", "-A")
+        _ask(apart, *_identity(home), "commit", *_QUIETLY, "--no-edit")
+        return _commit_of(apart, "HEAD")
+    finally:
+        _remove_apart(home, apart.path)
+
+
+def _remove_apart(home: Home, folder: Path) -> None:
+    """Remove the worktree; one is left by a process that was killed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    _git(home, "worktree", "prune")
 
 
 def _take_back(home: Home, before: str) -> None:
