@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
+import subprocess
+import sys
 import tarfile
 from datetime import UTC, datetime
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -133,6 +137,10 @@ def test_a_damaged_backup_changes_nothing(
         "./x",
         ".state/inbox/../../x",
         "a\nb",
+        ".state./server.json",
+        ".STATE /server.json",
+        "log/.git. /config",
+        ".. /x",
     ],
 )
 def test_a_backup_with_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
@@ -159,6 +167,95 @@ def test_a_backup_with_a_link_is_refused(tmp_path: Path, kind: bytes) -> None:
         archive.addfile(member)
     with pytest.raises(UsageError, match="may not be in a backup"):
         backup.verify(tmp_path / "evil.tar.gz")
+
+
+def test_a_backup_with_a_large_header_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "large.tar.gz"
+    with tarfile.open(file, "w:gz", format=tarfile.PAX_FORMAT) as archive:
+        manifest = json.dumps({"format": 1, "created": "", "sha256": {}}).encode()
+        member = tarfile.TarInfo("manifest.json")
+        member.size, member.pax_headers = len(manifest), {"comment": "a" * (1 << 20)}
+        archive.addfile(member, io.BytesIO(manifest))
+    with pytest.raises(UsageError, match="a header is too large"):
+        backup.verify(file)
+
+
+def test_a_log_that_is_renamed_during_a_backup_is_in_it(own_home: Path, tmp_path: Path) -> None:
+    with Memory.open(own_home) as memory:
+        for repo in ("middle", "zeta"):
+            memory.log(repo=repo, event_type="learned", lesson=f"of {repo}")
+    home = Home(own_home)
+    renaming = Thread(target=move.move, args=(home, "zeta", "alpha"))
+
+    def rename_meanwhile(_files: int) -> None:
+        if not renaming.ident:
+            renaming.start()
+            renaming.join(0.5)  # It has to wait for the backup, or it is done by then.
+
+    backup.create(home, tmp_path / "b.tar.gz", "2026", rename_meanwhile)
+    renaming.join()
+
+    backup.restore(Home(tmp_path / "new"), tmp_path / "b.tar.gz", replace=False, stamp="now")
+    assert lessons(tmp_path / "new") == lessons(own_home) == {"of middle", "of zeta"}
+    assert not (own_home / "log" / "zeta.jsonl").exists()
+
+
+KILLED = """
+import os, pathlib, sys
+rename = pathlib.Path.rename
+def killed(old, new):
+    rename(old, new)
+    os._exit(137)
+pathlib.Path.rename = killed
+from commonplace.cli import main
+main(["backup", "restore", sys.argv[1], "--replace"])
+"""
+
+
+def test_after_a_restore_that_was_killed_no_empty_home_is_made(
+    own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(own_home, "one")
+    file = tmp_path / "memory.tar.gz"
+    assert main(["backup", "create", str(file)]) == 0
+    write(own_home, "two")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(file)], check=False)
+    assert done.returncode == 137
+
+    for command in (["log", "three"], ["recall", "one"], ["doctor"]):
+        capsys.readouterr()
+        assert main(command) == HomeUnusable.exit_code
+        assert ".before-" in capsys.readouterr().err
+        assert not own_home.exists()
+    (own_home / ".state").mkdir(parents=True)  # A hook makes it.
+    assert main(["log", "three"]) == HomeUnusable.exit_code
+    shutil.rmtree(own_home)
+
+    [new] = tmp_path.glob(".home.*.restoring")
+    new.rename(own_home)
+    assert main(["doctor"]) == 0
+    assert lessons(own_home) == {"one"}
+
+
+def test_doctor_names_what_an_unfinished_restore_left(
+    own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(own_home, "one")
+    (tmp_path / ".home.0a.restoring").mkdir()
+    assert main(["doctor"]) == 0
+    assert "unfinished restore" in capsys.readouterr().out
+
+
+def test_doctor_names_a_gitignore_that_lets_git_take_the_state(
+    machines: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (machines[0] / ".gitignore").write_text(".index/\n*.swp\n")
+    assert main(["doctor", "--home", str(machines[0])]) == 0
+    found = capsys.readouterr().out
+    assert ".gitignore" in found
+    assert "`.state/`" in found
+    assert main(["doctor", "--home", str(machines[1])]) == 0
+    assert ".gitignore" not in capsys.readouterr().out
 
 
 def test_what_is_no_backup_gets_a_sentence(

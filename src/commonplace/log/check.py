@@ -10,12 +10,14 @@ from commonplace.errors import unusable
 from commonplace.files import atomic
 from commonplace.files.lock import hold
 from commonplace.files.nofollow import is_link
-from commonplace.files.plain import is_allowed_owner
+from commonplace.files.plain import is_allowed_owner, read_all
 from commonplace.files.walk import walk
 from commonplace.log import read
 from commonplace.log.append import append_once
 from commonplace.log.logs import entries, files, is_of_git, log_files
 from commonplace.records import KINDS
+from commonplace.where import restoring
+from commonplace.where.homes import GITIGNORE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +44,8 @@ def check(home: Home) -> list[Finding]:
         *_permissions(home),
         *_leftovers(home),
         *_failed_events(home),
+        *_gitignore(home),
+        *_unfinished_restores(home),
     ]
 
 
@@ -154,6 +158,25 @@ def _failed_events(home: Home) -> Iterator[Finding]:
     if count:
         reason = f"{count:,} events of hooks could not be applied: please report it, then delete it"
         yield Finding("failed events", folder, 0, reason, "")
+
+
+def _gitignore(home: Home) -> Iterator[Finding]:
+    """Yield a `.gitignore` that lets git take this machine's state, or the index, into commits."""
+    path = home.path / ".gitignore"
+    if home.state_elsewhere is not None or not (home.path / ".git").exists():
+        return
+    wanted = [line for line in GITIGNORE.splitlines() if not line.startswith("#")]
+    lines = read_all(path).decode("utf-8", "replace").split()
+    missing = [line for line in wanted if line not in lines]
+    if missing:
+        named = ", ".join(f"`{line}`" for line in missing)
+        yield Finding("gitignore", path, 0, f"it lacks the lines {named}: add them", "")
+
+
+def _unfinished_restores(home: Home) -> Iterator[Finding]:
+    for path in restoring.unfinished(home.path):
+        reason = "a `backup restore` has not finished: remove it, unless one is running"
+        yield Finding("unfinished restore", path, 0, reason, "")
 
 
 def _leftovers(home: Home) -> Iterator[Finding]:

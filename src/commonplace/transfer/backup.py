@@ -11,7 +11,7 @@ import os
 import shutil
 import tarfile
 import zlib
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.errors import HomeUnusable, UsageError, unusable
 from commonplace.files import atomic
-from commonplace.files.lock import hold
 from commonplace.files.plain import (
     FILE_BYTES_MAX,
     is_ours,
@@ -29,12 +28,13 @@ from commonplace.files.plain import (
     sync_folder,
 )
 from commonplace.files.walk import ENTRIES_MAX, walk
-from commonplace.where.home import LOG_SUFFIX
+from commonplace.transfer.hold import hold_logs
+from commonplace.where import restoring
 from commonplace.where.state import INDEX, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import BinaryIO
+    from typing import BinaryIO, Self
 
     from commonplace.where.home import Home
 
@@ -43,7 +43,9 @@ FORMAT = 1
 INBOX = f"{STATE}/inbox/"
 _MANIFEST_BYTES_MAX = 64 << 20
 _PADDING_BYTES_MAX = 1 << 20
-_DAMAGED = (tarfile.TarError, zlib.error, EOFError, OSError, ValueError)
+# Beyond its 512 bytes: for long names.
+_HEADER_BYTES_MAX = 64 << 10
+_DAMAGED = (tarfile.TarError, zlib.error, EOFError, OSError, ValueError, RecursionError)
 
 
 class Summary(NamedTuple):
@@ -93,14 +95,13 @@ def _write(
 ) -> dict[str, str]:
     hashes: dict[str, str] = {}
     with tarfile.open(fileobj=stream, mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
-        for name, path in _files(home):
-            with ExitStack() as stack:
-                if path.suffix == LOG_SUFFIX:
-                    stack.enter_context(hold(path))  # No line that is only half written.
+        # No line is half written, and no log is renamed before it is read.
+        with hold_logs(home):
+            for name, path in _files(home):
                 content = read_all(path)
-            hashes[name] = sha256(content).hexdigest()
-            _add(archive, name, content)
-            progress(1)
+                hashes[name] = sha256(content).hexdigest()
+                _add(archive, name, content)
+                progress(1)
         manifest = {"format": FORMAT, "created": created, "sha256": hashes}
         _add(archive, MANIFEST, json.dumps(manifest).encode())
     return hashes
@@ -113,13 +114,13 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def _files(home: Home) -> Iterator[tuple[str, Path]]:
-    """Yield the files to keep: a log before its archive, to which lines may be moved meanwhile."""
+    """Yield the files to keep, and their names in the backup."""
     found = [
         (path.relative_to(home.path).as_posix(), path)
         for path in walk(home.path)
         if is_ours(path) and _is_kept(path.relative_to(home.path))
     ]
-    yield from sorted(found, key=lambda one: (one[1].parent == home.archive_folder, one[0]))
+    yield from sorted(found)
     with suppress(FileNotFoundError):
         for path in sorted(home.inbox_folder.iterdir()):
             if is_ours(path) and not path.name.endswith(".rewriting"):
@@ -161,11 +162,23 @@ def verify(file: Path) -> Verified:
     return Verified(hashes, Summary(str(file), len(hashes), size, records, manifest["created"]))
 
 
+class _Member(tarfile.TarInfo):
+    """A header whose extensions are small: `tarfile` reads each of them into memory as a whole."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        found = super().frombuf(buf, encoding, errors)
+        is_small = found.size <= _HEADER_BYTES_MAX and found.type != tarfile.XGLTYPE
+        if found.type == tarfile.GNUTYPE_SPARSE or not (found.isreg() or is_small):
+            raise tarfile.ReadError("a header is too large")
+        return found
+
+
 def _members(file: Path) -> Iterator[tuple[str, bytes]]:
     """Yield each file in the backup: plain ones only, with names that stay inside a home."""
     seen: set[str] = set()
     try:
-        with tarfile.open(file, "r:gz") as archive:
+        with tarfile.open(file, "r:gz", tarinfo=_Member) as archive:
             for member in archive:
                 name = member.name
                 if not member.isreg() or not is_safe(name) or name.casefold() in seen:
@@ -195,10 +208,11 @@ def is_safe(name: str) -> bool:
     parts = name.split("/")
     if name.startswith(INBOX):
         parts = parts[2:]
-    is_plain = all(part not in ("", ".", "..") and part.isprintable() for part in parts)
-    first = parts[0].casefold()
-    is_ours_alone = first == STATE or first.startswith(INDEX)
-    has_git = any(part.casefold() == ".git" for part in parts)
+    # Windows ignores dots and spaces at the end of a name.
+    plain = [part.casefold().rstrip(". ") for part in parts]
+    is_plain = all(plain) and all(part.isprintable() for part in parts)
+    is_ours_alone = plain[0] == STATE or plain[0].startswith(INDEX)
+    has_git = ".git" in plain
     return is_plain and not is_ours_alone and not has_git and not set('\\:*?"<>|') & set(name)
 
 
@@ -233,18 +247,16 @@ def restore(home: Home, file: Path, *, replace: bool, stamp: str) -> tuple[Summa
             "it is not empty, and a backup is restored to a new or empty folder",
             "name another with `--home`, or add `--replace`: the old home is then kept beside it",
         )
-    new = home.path.with_name(f".{home.path.name}.{os.urandom(6).hex()}.restoring")
-    old = home.path.with_name(f"{home.path.name}.before-{stamp}") if is_used else None
+    new = restoring.new_path(home.path, os.urandom(6).hex())
+    old = restoring.old_path(home.path, stamp) if is_used else None
     try:
-        inbox = _extract(file, new, verified.hashes)
+        _extract(file, home._replace(path=new), verified.hashes)
+        # If this is killed here, `restoring.check` says how to go on.
         if old is not None:
             home.path.rename(old)
         elif home.path.is_dir():
             home.path.rmdir()
-        new.rename(home.path)
-        sync_folder(home.path.parent)
-        for name, content in inbox.items():
-            atomic.write(home.inbox_folder / name, [content])
+        _put_in_place(new, home.path, old)
     except OSError as error:
         raise unusable(home.path, error) from error
     finally:
@@ -252,17 +264,24 @@ def restore(home: Home, file: Path, *, replace: bool, stamp: str) -> tuple[Summa
     return verified.summary, old
 
 
-def _extract(file: Path, folder: Path, hashes: dict[str, str]) -> dict[str, bytes]:
-    """Write the files of the backup below *folder*; return the candidates for the inbox."""
-    inbox: dict[str, bytes] = {}
-    make_folder(folder)
+def _put_in_place(new: Path, path: Path, old: Path | None) -> None:
+    try:
+        new.rename(path)
+    except OSError:
+        if old is not None:
+            old.rename(path)
+        raise
+    sync_folder(path.parent)
+
+
+def _extract(file: Path, home: Home, hashes: dict[str, str]) -> None:
+    """Write the files of the backup into *home*, which is new."""
+    make_folder(home.path)
     for name, content in _members(file):
         if name == MANIFEST:
             continue
         if hashes.get(name) != sha256(content).hexdigest():
             raise _broken(file, "it was changed while it was read")
-        if name.startswith(INBOX):
-            inbox[name.removeprefix(INBOX)] = content
-        else:
-            atomic.write(folder / name, [content])
-    return inbox
+        is_candidate = name.startswith(INBOX)
+        path = home.inbox_folder / name.removeprefix(INBOX) if is_candidate else home.path / name
+        atomic.write(path, [content])

@@ -82,6 +82,7 @@ def check_usable(home: Home) -> None:
         _check_owner(home)
         _check_marker(home.path)
     except FileNotFoundError:
+        _check_restored(path)
         return  # It is created on first use.
     except NotADirectoryError:
         raise HomeUnusable(path, "it, or a folder above it, is a file") from None
@@ -110,6 +111,12 @@ def check_exists(home: Home) -> None:
             "there is no such folder",
             "check the path; the first write, e.g. `commonplace log`, makes a new home there",
         )
+
+
+def _check_restored(path: Path) -> None:
+    from commonplace.where import restoring  # noqa: PLC0415 (only for a home that is missing)
+
+    restoring.check(path)
 
 
 def _check_marker(path: Path) -> None:
@@ -173,6 +180,8 @@ def make(home: Home) -> list[Path]:
     """Create the missing folders and files of *home*; return those that were created."""
     path, made = home.path, list[Path]()
     check_usable(home)
+    if not os.path.lexists(path / MARKER_FILE):
+        _check_restored(path)  # A hook may have made the folder meanwhile, for its state.
     is_new = not path.exists() or trust.is_empty(home)
     try:
         for folder in (path, home.log_folder):
