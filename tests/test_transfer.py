@@ -8,9 +8,10 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from contextlib import suppress
 from datetime import UTC, datetime
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -22,6 +23,7 @@ from commonplace.log import move
 from commonplace.memory import Memory
 from commonplace.server.access_tokens import Tokens
 from commonplace.transfer import backup
+from commonplace.transfer.merge import merge_logs
 from commonplace.transfer.sync import sync
 from commonplace.where.home import Home
 from conftest import git
@@ -491,3 +493,37 @@ def test_a_merge_that_was_killed_is_done_again(machines: tuple[Path, Path]) -> N
     sync_all(b, a)
     assert lessons(a) == lessons(b) == {"from a", "from b"}
     assert not (b / ".state" / "merging").exists()
+
+
+def test_lines_that_are_not_utf8_are_kept(machines: tuple[Path, Path]) -> None:
+    a, b = machines
+    for home in (a, b):
+        with (home / "log" / "app.jsonl").open("ab") as stream:
+            stream.write(b"\xff\xfe of " + home.name.encode() + b"\n")
+    sync_all(a, b, a)
+    assert contents(a) == contents(b)
+    for home in (a, b):
+        assert (home / "log" / "app.jsonl").read_bytes().count(b"\xff\xfe of ") == 2
+
+
+def test_a_log_that_is_begun_during_a_sync_is_not_lost(
+    machines: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = machines
+    sync_all(a, b, a)
+    for home in (a, b):
+        with Memory.open(home) as memory:
+            memory.log(repo="new", event_type="learned", lesson=f"new on {home.name}")
+    sync_all(a)
+    begun = (b / "log" / "new.jsonl").read_bytes()
+    (b / "log" / "new.jsonl").unlink()
+
+    def merge_meanwhile(*versions: Any) -> Any:
+        (b / "log" / "new.jsonl").write_bytes(begun)  # Another process logs its first line.
+        return merge_logs(*versions)
+
+    with monkeypatch.context() as during, suppress(FindingsLeft):
+        during.setattr("commonplace.transfer.sync.merge_logs", merge_meanwhile)
+        sync_all(b)
+    sync_all(b, a)
+    assert lessons(a) == lessons(b) == {"from a", "from b", "new on a", "new on b"}

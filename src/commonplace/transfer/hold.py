@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def hold_logs(home: Home) -> Iterator[None]:
-    """Hold the locks of all logs, archives and aliases; a missing file is not made.
+def hold_logs(home: Home) -> Iterator[list[Path]]:
+    """Hold the locks of all logs, archives and aliases, and yield them; a missing one is not made.
 
     While a lock is waited for, another process may rename a log: then all are listed again.
     """
@@ -26,7 +26,7 @@ def hold_logs(home: Home) -> Iterator[None]:
         with ExitStack() as locks:
             paths = _paths(home)
             if all(_hold(path, locks) for path in paths) and _paths(home) == paths:
-                yield
+                yield paths
                 return
 
 

@@ -8,18 +8,19 @@ in the same way. git merges all files but the logs (see `merge.py`), in a worktr
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.erasure import erased
 from commonplace.errors import FindingsLeft, HomeUnusable, UsageError, unusable
 from commonplace.files import atomic
+from commonplace.files.lock import hold
+from commonplace.files.plain import read_all
 from commonplace.records import micros
 from commonplace.transfer.hold import hold_logs
-from commonplace.transfer.merge import Logs, is_log, merge_logs, split_lines
+from commonplace.transfer.merge import Logs, is_log, merge_lines, merge_logs, split_lines
 from commonplace.where import git
 from commonplace.where.marker import MARKER
 from commonplace.where.state import INDEX, STATE
@@ -56,11 +57,11 @@ def sync(home: Home, message: str, *, trusted: bool) -> Report:
     remote, branch = _remote(home), _branch(home)
     for _push in range(_PUSHES_MAX):
         theirs = _fetch(home, remote, branch)
-        with hold_logs(home):  # No process appends to a file that is replaced.
+        with hold_logs(home) as held:  # No process appends to a file that is replaced.
             before = _commit_of(home, "HEAD")
             try:
                 committed = _commit(home, message)
-                received = _merge(home, theirs) if theirs else 0
+                received = _merge(home, theirs, held) if theirs else 0
             except BaseException:
                 _take_back(home, before)
                 raise
@@ -171,7 +172,7 @@ def _commit(home: Home, message: str) -> bool:
     return is_new
 
 
-def _merge(home: Home, theirs: str) -> int:
+def _merge(home: Home, theirs: str, held: Sequence[Path]) -> int:
     """Merge *theirs*; return how many commits that brought. A conflict changes nothing."""
     ours = _commit_of(home, "HEAD")
     received = _count(home, f"{ours}..{theirs}") if ours else 1
@@ -187,7 +188,10 @@ def _merge(home: Home, theirs: str) -> int:
     # git would replace a log while it writes it, and a process could append to half of one.
     for path in logs.keys() | merged.keys():
         if logs.get(path) != merged.get(path):
-            _replace(home.path / path, merged.get(path, []))
+            with nullcontext() if home.path / path in held else hold(home.path / path):
+                # Another process may have begun the same log since ours were locked.
+                here = [] if path in logs else split_lines(read_all(home.path / path))
+                _replace(home.path / path, merge_lines([], here, merged.get(path, [])))
             _ask(home, "add", "-A", "--", path)
     _ask(home, "merge", "-q", "--ff-only", result)
     return received
@@ -208,7 +212,7 @@ def _logs(home: Home, commit: str) -> Logs:
         return {}
     names = _ask(home, "ls-tree", "-r", "-z", "--name-only", commit).split("\0")
     found = {
-        name: split_lines(os.fsencode(_ask(home, "cat-file", "blob", f"{commit}:{name}")))
+        name: split_lines(git.to_bytes(_ask(home, "cat-file", "blob", f"{commit}:{name}")))
         for name in names
         if is_log(name)
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,17 @@ def run_of_user(root: str | Path, *arguments: str, seconds_max: float) -> tuple[
         stdin=subprocess.DEVNULL,
         **options,
     )
-    return done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr)
+    return done.returncode, _to_text(done.stdout), _to_text(done.stderr)
+
+
+def to_bytes(text: str) -> bytes:
+    """Return the bytes of what `run_of_user` returned as text."""
+    return text.encode(sys.getfilesystemencoding(), "surrogateescape")
+
+
+def _to_text(raw: bytes) -> str:
+    # As `os.fsdecode`, which on Windows fails on bytes that are not UTF-8.
+    return raw.decode(sys.getfilesystemencoding(), "surrogateescape")
 
 
 def _environment(overrides: dict[str, str], more: dict[str, str]) -> dict[str, str]:
