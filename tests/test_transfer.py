@@ -527,3 +527,37 @@ def test_a_log_that_is_begun_during_a_sync_is_not_lost(
         sync_all(b)
     sync_all(b, a)
     assert lessons(a) == lessons(b) == {"from a", "from b", "new on a", "new on b"}
+
+
+def test_only_what_belongs_to_a_home_is_sent(machines: tuple[Path, Path]) -> None:
+    here, there = machines
+    (here / ".env").write_text("TOKEN=1\n")
+    (here / "stray.txt").write_text("x")
+
+    sync(Home(here), "sync", trusted=True)
+    sync(Home(there), "sync", trusted=True)
+
+    assert (here / ".env").exists()
+    assert not (there / ".env").exists()
+    assert not (there / "stray.txt").exists()
+
+
+def test_secrets_are_not_sent(machines: tuple[Path, Path]) -> None:
+    here, _there = machines
+    secret = "ghp_" + "aB1x7Q9z" * 5
+    line = {"id": "a", "kind": "lesson", "timestamp": "2026-01-01T00:00:00Z", "lesson": secret}
+    (here / "log" / "app.jsonl").write_text(json.dumps(line) + "\n")
+
+    with pytest.raises(FindingsLeft, match="secret"):
+        sync(Home(here), "sync", trusted=True)
+
+    assert git("for-each-ref", cwd=here).stdout == ""  # Nothing was committed.
+
+
+def test_a_remote_with_another_branch_is_told(machines: tuple[Path, Path]) -> None:
+    here, there = machines
+    sync(Home(here), "sync", trusted=True)
+    git("checkout", "-q", "-b", "another", cwd=there)
+
+    with pytest.raises(UsageError, match="has no branch `another`"):
+        sync(Home(there), "sync", trusted=True)

@@ -18,6 +18,7 @@ from commonplace.errors import FindingsLeft, HomeUnusable, UsageError, unusable
 from commonplace.files import atomic
 from commonplace.files.lock import hold
 from commonplace.files.plain import read_all
+from commonplace.log.scan import scan
 from commonplace.records import micros
 from commonplace.transfer.hold import hold_logs
 from commonplace.transfer.merge import Logs, is_log, merge_lines, merge_logs, split_lines
@@ -35,6 +36,10 @@ NETWORK_S_MAX = 300.0
 LOCAL_S_MAX = 120.0
 # Somebody else may push between our merge and our push.
 _PUSHES_MAX = 3
+_SENT = (
+    *("log", "repos.jsonl", "agents", "skills", "scripts", "config.toml"),
+    *(".gitignore", ".gitattributes"),
+)
 _PLAIN_FILES = ("100644", "100755")
 _QUIETLY = ("-q", "--no-gpg-sign", "--no-verify")
 # The folder in `.state/` in which git merges.
@@ -54,6 +59,7 @@ class Report(NamedTuple):
 def sync(home: Home, message: str, *, trusted: bool) -> Report:
     """Merge the home with its remote, both ways. What fails leaves the files as they were."""
     _check(home, trusted=trusted)
+    _check_secrets(home)
     remote, branch = _remote(home), _branch(home)
     for _push in range(_PUSHES_MAX):
         theirs = _fetch(home, remote, branch)
@@ -118,6 +124,7 @@ def _fetch(home: Home, remote: str, branch: str) -> str:
         home, "ls-remote", "--exit-code", remote, f"refs/heads/{branch}", network=True
     )
     if code == 2 and not out.strip():  # noqa: PLR2004 (git: no such branch)
+        _check_no_branches(home, remote, branch)
         return ""
     if not code:
         code, _out, error = _git(home, "fetch", "-q", remote, branch, network=True)
@@ -142,6 +149,28 @@ def _fetch(home: Home, remote: str, branch: str) -> str:
     return theirs
 
 
+def _check_no_branches(home: Home, remote: str, branch: str) -> None:
+    """Raise `UsageError` if the remote has another branch: two homes would never meet."""
+    found = _git(home, "ls-remote", "--heads", remote, network=True)[1].split()
+    others = [name.removeprefix("refs/heads/") for name in found if name.startswith("refs/heads/")]
+    if others:
+        raise UsageError(
+            f"`{remote}` has no branch `{branch}`, and it has `{others[0]}`",
+            f"nothing was changed; run `git -C {home.path} checkout {others[0]}`, or, with memories"
+            f" of its own here, `git -C {home.path} branch -m {others[0]}`, then sync again",
+        )
+
+
+def _check_secrets(home: Home) -> None:
+    found = scan(home)
+    if found:
+        raise FindingsLeft(
+            f"`{found[0].path}` has a secret in line {found[0].line}"
+            + (f", and {len(found) - 1} more were found" if len(found) > 1 else ""),
+            "nothing was changed; `commonplace scan --fix` removes them, then sync again",
+        )
+
+
 def _check_tree(home: Home, commit: str, holder: str, hint: str) -> list[str]:
     """Return the paths in *commit*. Raises `UsageError` if one of them may not be there."""
     rows = [row for row in _ask(home, "ls-tree", "-r", "-z", commit).split("\0") if row]
@@ -155,8 +184,12 @@ def _check_tree(home: Home, commit: str, holder: str, hint: str) -> list[str]:
 
 
 def _commit(home: Home, message: str) -> bool:
-    """Commit what has changed; return whether there was something."""
-    _ask(home, "add", "-A")
+    """Commit what has changed; return whether there was something.
+
+    Only what belongs to a home is added: anything else that lies there was never meant to be sent.
+    """
+    _ask(home, "add", "-u")
+    _ask(home, "add", "-A", "--", *(name for name in _SENT if (home.path / name).exists()))
     # The home's `.gitignore` may be the user's own, without our lines.
     _ask(home, "reset", "-q", "--", *(f":(icase,glob){name}/**" for name in (STATE, f"{INDEX}*")))
     is_new = bool(_git(home, "diff", "--cached", "--quiet")[0])
