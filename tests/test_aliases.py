@@ -7,11 +7,14 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from commonplace.memory import Memory
+from commonplace.records import decode
 from commonplace.where import aliases, homes, identity, repository
 from commonplace.where.home import Home
-from conftest import git
+from conftest import SLOW_LAW, git
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -226,6 +229,57 @@ def test_names_that_were_given_and_taken_back_end(own_home: Path) -> None:
 
     assert aliases.Aliases([home]).log_of("a") in ("a", "b")
     assert isinstance(aliases.Aliases([home]).of_log("a"), list)
+
+
+NAMES = st.sampled_from(["a", "b", "c", "d", "id-1", "id-2"])
+
+
+@SLOW_LAW
+@given(pairs=st.lists(st.tuples(NAMES, NAMES), max_size=12))
+def test_the_aliases_of_a_log_are_the_names_that_stand_for_it(
+    tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[str, str]]
+) -> None:
+    home = Home(tmp_path_factory.mktemp("aliases"))
+    for alias, log in pairs:
+        aliases.add(home, {alias: log})
+    known = aliases.Aliases([home])
+    last = dict(pairs)
+
+    for name in ("a", "b", "c", "d", "id-1", "id-2"):
+        log, passed = name, set[str]()
+        while log in last and log not in passed:
+            passed.add(log)
+            log = last[log]
+        assert known.log_of(name) == (log if name in last else "")
+        if last.get(log, log) == log:  # Two machines may give two logs each other's names.
+            assert name == log or name in known.of_log(log)
+    for log in set(last.values()):
+        of_log = known.of_log(log)
+        assert len(of_log) == len(set(of_log))
+        assert log not in of_log
+        if last.get(log, log) == log:
+            assert {known.log_of(alias) for alias in of_log} <= {log}
+
+
+def test_a_line_is_decoded_once_however_many_aliases_are_looked_up(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home(own_home)
+    homes.make(home)
+    aliases.add(home, {f"id-{number:016x}": "shop" for number in range(500)})
+    decoded: list[bytes] = []
+
+    def counted(raw: bytes) -> dict[str, Any]:
+        decoded.append(raw)
+        return decode(raw)
+
+    monkeypatch.setattr("commonplace.where.aliases.decode", counted)
+    known = aliases.Aliases([home])
+
+    assert len(known.of_log("shop")) == 500
+    assert known.names_of("shop") == known.logs_of("shop") == ["shop"]
+    assert known.log_of("id-0000000000000001") == "shop"
+    assert len(decoded) == 500
 
 
 def test_a_hook_and_its_server_and_the_command_agree_about_the_log(

@@ -184,6 +184,37 @@ def test_a_repository_goes_on_writing_to_its_log_after_that_was_renamed(
         assert later.recall("emulator").hits[0].marks == ()
 
 
+@pytest.mark.parametrize("leftover", [False, True])
+def test_a_record_with_an_older_name_of_its_log_is_found_by_both_names(
+    words: Memory, *, leftover: bool
+) -> None:
+    learn(words, "demo", "the emulator must run first")
+    line = words.home.log("demo").read_bytes()
+    learn(words, "other", "the emulator elsewhere")
+    repos.rename(words, "demo", "shop")
+    # Another machine wrote by the older name, and git put its lines into the renamed file, or not.
+    late = line.replace(b"must run first", b"needs a licence").replace(b'{"id":"', b'{"id":"late-')
+    with words.home.log("demo" if leftover else "shop").open("ab") as stream:
+        stream.write(late)
+
+    for name in ("shop", "demo"):
+        found = words.recall("emulator", repo=name).hits
+        assert {hit.repo for hit in found} == {"shop", "demo"}
+        assert len(texts(words, name)) == len(words.recent(9, repo=name)) == 2
+
+
+def test_a_new_log_with_an_older_name_of_another_is_a_log_of_its_own(words: Memory) -> None:
+    learn(words, "demo", "the emulator must run first")
+    repos.rename(words, "demo", "shop")
+    repos.new(words, "demo")
+    learn(words, "demo", "the licence is in the safe")
+
+    assert texts(words, "shop") == ["the emulator must run first"]
+    assert texts(words, "demo") == ["the licence is in the safe"]
+    repos.delete(words, "shop")
+    assert texts(words) == ["the licence is in the safe"]
+
+
 STEPS = st.lists(
     st.tuples(
         st.sampled_from([ONE, "billing"]),

@@ -9,7 +9,7 @@ from commonplace.files.plain import ensure
 from commonplace.log import move, names
 from commonplace.log.logs import list_repos
 from commonplace.redaction.text import redact_text
-from commonplace.where import homes
+from commonplace.where import aliases, homes
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
@@ -27,6 +27,8 @@ def new(memory: Memory, name: str) -> str:
     """Start an empty log called *name*."""
     _check_new(memory, name)
     homes.make(memory.home)
+    if memory.known_aliases().log_of(name):
+        aliases.add(memory.home, {name: name})  # No longer an older name of another log.
     ensure(memory.home.log(name))
     return name
 

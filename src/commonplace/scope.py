@@ -56,7 +56,7 @@ class Scope:
 
     def here(self) -> list[str]:
         """Return the logs of this repository: by its full name, older ones, and the plain one."""
-        logs = self._aliases.logs_with_aliases(self._here.name)
+        logs = self._aliases.names_of(self._here.name)
         return list(dict.fromkeys([*logs, self._here.short]))
 
     def named(self, name: str) -> list[str]:

@@ -20,10 +20,11 @@ _TYPO_CHARS_MIN = 4
 
 
 def logs_to_read(homes: Sequence[Home], name: str) -> list[str]:
-    """Return the logs that *name* stands for, with those of their older names; none if unknown."""
+    """Return the logs that *name* stands for, with their older names; none if unknown."""
     aliases = Aliases(homes)
     found = _find(homes, aliases, name)
-    return list(dict.fromkeys(log for one in found for log in aliases.logs_with_aliases(one)))
+    now = (aliases.log_of(log) or log for log in found)
+    return list(dict.fromkeys(name for log in now for name in aliases.names_of(log)))
 
 
 def one_log(homes: Sequence[Home], name: str) -> str:
@@ -104,9 +105,7 @@ def _matching(
     if named:
         return named
     known = [
-        aliases.log_of(alias)
-        for alias, _log in aliases.pairs()
-        if name in (form(alias), form(plain_name(alias)))
+        aliases.log_of(alias) for alias in aliases if name in (form(alias), form(plain_name(alias)))
     ]
     return list(dict.fromkeys(log for log in known if aliases.has_log(log)))
 

@@ -36,44 +36,48 @@ class Aliases:
 
     def __init__(self, homes: Sequence[Home]) -> None:
         self._homes = [home for home in homes if home.trusted]
+        self._logs: dict[str, str] = {}
         # The nearest home's lines come last, so they replace those of the others.
-        self._lines = [
-            line
-            for home in reversed(self._homes)
-            for line in read_all(home.repos_file, _FILE_BYTES_MAX).splitlines()
-        ]
+        for home in reversed(self._homes):
+            for line in read_all(home.repos_file, _FILE_BYTES_MAX).splitlines():
+                if (pair := _pair_in(line)) is not None:
+                    self._logs[pair[0]] = pair[1]
+        self._aliases: dict[str, list[str]] = {}
+        for alias, log in self._logs.items():
+            self._aliases.setdefault(log, []).append(alias)
 
     def log_of(self, alias: str) -> str:
         """Return the log that *alias* stands for, through any number of renamings; else ""."""
         seen: set[str] = set()
         found = ""
-        while alias and alias not in seen:
+        while alias in self._logs and alias not in seen:
             seen.add(alias)
-            named = ""
-            for one, repo in self._pairs_with(alias):
-                if one == alias:
-                    named = repo
-            found, alias = named or found, named
+            found = alias = self._logs[alias]
         return found
 
     def of_log(self, log: str) -> list[str]:
-        """Return all aliases of *log*, those of its older names too."""
-        found: dict[str, None] = {}
+        """Return all aliases of *log*, those of its older names too; none if it was renamed."""
+        if self.log_of(log) not in ("", log):
+            return []
+        found = {log: None}
         waiting = [log]
         while waiting:
-            name = waiting.pop()
-            for alias, repo in self._pairs_with(name):
-                if repo == name != alias and alias not in found and self.log_of(alias) == log:
+            for alias in self._aliases.get(waiting.pop(), ()):
+                if alias not in found:
                     found[alias] = None
                     waiting.append(alias)
-        return list(found)
+        return [alias for alias in found if alias != log]
+
+    def names_of(self, log: str) -> list[str]:
+        """Return *log* and its older names, which the lines of another machine may still have."""
+        return [log, *(name for name in self.of_log(log) if not name.startswith(identity.PREFIX))]
 
     def has_log(self, name: str) -> bool:
         return any(path.is_file() for path in self._paths(name))
 
-    def logs_with_aliases(self, log: str) -> list[str]:
+    def logs_of(self, log: str) -> list[str]:
         """Return *log* and the logs of its older names, which another machine may still write."""
-        return [log, *(alias for alias in self.of_log(log) if self.has_log(alias))]
+        return [name for name in self.names_of(log) if name == log or self.has_log(name)]
 
     def resolve(self, here: Repository) -> Repository:
         """Return *here* with the name of the log that it has, else with one for a new log."""
@@ -134,16 +138,8 @@ class Aliases:
             yield home.log(name)
             yield home.archive(name)
 
-    def pairs(self) -> Iterator[tuple[str, str]]:
-        """Yield every alias with the log on its line, in order."""
-        return self._pairs_with("")
-
-    def _pairs_with(self, text: str) -> Iterator[tuple[str, str]]:
-        """Yield the alias and the log of each line that holds *text*, in order."""
-        needle = text.encode("utf-8", "surrogatepass")
-        for line in self._lines:
-            if needle in line and (pair := _pair_in(line)) is not None:
-                yield pair
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._logs)
 
 
 def resolve(here: Repository, homes: Sequence[Home]) -> Repository:
