@@ -16,17 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.errors import (
-    RecordInvalid,
     UsageError,
 )
 from commonplace.log import names
 from commonplace.lookup import Lookup
-from commonplace.records import OUTCOMES, Record, encode, to_utc
+from commonplace.record_changer import RecordChanger
+from commonplace.records import Record, encode, to_utc
 from commonplace.scope import Scope, Searched
 from commonplace.usage import Usage
 from commonplace.where import repository, trust
 from commonplace.where.aliases import Aliases
-from commonplace.writing import Writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 TEXT_PREFIXES = ("note:", "skill:")
 
 
-class Memory(Writer):
+class Memory(RecordChanger):
     """The memory that applies in a folder: its own home, if there is one, and the user's."""
 
     _engine: Engine | None = None
@@ -95,47 +94,7 @@ class Memory(Writer):
         """The damaged lines found so far while reading."""
         return self._lookup.damages
 
-    # --- Statements about records -----------------------------------------------------------------
-
-    def feedback(self, ident: str, outcome: str) -> Record:
-        """Rate the record after a use: worked, failed, wrong or stale."""
-        if outcome not in OUTCOMES:
-            raise RecordInvalid("outcome", f"is `{outcome}`, not one of {', '.join(OUTCOMES)}")
-        found = self._find(ident)
-        return self._append_beside(
-            found,
-            {
-                "id": f"fb-{outcome}-{os.urandom(7).hex()}",
-                "kind": "feedback",
-                "of": found.record.id,
-                "outcome": outcome,
-            },
-        )
-
-    def forget(self, ident: str, reason: str = "") -> Record:
-        """Hide the record and what derives from it. Its history is kept; `erase` removes it."""
-        found = self._find(ident)
-        return self._append_beside(
-            found, {"kind": "forget", "of": found.record.id, "reason": reason}
-        )
-
-    def edit(self, ident: str, **changes: Any) -> Record:  # noqa: ANN401 (any JSON)
-        """Change fields of the record, `None` removes one; a later line, so history is kept."""
-        from commonplace.editing import next_version
-
-        found = self._find(ident)
-        fields = next_version(found.record, changes, self._clock())
-        if fields == found.record.fields:
-            return found.record
-        return self._append_beside(found, fields)
-
-    def restore(self, ident: str) -> Record:
-        """Bring back a record that was forgotten, and what derives from it."""
-        found, is_time_needed = self._lookup.find_forgotten(ident)
-        fields = dict(found.record.fields)
-        if is_time_needed:
-            fields["timestamp"] = None
-        return self._append_beside(found, fields)
+    # --- Erasing ----------------------------------------------------------------------------------
 
     def count_derived(self, ident: str) -> int:
         """Return how many records `erase` removes with the one of this whole id."""
@@ -159,12 +118,6 @@ class Memory(Writer):
             when=to_utc(self._clock()),
             progress=progress or no_progress,
         )
-
-    def _append_beside(self, found: FoundRecord, given: dict[str, Any]) -> Record:
-        """Append to the log of the record, so that statements stay with their record."""
-        entry = self.prepare({**given, "repo": found.repo})
-        self.store([entry], found.home_number)
-        return entry.record
 
     def _find(self, ident: str) -> FoundRecord:
         if self._engine_is_open():

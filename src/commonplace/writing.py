@@ -225,12 +225,17 @@ class Writer:
         if not home.log_folder.is_dir():
             homes.make(home)
         self._logs[home_number].append(entries)
+        self._after_write([entry.record for entry in entries], home_number)
+
+    def _after_write(self, records: list[Record], home_number: int) -> None:
+        """Note which repository has this log, the first time that a record is written to it."""
         self._names_now.clear()  # Another process may rename a log before the next write.
+        home = self.homes[home_number]
         here = self.repository
         if (
             not (self._is_bound or home_number)
             and here.common is not None
-            and any(entry.record.repo == here.name for entry in entries)
+            and any(record.repo == here.name for record in records)
         ):
             is_only = len(self.homes) == 1
             aliases.bind(here, home, self._aliases if is_only else aliases.Aliases([home]))

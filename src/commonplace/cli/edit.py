@@ -64,7 +64,7 @@ def run(args: Namespace) -> int:
         if args.editor:
             record = edit_in_editor(memory, before)
         elif changes:
-            record = memory.edit(before.id, **changes)
+            record = memory.edit(before.id, lambda latest: _changes(args, latest))
         else:
             raise UsageError(
                 "a change is needed", "e.g. `--lesson TEXT`, `--tags +a,-b` or `--editor`"
@@ -90,6 +90,16 @@ def _changes(args: Namespace, record: Record) -> dict[str, Any]:
             raise UsageError(f"`--set` is `{pair}`, without `=`", "e.g. `--set confidence=0.9`")
         changes[name] = parse_value(record, name, value)
     return changes
+
+
+def _rebase(changes: dict[str, Any], before: Record, latest: Record) -> dict[str, Any]:
+    """Return *changes*; where others changed the tags while the editor was open, both changes."""
+    if "tags" not in changes or latest.tags == before.tags:
+        return changes
+    tags = changes["tags"] or []
+    added = [f"+{tag}" for tag in tags if tag not in before.tags]
+    removed = [f"-{tag}" for tag in before.tags if tag not in tags]
+    return {**changes, "tags": change_tags(latest.tags, [*added, *removed])}
 
 
 def parse_value(record: Record, name: str, text: str) -> Any:  # noqa: ANN401 (any JSON)
@@ -125,7 +135,7 @@ def edit_in_editor(memory: Memory, record: Record) -> Record:
             for name, text in _read_form(written, mark, texts).items()
             if text != texts[name].strip("\n")
         }
-        return memory.edit(record.id, **changes)
+        return memory.edit(record.id, lambda latest: _rebase(changes, record, latest))
 
 
 def _text_of(record: Record, name: str) -> str:

@@ -21,11 +21,14 @@ def merge(home: str | None, fields: dict[str, str]) -> Record | None:
         if record is None:
             return None
         changes: dict[str, Any] = {name: text for name, text in fields.items() if name != "id"}
-        if "tags" in changes:
-            changes["tags"] = change_tags(record.tags, changes["tags"].split(","))
+        words = changes.pop("tags", None)
         if changes.get("repo") == record.repo:
             del changes["repo"]
-        return memory.edit(record.id, **changes)
+
+        def tags(latest: Record) -> dict[str, Any]:
+            return {} if words is None else {"tags": change_tags(latest.tags, words.split(","))}
+
+        return memory.edit(record.id, tags, **changes)
 
 
 def warn_if_replaced(home: str | None, ident: str) -> None:

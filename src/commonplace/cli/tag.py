@@ -39,7 +39,9 @@ def run(args: Namespace) -> int:
         if words:
             # Here a tag without a sign is one to add: the command is not called `set-tags`.
             signed = [word if word[:1] in ("+", "-") else f"+{word}" for word in words if word]
-            record = memory.edit(record.id, tags=change_tags(record.tags, signed))
+            record = memory.edit(
+                record.id, lambda latest: {"tags": change_tags(latest.tags, signed)}
+            )
     if args.json:
         print_json({"id": record.id, "tags": list(record.tags)})
         return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from commonplace.errors import unusable
 from commonplace.files import lock
@@ -12,7 +12,7 @@ from commonplace.files.plain import is_same_file, open_for_append, read_all, syn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 CHUNK_BYTES = 1 << 20
@@ -37,13 +37,29 @@ class Appender:
 
     def append_many(self, lines: Iterable[bytes]) -> None:
         """Append *lines*, all or none, under one lock. Each write has whole lines, about 1 MiB."""
+        with self.hold() as write:
+            write(lines)
+
+    @contextmanager
+    def hold(self) -> Iterator[Callable[[Iterable[bytes]], None]]:
+        """Hold the lock and yield the function that appends lines, all or none.
+
+        For a line that depends on the lines before it: nobody else writes meanwhile.
+        """
         with self._threads:
             if lock.BESIDE:
-                self._append_beside(lines)
+                # Windows: the log is open only while the lock is held, so that other processes can
+                # replace it.
+                with lock.hold(self.path, self.wait_s_max):
+                    self._open()
+                    try:
+                        yield self._write
+                    finally:
+                        self._close()
                 return
             descriptor = self._locked_descriptor()
             try:
-                self._write(descriptor, lines)
+                yield self._write
             finally:
                 lock.release(descriptor)
 
@@ -67,18 +83,6 @@ class Appender:
             self.flush()
         finally:
             with self._threads:
-                self._close()
-
-    def _append_beside(self, lines: Iterable[bytes]) -> None:
-        """Append where the lock is a file beside the log (Windows).
-
-        The log is open only while the lock is held, so that other processes can replace it.
-        """
-        with lock.hold(self.path, self.wait_s_max):
-            self._open()
-            try:
-                self._write(self._descriptor, lines)
-            finally:
                 self._close()
 
     def _locked_descriptor(self) -> int:
@@ -105,7 +109,8 @@ class Appender:
             os.close(self._descriptor)
         self._descriptor = -1
 
-    def _write(self, descriptor: int, lines: Iterable[bytes]) -> None:
+    def _write(self, lines: Iterable[bytes]) -> None:
+        descriptor = self._descriptor
         size = os.fstat(descriptor).st_size
         try:
             # If a writer died in the middle of a line, end that line first.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from commonplace.errors import DiskFull, unusable
-from commonplace.files.lock import LOCK_S_MAX
+from commonplace.files import lock
 from commonplace.files.plain import is_ours
 from commonplace.files.walk import walk
 from commonplace.log.append import Appender
@@ -11,7 +13,7 @@ from commonplace.where.home import LOG_SUFFIX, repo_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from commonplace.log.prepare import PreparedLine
@@ -65,10 +67,14 @@ def _logs_in(folder: Path) -> list[Path]:
         raise unusable(folder, error) from error
 
 
+def _is_empty(path: Path) -> bool:
+    return path.is_file() and not path.stat().st_size
+
+
 class Logs:
     """The logs of a home, open for appending."""
 
-    def __init__(self, home: Home, *, fsync: str, wait_s_max: float = LOCK_S_MAX) -> None:
+    def __init__(self, home: Home, *, fsync: str, wait_s_max: float = lock.LOCK_S_MAX) -> None:
         self.home = home
         self._fsync = fsync
         self._wait_s_max = wait_s_max
@@ -86,6 +92,23 @@ class Logs:
             except DiskFull as error:
                 raise DiskFull(error.path, stored) from error
             stored += len(lines)
+
+    @contextmanager
+    def hold(self, repo: str) -> Iterator[Callable[[Iterable[bytes]], None]]:
+        """Hold the log of *repo* and yield the function that appends lines to it.
+
+        If the log was renamed before we held it, taking the lock created it anew: an empty file is
+        removed again.
+        """
+        try:
+            with self._appender(repo).hold() as write:
+                yield write
+        finally:
+            path = self.home.log(repo)
+            if _is_empty(path):
+                with lock.hold(path):
+                    if _is_empty(path):
+                        path.unlink()
 
     def flush(self) -> None:
         for appender in self._appenders.values():

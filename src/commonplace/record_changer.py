@@ -1,0 +1,120 @@
+"""Write about records that are there: rate, forget, edit and restore them.
+
+The line goes to the log of the record, while that log is held: what it depends on cannot change
+until it is written.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from commonplace.errors import RecordInvalid
+from commonplace.records import OUTCOMES, Record
+from commonplace.writing import Writer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from commonplace.lookup import FoundRecord, Lookup
+
+
+class RecordChanger(Writer):
+    """A writer that also finds records."""
+
+    _lookup: Lookup
+
+    def _find(self, ident: str) -> FoundRecord:
+        """Return the current version of the one record whose id starts with *ident*."""
+        return self._lookup.find(ident)
+
+    def feedback(self, ident: str, outcome: str) -> Record:
+        """Rate the record after a use: worked, failed, wrong or stale."""
+        if outcome not in OUTCOMES:
+            raise RecordInvalid("outcome", f"is `{outcome}`, not one of {', '.join(OUTCOMES)}")
+        return self._state(
+            ident,
+            {"id": f"fb-{outcome}-{os.urandom(7).hex()}", "kind": "feedback", "outcome": outcome},
+        )
+
+    def forget(self, ident: str, reason: str = "") -> Record:
+        """Hide the record and what derives from it. Its history is kept; `erase` removes it."""
+        return self._state(ident, {"kind": "forget", "reason": reason})
+
+    def edit(
+        self,
+        ident: str,
+        change: Callable[[Record], Mapping[str, Any]] | None = None,
+        /,
+        **changes: Any,  # noqa: ANN401 (any JSON)
+    ) -> Record:
+        """Change fields of the record, `None` removes one; a later line, so history is kept.
+
+        *change* returns more changes for the current version, which no other process changes
+        meanwhile.
+        """
+        from commonplace.editing import next_version  # noqa: PLC0415 (rarely needed)
+
+        def fields_of(found: FoundRecord) -> dict[str, Any] | None:
+            more = change(found.record) if change is not None else {}
+            fields = next_version(found.record, {**changes, **more}, self._clock())
+            return fields if fields != found.record.fields else None
+
+        return self._append_beside(
+            self._find(ident), lambda found: self._lookup.find(found.record.id), fields_of
+        )
+
+    def restore(self, ident: str) -> Record:
+        """Bring back a record that was forgotten, and what derives from it."""
+        is_time_needed = False
+
+        def find(whole: str) -> FoundRecord:
+            nonlocal is_time_needed
+            found, is_time_needed = self._lookup.find_forgotten(whole)
+            return found
+
+        def fields_of(found: FoundRecord) -> dict[str, Any]:
+            times = {"timestamp": None} if is_time_needed else {}
+            return {**found.record.fields, **times}
+
+        return self._append_beside(find(ident), lambda found: find(found.record.id), fields_of)
+
+    def _state(self, ident: str, given: dict[str, Any]) -> Record:
+        """Append a statement about the record."""
+
+        def find_again(found: FoundRecord) -> FoundRecord:
+            home = self.homes[found.home_number]
+            paths = (home.log(found.repo), home.archive(found.repo))
+            is_there = any(path.exists() and path.stat().st_size for path in paths)
+            return found if is_there else self._lookup.find(found.record.id)
+
+        return self._append_beside(
+            self._find(ident), find_again, lambda found: {**given, "of": found.record.id}
+        )
+
+    def _append_beside(
+        self,
+        found: FoundRecord,
+        find_again: Callable[[FoundRecord], FoundRecord],
+        fields_of: Callable[[FoundRecord], dict[str, Any] | None],
+    ) -> Record:
+        """Append what *fields_of* returns, if anything, to the log of the record.
+
+        Until we hold its log, another process may change the record, or rename the log: a line that
+        is then written by the old name could lose against an older one. So it is found again.
+        """
+        while True:
+            with self._logs[found.home_number].hold(found.repo) as append:
+                now = find_again(found)
+                if (now.home_number, now.repo) == (found.home_number, found.repo):
+                    fields = fields_of(now)
+                    if fields is None:
+                        return now.record
+                    self._names_now.clear()
+                    entry = self.prepare({**fields, "repo": now.repo})
+                    append([entry.line])
+                    break
+            found = now
+        self._after_write([entry.record], found.home_number)
+        return entry.record
