@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import shutil
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -286,6 +290,126 @@ def test_a_move_that_was_killed_can_be_run_again(
     assert not words.home.log(ONE).exists()
 
 
+KILLED_AT = """
+import os, sys
+from commonplace.cli import main
+home, last = sys.argv[1], int(sys.argv[2])
+changes = 0
+
+def count(event, arguments):
+    global changes
+    is_open = event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+    if (is_open or event in ("os.rename", "os.remove")) and not isinstance(arguments[0], int):
+        path = os.fspath(arguments[0])
+        # Files of the home are opened by their names in an open folder.
+        changes += path.startswith(home) or not os.path.isabs(path)
+        if changes == last:
+            os._exit(99)
+
+sys.addaudithook(count)
+sys.exit(main(["repos", "rename", "demo", "shop"]))
+"""
+
+
+def test_a_rename_that_was_killed_at_any_step_can_be_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commonplace: Any
+) -> None:
+    prepared = tmp_path / "prepared"
+    with Memory.open(prepared, settings=WORDS_ONLY) as memory:
+        learn(memory, "oldest", "archived")
+        repos.rename(memory, "oldest", "demo")
+        repos.archive(memory, "demo")
+        forgotten = learn(memory, "demo", "forgotten")
+        memory.forget(forgotten)
+        learn(memory, "demo", "the emulator must run first")
+        memory.home.damaged("demo").parent.mkdir(exist_ok=True)
+        memory.home.damaged("demo").write_bytes(b"{damaged\n")
+        # Written by a process that did not know of the first rename.
+        moved = memory.home.log("demo").read_bytes()
+        memory.home.log("oldest").write_bytes(moved.splitlines(keepends=True)[-1])
+    for step in itertools.count(1):
+        home = tmp_path / f"home-{step}"
+        shutil.copytree(prepared, home)
+        monkeypatch.setenv("COMMONPLACE_HOME", str(home))
+        command = [sys.executable, "-c", KILLED_AT, str(home), str(step)]
+        killed = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert killed.returncode in (0, 99), killed.stderr
+        again = commonplace("repos", "rename", "demo", "shop")
+
+        assert again.returncode == 0, (step, again.stderr)
+        with Memory.open(home, settings=WORDS_ONLY) as memory:
+            assert texts(memory, "shop") == ["archived", "the emulator must run first"]
+            stored = memory.home
+            assert {path.stem for path in stored.log_folder.rglob("*.jsonl")} == {"shop"}
+            lines = stored.log("shop").read_bytes().splitlines()
+            assert len(lines) == len(set(lines)) == 3
+            assert stored.damaged("shop").read_bytes() == b"{damaged\n"
+        if killed.returncode == 0:
+            break
+    assert step > 20, "every change of a file was a step"
+
+
+def test_a_hand_written_lesson_that_was_forgotten_stays_forgotten_after_a_rename(
+    words: Memory,
+) -> None:
+    learn(words, "demo", "here before")
+    line = {"timestamp": "2026-01-01T00:00:00Z", "repo": "demo", "event_type": "error"}
+    with words.home.log("demo").open("a") as stream:
+        stream.write(json.dumps({**line, "lesson": "by hand"}) + "\n")
+    ident = next(one.id for one in words.records("demo") if one.fields["lesson"] == "by hand")
+    words.forget(ident)
+    repos.rename(words, "demo", "shop")
+
+    assert texts(words) == ["here before"]
+    assert words.history(ident)[0].id == ident
+
+
+def leave_a_log_behind(words: Memory, own_home: Path, tmp_path: Path) -> None:
+    """Rename the log of `app` while a process has it open, which then writes by the old name."""
+    with Memory.open(own_home, cwd=tmp_path / "app", settings=WORDS_ONLY) as other:
+        other.log(event_type="error", lesson="one emulator")
+        repos.rename(words, "app", "shop")
+        other.log(event_type="error", lesson="another emulator")
+    assert words.home.log("app").exists()
+
+
+@pytest.mark.parametrize("command", ["delete", "archive", "rename", "merge"])
+def test_a_command_reaches_the_logs_of_older_names(
+    words: Memory, own_home: Path, tmp_path: Path, command: str
+) -> None:
+    leave_a_log_behind(words, own_home, tmp_path)
+    learn(words, "billing", "stays")
+    done = {
+        "delete": lambda: repos.delete(words, "shop"),
+        "archive": lambda: repos.archive(words, "shop"),
+        "rename": lambda: repos.rename(words, "shop", "store"),
+        "merge": lambda: repos.merge(words, "shop", "billing"),
+    }[command]()
+
+    assert done.lines == 2
+    assert not words.home.log("app").exists()
+    assert not words.home.log("shop").exists()
+    assert len(texts(words)) == (1 if command == "delete" else 3)
+    if command == "archive":
+        assert words.home.archive("shop").read_bytes().count(b"\n") == 2
+    if command == "delete":
+        assert words.home.repos_file.read_bytes() == b""
+        assert words.recall("emulator", all_repos=True).hits == []
+
+
+def test_a_merge_keeps_the_later_of_two_edits(words: Memory) -> None:
+    ident = learn(words, "demo", "the port is 8080", timestamp="2026-01-01T00:00:00Z")
+    words.edit(ident, lesson="the port is 9090")
+    edited = words.home.log("demo").read_bytes()
+    repos.rename(words, "demo", "shop")
+    older = edited.splitlines(keepends=True)[0].replace(b'"demo"', b'"shop"')
+    words.home.log("shop").write_bytes(older)
+    words.home.log("demo").write_bytes(edited)  # Another machine wrote by the old name.
+    repos.merge(words, "demo", "shop")
+
+    assert texts(words) == ["the port is 9090"]
+
+
 def test_a_writer_that_has_the_log_open_loses_nothing_while_it_is_renamed(
     words: Memory, own_home: Path, tmp_path: Path
 ) -> None:
@@ -336,8 +460,6 @@ def test_delete_removes_log_archive_and_aliases(words: Memory, commonplace: Any)
 @pytest.mark.parametrize(("answer", "stays"), [("n\n", True), ("y\n", False)])
 def test_delete_asks_on_a_terminal(words: Memory, answer: str, *, stays: bool) -> None:
     import pty
-    import subprocess
-    import sys
 
     learn(words, ONE, "the emulator must run first")
     ours, theirs = pty.openpty()

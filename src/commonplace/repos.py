@@ -10,6 +10,7 @@ from commonplace.log import move, names
 from commonplace.log.logs import list_repos
 from commonplace.redaction.text import redact_text
 from commonplace.where import aliases, homes
+from commonplace.where.repository import plain_name
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
@@ -41,7 +42,14 @@ def find(memory: Memory, name: str) -> str:
 def rename(memory: Memory, old: str, name: str) -> Moved:
     """Give the log of *old* another name. Its older names still find it."""
     log = find(memory, old)
-    _check_new(memory, name)
+    known = aliases.Aliases([memory.home._replace(trusted=True)])
+    earlier = known.of_log(name)
+    # A rename that was killed has noted the new name, and may have made the log of that name.
+    is_begun = log in earlier or (
+        log == name and any(old in (one, plain_name(one)) for one in earlier)
+    )
+    if not is_begun:
+        _check_new(memory, name)
     return Moved(log, name, move.move(memory.home, log, name))
 
 

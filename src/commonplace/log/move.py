@@ -13,7 +13,8 @@ from commonplace.files import atomic
 from commonplace.files.lock import hold
 from commonplace.log import read
 from commonplace.log.append import append_once
-from commonplace.records import decode, encode, from_line, micros
+from commonplace.records import decode, encode, fill_identity, from_line
+from commonplace.rules import written_micros
 from commonplace.where import aliases
 
 TYPE_CHECKING = False
@@ -28,19 +29,18 @@ def move(home: Home, source: str, target: str) -> int:
     """Move all lines of the log *source* to *target*; return how many.
 
     The old name becomes an alias first: a process that writes by it meanwhile starts a log of that
-    name, which is read as part of *target*.
+    name, which is read as part of *target*. Such logs of older names are moved too.
     """
-    known = aliases.Aliases([home._replace(trusted=True)])
     # The target may have been an alias itself: of the log that is renamed back.
-    renamed_back = {target: target} if known.log_of(target) else {}
-    aliases.add(home, {**renamed_back, source: target})
-    # A record's older lines are in the archive: it goes first, so that they are never the only ones
-    # left under the old name.
-    return sum(_move_file(path(source), path(target), source, target) for path in _files_of(home))
+    renamed_back = {target: target} if _aliases(home).log_of(target) else {}
+    if source != target:
+        aliases.add(home, {**renamed_back, source: target})
+    return _gather(home, target)
 
 
 def archive(home: Home, log: str) -> int:
     """Move all lines of *log* to its archive; return how many."""
+    _gather(home, log)
     path = home.log(log)
     if not path.exists():
         return 0
@@ -53,7 +53,17 @@ def archive(home: Home, log: str) -> int:
 
 
 def delete(home: Home, log: str) -> int:
-    """Remove *log*, its archive, its damaged lines and its aliases; return how many lines."""
+    """Remove *log*, its archive, its damaged lines and its aliases; return how many lines.
+
+    The log itself goes last, and its aliases before it: while it is there, its name finds it, so
+    the command can be run again; and the aliases find the logs of older names.
+    """
+    count = sum(_delete_files(home, name) for name in _aliases(home).names_of(log)[1:])
+    aliases.remove(home, log)
+    return count + _delete_files(home, log)
+
+
+def _delete_files(home: Home, log: str) -> int:
     count = 0
     for path_of in _files_of(home):
         path = path_of(log)
@@ -61,21 +71,33 @@ def delete(home: Home, log: str) -> int:
             with hold(path):
                 count += len(_lines(path))
                 _unlink(path)
-    aliases.remove(home, log)
     return count
+
+
+def _gather(home: Home, log: str) -> int:
+    """Move the lines of the logs that have older names of *log* to it; return how many."""
+    names = _aliases(home).names_of(log)
+    # A record's older lines are in the archive: it goes first, so that they are never the only ones
+    # left under the old name.
+    return sum(_move_file(path, old, log, names) for old in names[1:] for path in _files_of(home))
+
+
+def _aliases(home: Home) -> aliases.Aliases:
+    return aliases.Aliases([home._replace(trusted=True)])
 
 
 def _files_of(home: Home) -> tuple[Callable[[str], Path], ...]:
     return (home.damaged, home.archive, home.log)
 
 
-def _move_file(source: Path, target: Path, old: str, new: str) -> int:
+def _move_file(path_of: Callable[[str], Path], old: str, new: str, names: Sequence[str]) -> int:
+    source, target = path_of(old), path_of(new)
     if not source.exists():
         return 0
     with ExitStack() as locks:
         for path in sorted((source, target)):  # Two commands never wait for each other.
             locks.enter_context(hold(path))
-        moving = [_renamed(raw, old, new) for raw in _lines(source)]
+        moving = [_renamed(raw, names, new) for raw in _lines(source)]
         there = _lines(target)
         rest = moving[_moved_before(moving, there) :]
         if rest:
@@ -94,8 +116,8 @@ def _moved_before(moving: Sequence[bytes], there: Sequence[bytes]) -> int:
 def _interleave(first: Sequence[bytes], second: Sequence[bytes]) -> Iterator[bytes]:
     """Yield the lines of both, the earlier before the later, each log's in its own order.
 
-    Between two logs the later timestamp decides which line about an id is current, and then the
-    name of the log; in one log the order of the lines does.
+    Between two logs the later time decides which line about an id is current, and then the name of
+    the log; in one log the order of the lines does.
     """
     by_time = [
         (stamp, number, at, raw)
@@ -110,17 +132,20 @@ def _with_times(lines: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
     latest = 0
     for raw in lines:
         with suppress(ValueError):  # A damaged line stays where it is.
-            latest = max(latest, micros(from_line(raw).timestamp))
+            latest = max(latest, written_micros(from_line(raw)))
         yield latest, raw
 
 
-def _renamed(raw: bytes, old: str, new: str) -> bytes:
-    """Return the line of a record of *old* as one of *new*; other lines as they are."""
+def _renamed(raw: bytes, names: Sequence[str], new: str) -> bytes:
+    """Return the line of a record of one of *names* as one of *new*; other lines as they are."""
     try:
         fields = decode(raw)
     except ValueError:
         return raw
-    return encode({**fields, "repo": new}).encode() if fields.get("repo") == old else raw
+    if fields.get("repo") not in names:
+        return raw
+    # An id that is made from the fields must not change with the repository: so it is written down.
+    return encode({**fill_identity(fields), "repo": new}).encode()
 
 
 def _lines(path: Path) -> list[bytes]:

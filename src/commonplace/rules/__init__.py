@@ -14,7 +14,7 @@ all ask here, so that they cannot disagree:
 
 from commonplace.rules.feedback import NO_FEEDBACK, Tally, add_feedback, is_doubted, rate, tally
 from commonplace.rules.fold import Fold, FoldedLine
-from commonplace.rules.order import Stamp, is_after, newest
+from commonplace.rules.order import Stamp, is_after, newest, written_micros
 from commonplace.rules.several import SeveralHomes
 from commonplace.rules.standing import (
     Facts,
@@ -57,4 +57,5 @@ __all__ = [
     "standings",
     "subjects",
     "tally",
+    "written_micros",
 ]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
+
+from commonplace.records import micros
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from commonplace.records import Record
 
 
 class Stamp(NamedTuple):
@@ -19,6 +24,19 @@ class Stamp(NamedTuple):
     micros: int
     log: str
     position: int
+
+
+def written_micros(record: Record) -> int:
+    """Return when the line of *record* was written, to compare it with the lines of other logs.
+
+    An edit keeps the timestamp of its record, and says in `meta.edited` when it was made.
+    """
+    written = micros(record.timestamp)
+    edited = record.meta.get("edited")
+    if isinstance(edited, str):
+        with suppress(ValueError):
+            written = max(written, micros(edited))
+    return written
 
 
 def is_after(one: Stamp, other: Stamp) -> bool:

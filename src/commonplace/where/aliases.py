@@ -75,10 +75,6 @@ class Aliases:
     def has_log(self, name: str) -> bool:
         return any(path.is_file() for path in self._paths(name))
 
-    def logs_of(self, log: str) -> list[str]:
-        """Return *log* and the logs of its older names, which another machine may still write."""
-        return [name for name in self.names_of(log) if name == log or self.has_log(name)]
-
     def resolve(self, here: Repository) -> Repository:
         """Return *here* with the name of the log that it has, else with one for a new log."""
         if here.common is None:
