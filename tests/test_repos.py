@@ -397,7 +397,7 @@ def test_a_command_reaches_the_logs_of_older_names(
         assert words.recall("emulator", all_repos=True).hits == []
 
 
-def test_a_merge_keeps_the_later_of_two_edits(words: Memory) -> None:
+def test_the_later_edit_applies_in_whichever_log_it_is(words: Memory) -> None:
     ident = learn(words, "demo", "the port is 8080", timestamp="2026-01-01T00:00:00Z")
     words.edit(ident, lesson="the port is 9090")
     edited = words.home.log("demo").read_bytes()
@@ -405,9 +405,14 @@ def test_a_merge_keeps_the_later_of_two_edits(words: Memory) -> None:
     older = edited.splitlines(keepends=True)[0].replace(b'"demo"', b'"shop"')
     words.home.log("shop").write_bytes(older)
     words.home.log("demo").write_bytes(edited)  # Another machine wrote by the old name.
+
+    # The same before and after the merge, in the logs and in the index.
+    assert texts(words) == ["the port is 9090"]
+    assert "9090" in words.recall("port", repo="shop").text
     repos.merge(words, "demo", "shop")
 
     assert texts(words) == ["the port is 9090"]
+    assert "9090" in words.recall("port", repo="shop").text
 
 
 def test_a_writer_that_has_the_log_open_loses_nothing_while_it_is_renamed(

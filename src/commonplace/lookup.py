@@ -7,8 +7,16 @@ from typing import NamedTuple
 from commonplace.errors import IdAmbiguous, RecordNotFound, UsageError
 from commonplace.log.fold import Stored, fold, history
 from commonplace.log.logs import list_repos
-from commonplace.records import Record, micros
-from commonplace.rules import Fold, SeveralHomes, Standing, is_gone, standings, tally
+from commonplace.records import Record
+from commonplace.rules import (
+    Fold,
+    SeveralHomes,
+    Standing,
+    is_gone,
+    standings,
+    tally,
+    written_micros,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,7 +116,7 @@ class Lookup:
         heard = self._heard(number)
         forgets = SeveralHomes([self.fold(home, needle=ident.encode()) for home in heard])
         own = f"{heard.index(self._homes[number])}/{found.repo}"
-        written = micros(found.record.timestamp)
+        written = written_micros(found.record)
         return found, any(
             stamp.log != own and stamp.micros > written for stamp in forgets.forgets([ident])[ident]
         )

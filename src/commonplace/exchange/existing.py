@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from commonplace.foreign import OUTSIDE
 from commonplace.log.fold import log_lines
 from commonplace.log.logs import list_repos
-from commonplace.records import from_line, micros
-from commonplace.rules import Fold, Stamp, is_forgotten, subjects
+from commonplace.records import from_line
+from commonplace.rules import Fold, Stamp, is_forgotten, subjects, written_micros
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -76,7 +76,7 @@ class Existing:
         """Add the next line of *log*; *version* is its digest, if the caller has computed it."""
         ident = record.id
         position = self._positions[log] = self._positions.get(log, 0) + 1
-        stamp = Stamp(micros(record.timestamp), log, position)
+        stamp = Stamp(written_micros(record), log, position)
         if not is_outside(record.fields):
             self.own.add(ident)
             for subject in subjects(record) if record.kind == "forget" else ():

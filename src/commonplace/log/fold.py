@@ -8,8 +8,8 @@ from typing import NamedTuple
 from commonplace.files.plain import open_for_read
 from commonplace.log import read
 from commonplace.log.logs import list_repos
-from commonplace.records import Record, from_line, micros
-from commonplace.rules import Fold, Stamp, subjects
+from commonplace.records import Record, from_line
+from commonplace.rules import Fold, Stamp, subjects, written_micros
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def fold(
                 path = home.archive(repo) if log_line.archived else home.log(repo)
                 damages.append(read.Damage(path, log_line.line.number, str(error)))
             else:
-                stamp = Stamp(micros(record.timestamp), repo, log_line.position)
+                stamp = Stamp(written_micros(record), repo, log_line.position)
                 folded.add(stamp, record, Stored(raw, repo, log_line.archived))
     return folded, damages
 

@@ -4,7 +4,8 @@ Pure functions over lines. The log's fold, the index, session start, import, exp
 all ask here, so that they cannot disagree:
 
 - A later line with the same id replaces the earlier one. Within one log the later line is the one
-  further down; between two logs, which have no common order, it is the one with the later time.
+  further down; between two logs, which have no common order, it is the one with the later time:
+  `meta.edited` of an edit, else the timestamp.
 - A record is hidden when it was forgotten and not written again since, when it rests on something
   forgotten (it was derived from it, or is feedback or a link about it), when another record
   supersedes it, or when it is another agent's note.

@@ -17,7 +17,7 @@ from commonplace.compose import tokens
 from commonplace.errors import CommonplaceError
 from commonplace.files.plain import open_for_read
 from commonplace.foreign import one_line, origin, quote, render
-from commonplace.records import Handoff, Lesson, from_line, make_key, micros, to_utc
+from commonplace.records import Handoff, Lesson, from_line, make_key, to_utc
 from commonplace.rules import (
     Fold,
     SeveralHomes,
@@ -28,6 +28,7 @@ from commonplace.rules import (
     is_statement,
     standings,
     tally,
+    written_micros,
 )
 from commonplace.sessions import inbox
 from commonplace.sessions.replies import context_reply
@@ -173,7 +174,7 @@ def _fold_tail(home: Home, logs: Sequence[str]) -> tuple[Fold[bytes], bool]:
             for position, line in enumerate(lines):
                 with suppress(ValueError):
                     record = from_line(line)
-                    folded.add(Stamp(micros(record.timestamp), repo, position), record, line)
+                    folded.add(Stamp(written_micros(record), repo, position), record, line)
     return folded, is_complete
 
 

@@ -19,7 +19,7 @@ from commonplace.index.embedded.tables import FOREVER
 from commonplace.index.ports import no_progress
 from commonplace.log import read
 from commonplace.records import Record, encode, from_line, micros, parse_rate
-from commonplace.rules import Standing, edges, is_statement
+from commonplace.rules import Standing, edges, is_statement, written_micros
 from commonplace.where.home import LOG_SUFFIX
 
 if TYPE_CHECKING:
@@ -239,11 +239,12 @@ class CatchUp:
         event_type = fields.get("event_type")
         cursor = self._connection.execute(
             "INSERT INTO line (digest, log, position, archived, id, kind, repo, timestamp, micros,"
-            ' until, agent, type, tags, of, "to", outcome, stated_worked, stated_tried, standing)'
-            " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (log, digest) DO NOTHING",
+            ' written, until, agent, type, tags, of, "to", outcome, stated_worked, stated_tried,'
+            " standing) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+            " ON CONFLICT (log, digest) DO NOTHING",
             (
                 digest, log, position, archived, record.id, record.kind, repo, record.timestamp,
-                micros(record.timestamp), FOREVER, record.agent_id,
+                micros(record.timestamp), written_micros(record), FOREVER, record.agent_id,
                 event_type if isinstance(event_type, str) else "",
                 "\n".join(tag.lower() for tag in record.tags), of, to, outcome,
                 stated[0], stated[1], Standing.REPLACED,

@@ -39,14 +39,14 @@ class TableFacts:
         """Return the stamp and the key of the current line of each of *ids* that has one."""
         rows = select_in(
             self.connection,
-            "SELECT id, micros, log, position, key FROM line"
+            "SELECT id, written, log, position, key FROM line"
             f" WHERE id IN ({{}}) AND {self.moment.condition}",
             ids,
             self.moment.arguments,
         )
         found: dict[str, dict[Stamp, int]] = {}
-        for ident, micros, log, position, key in rows:
-            stamp = Stamp(micros, log, position)
+        for ident, written, log, position, key in rows:
+            stamp = Stamp(written, log, position)
             found.setdefault(ident, {})[stamp] = key
         return {ident: (stamp := newest(stamps), stamps[stamp]) for ident, stamps in found.items()}
 
@@ -60,14 +60,14 @@ class TableFacts:
         until = "" if self.moment.micros is None else " AND micros <= ?"
         rows = select_in(
             self.connection,
-            "SELECT of, micros, log, position FROM line"
+            "SELECT of, written, log, position FROM line"
             f" WHERE of IN ({{}}) AND kind = 'forget'{until}",
             ids,
             () if self.moment.micros is None else (self.moment.micros,),
         )
         found: dict[str, list[Stamp]] = {}
-        for of, micros, log, position in rows:
-            stamp = Stamp(micros, log, position)
+        for of, written, log, position in rows:
+            stamp = Stamp(written, log, position)
             found.setdefault(of, []).append(stamp)
         return found
 

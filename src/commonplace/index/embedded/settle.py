@@ -99,7 +99,7 @@ class Settling:
 
     def _choose_current(self, ident: str) -> None:
         rows = self._connection.execute(
-            "SELECT key, micros, log, position, standing, until FROM line WHERE id = ?"
+            "SELECT key, micros, log, position, standing, until, written FROM line WHERE id = ?"
             " ORDER BY log, position",
             (ident,),
         ).fetchall()
@@ -111,7 +111,7 @@ class Settling:
         if len(rows) > 1:
             self._set_until(rows)
         last = {row[2]: row for row in rows}.values()
-        stamps = {Stamp(row[1], row[2], row[3]): row[0] for row in last}
+        stamps = {Stamp(row[6], row[2], row[3]): row[0] for row in last}
         current = stamps[newest(stamps)] if stamps else None
         for row in rows:
             # A line that was replaced in the same moment was never current; it is kept too.
@@ -124,10 +124,10 @@ class Settling:
         if current is not None:
             self._promote(current)
 
-    def _set_until(self, rows: list[tuple[int, int, str, int, int, int]]) -> None:
+    def _set_until(self, rows: list[tuple[int, int, str, int, int, int, int]]) -> None:
         """Store until when each line was the last of its log, by the times in the lines."""
         until, log = FOREVER, ""
-        for key, micros, its_log, _position, _standing, known in reversed(rows):
+        for key, micros, its_log, _position, _standing, known, _written in reversed(rows):
             if its_log != log:
                 until, log = FOREVER, its_log
             if known != until:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Increase this when the tables change, or which lines can be read. An old index is rebuilt, as it
 # is when the terms change.
-SCHEMA_VERSION = 800 + terms.VERSION
+SCHEMA_VERSION = 900 + terms.VERSION
 BUSY_MS_MAX = 30_000
 # SQLite maps its shared memory in pieces of this size; reading a truncated one kills the process.
 SHARED_BYTES_MIN = 32_768
@@ -32,18 +32,20 @@ VALUES_AT_ONCE = 500
 FOREVER = (1 << 63) - 1
 _SWITCH_TRIES_MAX = 100
 
-# `line` has a row for every line of the logs and for every note and skill, current or not. `until`
-# is the time of the later line of its log that replaced it. `standing` is a `rules.Standing`; the
-# four counts are feedback. `term_set` has the terms of documents. `dropped` are documents that are
-# no longer current and must be deleted from the text index; `terms` is NULL for those that are not
-# in it. `old_term` and `old_vector` keep replaced lines for questions about the past.
+# `line` has a row for every line of the logs and for every note and skill, current or not.
+# `written` orders the lines of several logs: an edit keeps the `micros` of its record. `until` is
+# the time of the later line of its log that replaced it. `standing` is a `rules.Standing`; the four
+# counts are feedback. `term_set` has the terms of documents. `dropped` are documents that are no
+# longer current and must be deleted from the text index; `terms` is NULL for those that are not in
+# it. `old_term` and `old_vector` keep replaced lines for questions about the past.
 SCHEMA = """
 CREATE TABLE file (
     path TEXT PRIMARY KEY, inode INTEGER, size INTEGER, mtime INTEGER, "end" INTEGER, tail BLOB);
 CREATE TABLE line (
     key INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB NOT NULL, log TEXT NOT NULL,
     position INTEGER NOT NULL, archived INTEGER NOT NULL, id TEXT NOT NULL, kind TEXT NOT NULL,
-    repo TEXT NOT NULL, timestamp TEXT NOT NULL, micros INTEGER NOT NULL, until INTEGER NOT NULL,
+    repo TEXT NOT NULL, timestamp TEXT NOT NULL, micros INTEGER NOT NULL, written INTEGER NOT NULL,
+    until INTEGER NOT NULL,
     agent TEXT NOT NULL, type TEXT NOT NULL, tags TEXT NOT NULL, of TEXT, "to" TEXT, outcome TEXT,
     stated_worked INTEGER, stated_tried INTEGER, standing INTEGER NOT NULL,
     worked INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0,
