@@ -466,7 +466,11 @@ def test_delete_removes_log_archive_and_aliases(words: Memory, commonplace: Any)
 def test_delete_asks_on_a_terminal(words: Memory, answer: str, *, stays: bool) -> None:
     import pty
 
-    learn(words, ONE, "the emulator must run first")
+    learn(words, "demo", "the emulator must run first")
+    line = words.home.log("demo").read_bytes()
+    repos.rename(words, "demo", "shop")
+    # Another machine wrote by the older name.
+    words.home.log("demo").write_bytes(line.replace(b'{"id":"', b'{"id":"late-'))
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "commonplace", "repos", "delete", "shop"]
     with subprocess.Popen(command, stdin=theirs, stderr=subprocess.PIPE, text=True) as process:
@@ -475,8 +479,8 @@ def test_delete_asks_on_a_terminal(words: Memory, answer: str, *, stays: bool) -
     os.close(ours)
     os.close(theirs)
 
-    assert f"Delete 1 record of {ONE} for good?" in told
-    assert words.home.log(ONE).exists() is stays
+    assert "Delete 2 records of shop for good?" in told
+    assert words.home.log("demo").exists() is words.home.log("shop").exists() is stays
     assert process.returncode == (2 if stays else 0)
 
 

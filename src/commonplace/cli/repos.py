@@ -146,7 +146,9 @@ def confirm(memory: Memory, name: str) -> None:
         raise UsageError("deleting needs `--yes` where nobody can be asked", "add `--yes`")
     log = repos.find(memory, name)
     rows = {row["repo"]: row["records"] + row["archived"] for row in memory.repos()}
-    note(f"Delete {number_of(rows.get(log, 0), 'record')} of {one_line(log)} for good? [y/N] ")
+    # The logs of its older names are deleted with it.
+    count = sum(rows.get(one, 0) for one in memory.known_aliases().names_of(log))
+    note(f"Delete {number_of(count, 'record')} of {one_line(log)} for good? [y/N] ")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise UsageError("nothing was deleted", "answer `y` to delete it")
 
