@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 from commonplace.errors import RecordInvalid
+from commonplace.log.logs import size_of
 from commonplace.records import OUTCOMES, Record
 from commonplace.writing import Writer
 
@@ -86,7 +87,7 @@ class RecordChanger(Writer):
         def find_again(found: FoundRecord) -> FoundRecord:
             home = self.homes[found.home_number]
             paths = (home.log(found.repo), home.archive(found.repo))
-            is_there = any(path.exists() and path.stat().st_size for path in paths)
+            is_there = any(map(size_of, paths))
             return found if is_there else self._lookup.find(found.record.id)
 
         return self._append_beside(

@@ -67,8 +67,12 @@ def _logs_in(folder: Path) -> list[Path]:
         raise unusable(folder, error) from error
 
 
-def _is_empty(path: Path) -> bool:
-    return path.is_file() and not path.stat().st_size
+def size_of(path: Path) -> int | None:
+    """Return the size of a file; `None` if it is missing, which another process may cause now."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None
 
 
 class Logs:
@@ -105,10 +109,10 @@ class Logs:
                 yield write
         finally:
             path = self.home.log(repo)
-            if _is_empty(path):
+            if size_of(path) == 0:
                 with lock.hold(path):
-                    if _is_empty(path):
-                        path.unlink()
+                    if size_of(path) == 0:
+                        path.unlink(missing_ok=True)
 
     def flush(self) -> None:
         for appender in self._appenders.values():
