@@ -551,3 +551,15 @@ def test_why_agrees_with_recall_about_another_repository(words: Memory) -> None:
     assert words.why("emulator", ident).in_answer
     words.log(event_type="error", lesson="our emulator is slow")
     assert not words.why("emulator", ident).in_answer
+
+
+def test_an_older_name_does_not_delete_what_it_was_merged_with(commonplace: Any) -> None:
+    for name in ("one", "two"):
+        commonplace("log", f"lesson of {name}", "--repo", name)
+    commonplace("repos", "merge", "two", "one")
+
+    done = commonplace("repos", "delete", "two", "--yes")
+
+    assert done.returncode == 2
+    assert "older name of `one`" in done.stderr
+    assert "lesson of one" in commonplace("list", "--repo", "one").stdout

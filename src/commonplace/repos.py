@@ -70,6 +70,11 @@ def archive(memory: Memory, name: str) -> Moved:
 def delete(memory: Memory, name: str) -> Moved:
     """Remove the log and the archive of a repository from the home and its index."""
     log = find(memory, name)
+    if name not in (log, plain_name(log)):
+        raise UsageError(
+            f"`{name}` is an older name of `{log}`, or was merged with it",
+            f"`commonplace repos delete {log}` deletes all of it",
+        )
     deleted = Moved(log, "", move.delete(memory.home, log))
     memory.engine().catch_up()
     return deleted
