@@ -19,7 +19,7 @@ from commonplace.errors import RecordInvalid, RepoAmbiguous, RepoUnknown, UsageE
 from commonplace.log import move, names
 from commonplace.memory import Memory
 from commonplace.where.repository import plain_name
-from conftest import SLOW_LAW
+from conftest import SLOW_LAW, git
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -563,3 +563,17 @@ def test_an_older_name_does_not_delete_what_it_was_merged_with(commonplace: Any)
     assert done.returncode == 2
     assert "older name of `one`" in done.stderr
     assert "lesson of one" in commonplace("list", "--repo", "one").stdout
+
+
+def test_in_a_repository_its_plain_name_is_its_own(commonplace: Any, tmp_path: Path) -> None:
+    folders = [tmp_path / place / "coach" for place in "ab"]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        git("init", "-q", cwd=folder)
+        name = folder.parent.name
+        assert commonplace("log", f"of {name}", "--repo", "coach", cwd=folder).returncode == 0
+
+    for folder in folders:
+        shown = commonplace("list", cwd=folder).stdout
+        assert f"of {folder.parent.name}" in shown
+        assert shown.count("\n") == 1

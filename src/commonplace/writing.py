@@ -159,10 +159,15 @@ class Writer:
     def log_to_write(self, repo: str) -> str:
         """Return the log of the repository *repo*, by its whole, plain or older name.
 
-        Raises if several have that plain name, or the name looks like a typing mistake.
+        The plain name of the repository here is that repository, whatever others have that name.
+        Raises if several of those do, or the name looks like a typing mistake.
         """
         from commonplace.log.names import log_to_write  # noqa: PLC0415 (rarely needed)
 
+        here = self.repository
+        is_here = here.common is not None and repo == here.short
+        if is_here and not any(home.log(repo).is_file() for home in self.homes):
+            return here.name
         return log_to_write(self.homes, repo)
 
     def append(self, records: Iterable[Mapping[str, Any] | Record]) -> list[Record]:
