@@ -690,3 +690,11 @@ def test_headers_of_a_private_key_are_read_in_one_way_only() -> None:
     )
 
     assert (redacted, kinds) == ("[redacted:private-key] x", ["private-key"])
+
+
+def test_a_dump_of_secrets_goes_as_a_whole() -> None:
+    text = "\n".join(f"password: hunter{number}aB" for number in range(6_000))
+
+    assert redact_text(text) == ("[redacted:secret]", ["secret"])
+    some_of_it = "\n".join(text.split("\n")[:1_000])
+    assert redact_text(some_of_it)[0].count("\n") == 999
