@@ -106,3 +106,12 @@ def git(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         text=True,
         check=True,
     )
+
+
+def make_repository(path: Path, remote: str = "") -> Path:
+    path.mkdir(parents=True)
+    git("init", "-q", "-b", "main", cwd=path)
+    git("commit", "-q", "--allow-empty", "-m", "first", cwd=path)
+    if remote:
+        git("remote", "add", "origin", remote, cwd=path)
+    return path

@@ -14,19 +14,10 @@ from commonplace.memory import Memory
 from commonplace.records import decode
 from commonplace.where import aliases, homes, identity, repository
 from commonplace.where.home import Home
-from conftest import SLOW_LAW, git
+from conftest import SLOW_LAW, git, make_repository
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def repo(path: Path, remote: str = "") -> Path:
-    path.mkdir(parents=True)
-    git("init", "-q", "-b", "main", cwd=path)
-    git("commit", "-q", "--allow-empty", "-m", "first", cwd=path)
-    if remote:
-        git("remote", "add", "origin", remote, cwd=path)
-    return path
 
 
 def learn(folder: Path, lesson: str = "run the emulator before the checkout tests") -> str:
@@ -47,7 +38,7 @@ STORE = "https://example.com/acme/store.git"
 def test_adding_a_remote_moving_the_folder_and_renaming_the_remote_keep_the_log(
     tmp_path: Path,
 ) -> None:
-    shop = repo(tmp_path / "shop")
+    shop = make_repository(tmp_path / "shop")
     log = learn(shop)
 
     git("remote", "add", "origin", SHOP, cwd=shop)
@@ -58,13 +49,13 @@ def test_adding_a_remote_moving_the_folder_and_renaming_the_remote_keep_the_log(
     assert log_of(moved) == log
     assert learn(moved, "another") == log
     # The address is known now: a clone has the same memory.
-    assert log_of(repo(tmp_path / "clone", STORE)) == log
+    assert log_of(make_repository(tmp_path / "clone", STORE)) == log
 
 
 def test_a_moved_folder_keeps_its_log_without_a_remote_and_through_several_moves(
     tmp_path: Path,
 ) -> None:
-    folder = repo(tmp_path / "a")
+    folder = make_repository(tmp_path / "a")
     log = learn(folder)
     for name in ("b", "c/d", "a"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -73,8 +64,8 @@ def test_a_moved_folder_keeps_its_log_without_a_remote_and_through_several_moves
 
 
 def test_reading_writes_nothing_into_git(tmp_path: Path) -> None:
-    folder = repo(tmp_path / "a")
-    learn(repo(tmp_path / "other"))
+    folder = make_repository(tmp_path / "a")
+    learn(make_repository(tmp_path / "other"))
     before = sorted((folder / ".git").rglob("*"))
     with Memory.open(cwd=folder, settings={"embedder.kind": "none"}) as memory:
         memory.recall("checkout tests")
@@ -87,7 +78,7 @@ def test_reading_writes_nothing_into_git(tmp_path: Path) -> None:
 def test_a_log_written_before_there_were_ids_is_found_after_a_remote_was_added(
     tmp_path: Path, own_home: Path, remote: str
 ) -> None:
-    folder = repo(tmp_path / "shop")
+    folder = make_repository(tmp_path / "shop")
     log = learn(folder)
     (own_home / "repos.jsonl").unlink()
     (folder / ".git" / identity.FILE).unlink()
@@ -102,9 +93,9 @@ def test_a_log_written_before_there_were_ids_is_found_after_a_remote_was_added(
 def test_another_repository_at_the_path_of_one_that_moved_gets_a_log_of_its_own(
     tmp_path: Path,
 ) -> None:
-    log = learn(repo(tmp_path / "app"))
+    log = learn(make_repository(tmp_path / "app"))
     (tmp_path / "app").rename(tmp_path / "old")
-    another = repo(tmp_path / "app")
+    another = make_repository(tmp_path / "app")
 
     assert log_of(another) != log
     assert learn(another) == log_of(another) != log
@@ -112,14 +103,14 @@ def test_another_repository_at_the_path_of_one_that_moved_gets_a_log_of_its_own(
 
 
 def test_another_clone_at_the_path_of_a_deleted_one_gets_a_log_of_its_own(tmp_path: Path) -> None:
-    log = learn(repo(tmp_path / "app"))
+    log = learn(make_repository(tmp_path / "app"))
     shutil.rmtree(tmp_path / "app")
 
-    assert log_of(repo(tmp_path / "app", SHOP)) != log
+    assert log_of(make_repository(tmp_path / "app", SHOP)) != log
 
 
 def test_a_repository_in_which_git_is_set_up_again_keeps_its_log(tmp_path: Path) -> None:
-    folder = repo(tmp_path / "app")
+    folder = make_repository(tmp_path / "app")
     log = learn(folder)
     shutil.rmtree(folder / ".git")
     git("init", "-q", cwd=folder)
@@ -128,7 +119,7 @@ def test_a_repository_in_which_git_is_set_up_again_keeps_its_log(tmp_path: Path)
 
 
 def test_a_copy_of_a_folder_is_another_repository(tmp_path: Path) -> None:
-    template = repo(tmp_path / "template")
+    template = make_repository(tmp_path / "template")
     log = learn(template)
     copy = tmp_path / "copy"
     shutil.copytree(template, copy)
@@ -143,9 +134,9 @@ def test_a_copy_of_a_folder_is_another_repository(tmp_path: Path) -> None:
 
 
 def test_a_copy_whose_remote_is_known_has_the_log_of_the_remote(tmp_path: Path) -> None:
-    template = repo(tmp_path / "template")
+    template = make_repository(tmp_path / "template")
     log = learn(template)
-    shop = learn(repo(tmp_path / "shop", SHOP))
+    shop = learn(make_repository(tmp_path / "shop", SHOP))
     copy = template.rename(tmp_path / "copy")
     git("remote", "add", "origin", SHOP, cwd=copy)
 
@@ -153,15 +144,15 @@ def test_a_copy_whose_remote_is_known_has_the_log_of_the_remote(tmp_path: Path) 
 
 
 def test_a_fork_in_a_fresh_clone_is_another_repository(tmp_path: Path) -> None:
-    log = learn(repo(tmp_path / "shop", SHOP))
+    log = learn(make_repository(tmp_path / "shop", SHOP))
 
-    assert log_of(repo(tmp_path / "fork", "https://example.com/zeta/shop.git")) != log
+    assert log_of(make_repository(tmp_path / "fork", "https://example.com/zeta/shop.git")) != log
 
 
 def test_a_clone_of_a_folder_shares_its_log_also_after_that_folder_was_moved(
     tmp_path: Path,
 ) -> None:
-    log = learn(repo(tmp_path / "origin"))
+    log = learn(make_repository(tmp_path / "origin"))
     git("clone", "-q", str(tmp_path / "origin"), str(tmp_path / "a"), cwd=tmp_path)
     assert learn(tmp_path / "a", "in the clone") == log
     (tmp_path / "origin").rename(tmp_path / "moved")
@@ -170,14 +161,14 @@ def test_a_clone_of_a_folder_shares_its_log_also_after_that_folder_was_moved(
 
 
 def test_a_folder_of_git_that_cannot_be_written_costs_no_record(tmp_path: Path) -> None:
-    folder = repo(tmp_path / "app")
+    folder = make_repository(tmp_path / "app")
     (folder / ".git" / identity.FILE).mkdir()
 
     assert learn(folder) == log_of(folder)
 
 
 def test_the_home_holds_only_the_hash_of_an_id(tmp_path: Path, own_home: Path) -> None:
-    folder = repo(tmp_path / "app")
+    folder = make_repository(tmp_path / "app")
     learn(folder)
     word = (folder / ".git" / identity.FILE).read_text().split("\n")[0]
 
@@ -189,8 +180,8 @@ def test_the_home_holds_only_the_hash_of_an_id(tmp_path: Path, own_home: Path) -
 def test_the_aliases_of_a_home_that_is_not_trusted_direct_nothing(
     tmp_path: Path, own_home: Path
 ) -> None:
-    secret = learn(repo(tmp_path / "secret"))
-    clone = repo(tmp_path / "clone", SHOP)
+    secret = learn(make_repository(tmp_path / "secret"))
+    clone = make_repository(tmp_path / "clone", SHOP)
     address = repository.find(clone).address_name
     theirs = clone / ".commonplace"
     (theirs / "log").mkdir(parents=True)
@@ -287,7 +278,7 @@ def test_a_hook_and_its_server_and_the_command_agree_about_the_log(
 ) -> None:
     from commonplace.hooks import offline
 
-    folder = repo(tmp_path / "shop")
+    folder = make_repository(tmp_path / "shop")
     log = learn(folder)
     git("remote", "add", "origin", SHOP, cwd=folder)
     moved = folder.rename(tmp_path / "moved")

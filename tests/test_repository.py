@@ -8,19 +8,10 @@ import pytest
 
 from commonplace.records import check_repo_name
 from commonplace.where import repository
-from conftest import git
+from conftest import git, make_repository
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def repo(path: Path, remote: str = "") -> Path:
-    path.mkdir(parents=True)
-    git("init", "-q", "-b", "main", cwd=path)
-    git("commit", "-q", "--allow-empty", "-m", "first", cwd=path)
-    if remote:
-        git("remote", "add", "origin", remote, cwd=path)
-    return path
 
 
 def name(path: Path) -> str:
@@ -28,7 +19,7 @@ def name(path: Path) -> str:
 
 
 def test_a_subfolder_and_a_worktree_share_the_log(tmp_path: Path) -> None:
-    main = repo(tmp_path / "api")
+    main = make_repository(tmp_path / "api")
     (main / "src").mkdir()
     git("worktree", "add", "-q", str(tmp_path / "elsewhere"), cwd=main)
 
@@ -37,9 +28,9 @@ def test_a_subfolder_and_a_worktree_share_the_log(tmp_path: Path) -> None:
 
 
 def test_the_same_folder_name_with_another_remote_is_another_log(tmp_path: Path) -> None:
-    acme = repo(tmp_path / "acme" / "api", "https://example.org/acme/api.git")
-    zeta = repo(tmp_path / "zeta" / "api", "https://example.org/zeta/api.git")
-    plain = repo(tmp_path / "plain" / "api")
+    acme = make_repository(tmp_path / "acme" / "api", "https://example.org/acme/api.git")
+    zeta = make_repository(tmp_path / "zeta" / "api", "https://example.org/zeta/api.git")
+    plain = make_repository(tmp_path / "plain" / "api")
 
     assert len({name(acme), name(zeta), name(plain)}) == 3
     assert repository.find(acme).short == "api"
@@ -57,13 +48,13 @@ def test_the_same_folder_name_with_another_remote_is_another_log(tmp_path: Path)
     ],
 )
 def test_every_way_to_write_an_address_is_the_same_repository(tmp_path: Path, url: str) -> None:
-    usual = repo(tmp_path / "usual", "https://example.org/acme/api.git")
+    usual = make_repository(tmp_path / "usual", "https://example.org/acme/api.git")
 
-    assert name(repo(tmp_path / "other", url)) == name(usual)
+    assert name(make_repository(tmp_path / "other", url)) == name(usual)
 
 
 def test_a_clone_of_a_folder_shares_the_log_of_that_folder(tmp_path: Path) -> None:
-    origin = repo(tmp_path / "origin")
+    origin = make_repository(tmp_path / "origin")
     git("clone", "-q", str(origin), str(tmp_path / "a"), cwd=tmp_path)
     git("clone", "-q", str(tmp_path / "a"), str(tmp_path / "b"), cwd=tmp_path)
 
@@ -71,23 +62,25 @@ def test_a_clone_of_a_folder_shares_the_log_of_that_folder(tmp_path: Path) -> No
 
 
 def test_two_clones_that_name_each_other_end(tmp_path: Path) -> None:
-    a = repo(tmp_path / "a", str(tmp_path / "b"))
-    b = repo(tmp_path / "b", str(tmp_path / "a"))
+    a = make_repository(tmp_path / "a", str(tmp_path / "b"))
+    b = make_repository(tmp_path / "b", str(tmp_path / "a"))
 
     assert name(a)
     assert name(b)
 
 
 def test_a_scope_in_the_path_of_an_address_is_no_user(tmp_path: Path) -> None:
-    gitlab = repo(tmp_path / "a", "https://gitlab.com/@scope/x.git")
-    other = repo(tmp_path / "b", "https://example.org/@scope/x.git")
+    gitlab = make_repository(tmp_path / "a", "https://gitlab.com/@scope/x.git")
+    other = make_repository(tmp_path / "b", "https://example.org/@scope/x.git")
 
     assert name(gitlab) != name(other)
-    assert name(gitlab) == name(repo(tmp_path / "c", "https://me:token@gitlab.com/@scope/x"))
+    assert name(gitlab) == name(
+        make_repository(tmp_path / "c", "https://me:token@gitlab.com/@scope/x")
+    )
 
 
 def test_a_bare_repository_shares_the_log_of_its_worktrees(tmp_path: Path) -> None:
-    main = repo(tmp_path / "api")
+    main = make_repository(tmp_path / "api")
     git("clone", "-q", "--bare", str(main), str(tmp_path / "bare.git"), cwd=tmp_path)
     git("worktree", "add", "-q", str(tmp_path / "tree"), "main", cwd=tmp_path / "bare.git")
 
@@ -104,7 +97,7 @@ def test_outside_git_the_folder_gives_the_name(tmp_path: Path) -> None:
 
 
 def test_a_long_name_in_any_script_still_names_a_log(tmp_path: Path) -> None:
-    assert check_repo_name(name(repo(tmp_path / ("語" * 80))))
+    assert check_repo_name(name(make_repository(tmp_path / ("語" * 80))))
 
 
 def test_a_broken_pointer_is_not_a_repository(tmp_path: Path) -> None:

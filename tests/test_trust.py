@@ -268,15 +268,20 @@ STATEMENTS: dict[str, dict[str, object]] = {
 }
 
 
+def _state(clone: Path, users_lesson: str, what: str) -> None:
+    """Write into the clone's home what it says about the user's lesson."""
+    text = json.dumps(STATEMENTS[what]).replace("{own}", users_lesson)
+    _say(clone, **json.loads(text))
+    if what == "derives":
+        _say(clone, id="s-5", kind="forget", of="theirs")
+
+
 @pytest.mark.parametrize("what", ["forgets", "supersedes", "derives", "replaces"])
 def test_what_a_trusted_home_says_reaches_the_users_records(
     clone: Path, users_lesson: str, what: str
 ) -> None:
     """Else the next test would hold for nothing."""
-    text = json.dumps(STATEMENTS[what]).replace("{own}", users_lesson)
-    _say(clone, **json.loads(text))
-    if what == "derives":
-        _say(clone, id="s-5", kind="forget", of="theirs")
+    _state(clone, users_lesson, what)
     main(["trust"])
 
     with Memory.open(cwd=clone) as memory:
@@ -290,10 +295,7 @@ def test_what_a_trusted_home_says_reaches_the_users_records(
 def test_what_an_untrusted_home_says_changes_nothing_of_the_users(
     clone: Path, users_lesson: str, what: str
 ) -> None:
-    text = json.dumps(STATEMENTS[what]).replace("{own}", users_lesson)
-    _say(clone, **json.loads(text))
-    if what == "derives":
-        _say(clone, id="s-5", kind="forget", of="theirs")
+    _state(clone, users_lesson, what)
 
     with Memory.open(cwd=clone) as memory:
         shown = memory.describe(users_lesson)
