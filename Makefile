@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: demo test chaos mutants check venv bench lock format plugins agents agents-e2e clean help
+.PHONY: demo test search chaos mutants check venv bench lock format plugins agents agents-e2e clean help
 
 help: ## Say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
@@ -22,6 +22,9 @@ demo: venv ## Show the main job end to end
 
 test: venv ## Run all tests
 	$(BIN)/python -m pytest --numprocesses auto $(ARGS)
+
+search: venv ## Run all tests with 1,000 new examples of each law (about half an hour)
+	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest --numprocesses auto $(ARGS)
 
 MINUTES ?= 10
 SAMPLE ?= 12

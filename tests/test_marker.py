@@ -226,6 +226,9 @@ def test_a_folder_is_a_home_by_its_marker_or_if_it_holds_nothing_else(
         (folder / name).touch()
     if marker:
         (folder / ".gitattributes").write_bytes(marker.encode())
+    # A repository that holds nothing but skills or the like is somebody's collection of them.
+    if ".git" in own and own.isdisjoint(["config.toml", "log", ".state"]) and not foreign:
+        foreign = own & {"agents", "skills"}
     assert foreign_name(folder) == ("" if marker else min(foreign, default=""))
 
 

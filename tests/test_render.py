@@ -76,7 +76,9 @@ def words(text: str) -> list[str]:
     return re.findall(r"\w+", text)
 
 
-PRINTABLE = st.text(st.characters(exclude_categories=["C"]), min_size=1).filter(str.strip)
+PRINTABLE = st.text(st.characters(exclude_categories=["C"]), min_size=1).filter(
+    lambda text: remove_hidden(text).strip()
+)
 
 
 @SLOW_LAW

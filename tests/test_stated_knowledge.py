@@ -145,13 +145,14 @@ def test_two_repositories_may_state_the_same(memory: Memory, tmp_path: Path) -> 
     assert len(records(memory)) == 2
 
 
-@given(st.text(), st.text(), st.text(min_size=1))
+@given(st.text(max_size=60), st.text(), st.text(min_size=1))
 def test_a_key_comes_from_the_beginning_and_makes_an_id(begin: str, end: str, repo: str) -> None:
     key = make_key("learned", begin)
 
     check_id(keyed_id(key, repo))
     assert make_key("learned", begin.ljust(60) + end) == make_key("learned", begin.ljust(60))
-    if not begin.isascii():
+    # Spaces of any sort are one space, and none at the ends.
+    if not " ".join(begin.split()).isascii():
         assert key != make_key("learned", begin.encode("ascii", "ignore").decode())
 
 
