@@ -43,6 +43,7 @@ FLOW = [
     "notes_of_homes",
     "writing",
     "record_changer",
+    "recaller",
     "memory",
     "repos",
     "announce",
