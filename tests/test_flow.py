@@ -44,6 +44,7 @@ FLOW = [
     "writing",
     "record_changer",
     "recaller",
+    "learn",
     "memory",
     "repos",
     "announce",

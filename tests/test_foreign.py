@@ -277,6 +277,7 @@ SHOWN_BY_COMMAND: dict[str, list[list[str]] | str] = {
     "list": [["--all-repos", "--limit", "50"]],
     "tags": [["--all-repos"]],
     "why": [["npm", "les-evil"]],
+    "consolidate": [["--since", "100y", "--dry-run"], ["--log"]],
     "show": [[ident] for ident in [*IDS, "skill:evil", "note:default/CONTEXT.md"]],
     "history": [[ident] for ident in IDS],
     "stats": [[]],

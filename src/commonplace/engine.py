@@ -6,11 +6,13 @@ on another core while this one catches up with the files and searches for the wo
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from commonplace import backlog
 from commonplace.background import Background
 from commonplace.compose.answer import compose, latest_line
 from commonplace.embed.service import EmbeddingService, State
@@ -29,7 +31,7 @@ from commonplace.vectors import Vectors
 from commonplace.vocabulary import LIMIT_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from commonplace.compose.answer import AnswerText
@@ -127,6 +129,37 @@ class Engine:
             hits = [*text.hits, *found.hits[len(text.hits) :]]
         notes = self._notes(compares_meaning=search.compares_meaning, is_asked=vector is not None)
         return Answer(hits, text.text, text.tokens, found.considered, notes)
+
+    def preview(self, query: Query) -> Answer:
+        """Return the answer to *query* without counting it, and leave no work: for a comparison."""
+        query.check()
+        vector = self.vectors.of_question(query.text)
+        search, found, _sizes = self._search(query, vector)
+        text = self._compose(query, search, found)
+        return Answer(text.hits, text.text, text.tokens, found.considered)
+
+    @contextmanager
+    def with_home(self, home: Home) -> Iterator[Engine]:
+        """Yield an engine that knows the records of *home* as well, in an index in memory."""
+        other = copy(self)
+        added = EmbeddedIndex(home, in_memory=True)
+        other.indexes = [*self.indexes, added]
+        other.vectors = Vectors(other.indexes, self.embedding, self._settings)
+        try:
+            added.catch_up()
+            embedder = self.embedding.embedder()
+            if embedder is not None:
+                backlog.embed_all(added, embedder)
+            yield other
+        finally:
+            added.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[list[Reader]]:
+        """Open a reader of each home, brought up to date, for those who learn from records."""
+        self.catch_up()
+        with self._open_readers(None) as readers:
+            yield readers
 
     def rank(self, query: Query) -> list[Hit]:
         """Return the ranking for *query*, without composing a text or counting uses."""

@@ -281,6 +281,30 @@ class CandidateNotFound(CommonplaceError):
         self.hint = "`commonplace inbox list` shows every candidate"
 
 
+class BatchUnknown(CommonplaceError):
+    exit_code = 37
+
+    def __init__(self, name: str, found: Sequence[str]) -> None:
+        several = f"{len(found)} batches begin with" if found else "no batch is called"
+        super().__init__(f"{several} `{name}`")
+        self.hint = "`commonplace consolidate --log` lists every batch"
+
+
+class BatchInUse(CommonplaceError):
+    """A batch cannot be undone because something was built on what it wrote."""
+
+    exit_code = 38
+
+    def __init__(self, batch: str, ident: str, later: str) -> None:
+        by = f"`{later}`" if later else "somebody"
+        super().__init__(f"`{batch}` was not undone: {by} changed `{ident}` since")
+        self.hint = (
+            f"undo that first: `commonplace consolidate --undo {later}`"
+            if later
+            else f"`commonplace forget {ident}` hides it"
+        )
+
+
 class SetupIncomplete(CommonplaceError):
     """Some settings files were not changed; the others were."""
 

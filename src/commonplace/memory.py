@@ -1,12 +1,44 @@
 """`Memory`, the library's interface: every surface (commands, server, hooks) goes through it."""
 
+# Every command and hook imports this module and its imports. So modules that only some calls need
+# are imported where they are used.
+# ruff: noqa: PLC0415
+
 from __future__ import annotations
 
 from commonplace.recaller import Recaller
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from commonplace.learn.batches import Batch
+    from commonplace.learn.consolidation import Report
 
 
 class Memory(Recaller):
     """The memory that applies in a folder: its own home, if there is one, and the user's.
 
-    `Writer`, `RecordChanger` and `Recaller` write, change and recall.
+    `Writer`, `RecordChanger` and `Recaller` write, change and recall; here is what it learns.
     """
+
+    # --- Consolidation ----------------------------------------------------------------------------
+
+    def consolidate(self, since: str = "24h", *, dry_run: bool = False) -> Report:
+        """Make patterns of what new episodes and lessons have in common; `since` is a date or age.
+
+        Nothing is written with *dry_run*. The batch can be undone.
+        """
+        from commonplace.learn.consolidation import consolidate
+
+        return consolidate(self, since, dry_run=dry_run)
+
+    def batches(self) -> list[Batch]:
+        """Return every batch of automatic changes, the newest first."""
+        from commonplace.learn.batches import list_batches
+
+        return list_batches(self)
+
+    def undo(self, batch: str) -> Batch:
+        """Undo a batch of automatic changes, given by its name or the start of it."""
+        from commonplace.learn.batches import undo
+
+        return undo(self, batch)

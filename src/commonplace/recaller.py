@@ -217,6 +217,10 @@ class Recaller(RecordChanger):
         searched = self.scope().choose(repo, all_repos=all_repos)
         return self._exact_query(text, searched, narrowing)
 
+    def query_in(self, logs: list[str], text: str, **narrowing: Unpack[Narrowing]) -> Query:
+        """Return the question *text* about exactly these logs, by their whole names."""
+        return self._exact_query(text, Searched(logs), narrowing)
+
     def _exact_query(self, text: str, searched: Searched, narrowing: Narrowing) -> Query:
         from commonplace.recall.query import Query
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.errors import UsageError
 from commonplace.log import names
+from commonplace.where.repository import GENERAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -55,9 +56,12 @@ class Scope:
         return Searched(self.here(), elsewhere=True)
 
     def here(self) -> list[str]:
-        """Return the logs of this repository: by its full name, older ones, and the plain one."""
+        """Return the logs of this repository: by its full name, older ones, and the plain one.
+
+        What several repositories have taught is true in this one, too.
+        """
         logs = self._aliases.names_of(self._here.name)
-        return list(dict.fromkeys([*logs, self._here.short]))
+        return list(dict.fromkeys([*logs, self._here.short, GENERAL]))
 
     def named(self, name: str) -> list[str]:
         """Return the logs of a repository, given by its whole, plain or older name.

@@ -125,6 +125,10 @@ class Writer:
     ) -> None:
         self.close()
 
+    def now(self) -> datetime:
+        """Return the time by the memory's clock."""
+        return self._clock()
+
     @property
     def home(self) -> Home:
         """The nearest home: the one that is written to."""

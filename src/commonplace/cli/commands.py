@@ -58,6 +58,9 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "history": Entry("history", "Show every version of a record, oldest first"),
         "stats": Entry("stats", "Count the memories, or the tokens that recalls saved"),
     },
+    "learn": {
+        "consolidate": Entry("consolidate", "Make patterns of what several tasks have in common"),
+    },
     "agents and servers": {
         "setup": Entry("setup", "Connect agents to the memory, or disconnect them"),
         "mcp": Entry("mcp", "Serve the memory to one agent over stdio (MCP)"),

@@ -14,7 +14,7 @@ from commonplace.index.bm25 import Statistics
 from commonplace.rules import NO_FEEDBACK, Facts, Standing, Tally, add_feedback, is_private
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from commonplace.embed.embedder import Embedder, Vector
@@ -134,6 +134,15 @@ class Reader(Facts, Protocol):
 
     def select(self, filter_: Filter, *, newest: int | None = None) -> list[Card]:
         """Return the shown records that pass, in the order of their lines; or only the *newest*."""
+
+    def records_after(self, key: int, kinds: Collection[str]) -> Iterator[tuple[int, str, Record]]:
+        """Yield the current records of *kinds* with a key over *key*: key, log, record."""
+
+    def versions(self, ids: Collection[str]) -> dict[str, list[tuple[str, Record]]]:
+        """Return every version of each of *ids*, the oldest first, with the log that has it."""
+
+    def build(self) -> str:
+        """Return what tells this index from one that was built again, whose keys are others."""
 
     def counts(self, filter_: Filter) -> list[Count]:
         """Count the shown records that pass, by repository, kind and event type.

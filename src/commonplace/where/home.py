@@ -261,6 +261,16 @@ class Home(NamedTuple):
         return self.state_folder / "maintenance.done"
 
     @property
+    def learning_lock(self) -> Path:
+        """Held by the process that consolidates."""
+        return self.state_folder / "learning.lock"
+
+    @property
+    def learning_mark(self) -> Path:
+        """How far consolidation has read the index of this home."""
+        return self.state_folder / "learning.json"
+
+    @property
     def setup_file(self) -> Path:
         """The folders `commonplace setup` has made."""
         return self.state_folder / "setup.json"

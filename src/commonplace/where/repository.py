@@ -17,6 +17,8 @@ from commonplace.records import check_repo_name
 from commonplace.records.ids import blake2b
 
 FOLLOWED_MAX = 5
+# The log of what is true in every repository, and of folders without a name.
+GENERAL = "general"
 _NAME_BYTES_MAX = 60
 
 
@@ -186,4 +188,4 @@ def safe_name(name: str) -> str:
     try:
         return check_repo_name(kept)
     except ValueError:
-        return f"repo-{kept}" if kept else "general"
+        return f"repo-{kept}" if kept else GENERAL

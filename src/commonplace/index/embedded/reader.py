@@ -14,7 +14,7 @@ from commonplace.rules.statements import STATEMENT_KINDS
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from commonplace.embed.embedder import Vector
     from commonplace.index.bm25 import Statistics
@@ -92,6 +92,39 @@ class Reader(TableFacts):
             arguments,
         )
         return [card_of(row) for row in rows]
+
+    def records_after(self, key: int, kinds: Collection[str]) -> Iterator[tuple[int, str, Record]]:
+        marks = ",".join("?" * len(kinds))
+        rows = self.connection.execute(
+            "SELECT line.key, log, raw FROM line JOIN body USING (key)"
+            f" WHERE line.key > ? AND line.kind IN ({marks}) AND standing = ? ORDER BY line.key",
+            (key, *kinds, int(Standing.CURRENT)),
+        )
+        for line_key, log, raw in rows:
+            yield line_key, log, from_line(raw)
+
+    def versions(self, ids: Collection[str]) -> dict[str, list[tuple[str, Record]]]:
+        rows = select_in(
+            self.connection,
+            "SELECT id, log, position, written, raw FROM line JOIN body USING (key)"
+            " WHERE id IN ({})",
+            ids,
+        )
+        lines: dict[str, list[tuple[str, int, int, bytes]]] = {}
+        for ident, log, position, written, raw in rows:
+            lines.setdefault(ident, []).append((log, position, written, raw))
+        for several in lines.values():
+            # As the rules have it: by position within one log, by time between two.
+            logs = {log for log, *_rest in several}
+            several.sort(key=lambda line: (line[2] if len(logs) > 1 else 0, line[1]))
+        return {
+            ident: [(log, from_line(raw)) for log, _position, _written, raw in several]
+            for ident, several in lines.items()
+        }
+
+    def build(self) -> str:
+        (row,) = self.connection.execute("SELECT value FROM state WHERE name = 'build'")
+        return str(row[0])
 
     def counts(self, filter_: Filter) -> list[Count]:
         where, arguments = self._shown_condition(filter_)

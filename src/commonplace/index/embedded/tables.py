@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Increase this when the tables change, or which lines can be read. An old index is rebuilt, as it
 # is when the terms change.
-SCHEMA_VERSION = 900 + terms.VERSION
+SCHEMA_VERSION = 1000 + terms.VERSION
 BUSY_MS_MAX = 30_000
 # SQLite maps its shared memory in pieces of this size; reading a truncated one kills the process.
 SHARED_BYTES_MIN = 32_768
@@ -136,6 +136,10 @@ class Tables:
             if not version:
                 for statement in SCHEMA.split(";"):
                     self.connection.execute(statement)
+                # Keys start again in a new index: those who keep one must notice.
+                self.connection.execute(
+                    "INSERT INTO state VALUES ('build', ?)", (os.urandom(8).hex(),)
+                )
                 self.connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def close(self) -> None:

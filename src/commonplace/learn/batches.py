@@ -1,0 +1,210 @@
+"""Batches: every automatic change belongs to one, and a batch can be undone.
+
+A batch is what its records say: each carries its name in `meta.batch`. Undoing forgets what the
+batch made, and writes again, as it was, what the batch changed.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.errors import BatchInUse, BatchUnknown
+from commonplace.log.fold import log_lines
+from commonplace.log.logs import list_repos
+from commonplace.records import from_line
+from commonplace.rules import find_forgotten
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+    from datetime import datetime
+
+    from commonplace.recaller import Recaller
+    from commonplace.records import Record
+    from commonplace.where.home import Home
+
+PREFIX = "batch-"
+
+
+class Batch(NamedTuple):
+    """A batch as the logs have it: when, by which step, and what it made and changed."""
+
+    id: str
+    timestamp: str
+    step: str
+    made: tuple[str, ...]
+    changed: tuple[str, ...]
+    undone: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the batch as `consolidate --log --json` prints it."""
+        return {**self._asdict(), "made": list(self.made), "changed": list(self.changed)}
+
+
+class _Version(NamedTuple):
+    home: int
+    log: str
+    record: Record
+
+    @property
+    def batch(self) -> str:
+        return str(self.record.meta.get("batch") or "")
+
+
+class _Touched(NamedTuple):
+    """A record that a batch wrote, with all its versions."""
+
+    id: str
+    versions: list[_Version]
+    is_forgotten: bool
+
+
+def new_name(now: datetime) -> str:
+    """Return a name for a batch that begins *now*."""
+    return f"{PREFIX}{now:%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"
+
+
+def mark(fields: Mapping[str, Any], batch: str, step: str) -> dict[str, Any]:
+    """Return *fields* of a record with the batch that writes it."""
+    meta = fields.get("meta")
+    given = dict(meta) if isinstance(meta, dict) else {}
+    return {**fields, "meta": {**given, "batch": batch, "step": step}}
+
+
+def list_batches(memory: Recaller) -> list[Batch]:
+    """Return every batch of the trusted homes, the newest first."""
+    made: dict[str, list[str]] = {}
+    changed: dict[str, list[str]] = {}
+    about: dict[str, tuple[str, str]] = {}
+    for touched in _touched(memory):
+        before = ""
+        for number, version in enumerate(touched.versions):
+            batch = version.batch
+            if batch and batch != before:
+                # An undo that returned to the first version made the batch's the first.
+                is_change = number or "edited" in version.record.meta
+                (changed if is_change else made).setdefault(batch, []).append(touched.id)
+                about.setdefault(batch, (_written(version.record), _step(version.record)))
+            before = batch
+    undone = _undone(memory, about)
+    found = [
+        Batch(
+            name,
+            when,
+            step,
+            tuple(made.get(name, ())),
+            tuple(changed.get(name, ())),
+            name in undone,
+        )
+        for name, (when, step) in about.items()
+    ]
+    return sorted(found, key=lambda one: (one.timestamp, one.id), reverse=True)
+
+
+def undo(memory: Recaller, name: str) -> Batch:
+    """Undo the batch whose name begins with *name*, and return it.
+
+    Raises `BatchUnknown`, or `BatchInUse` if something was built on it since. If it is killed, the
+    next call does the rest: that the batch is undone is written last.
+    """
+    batch = _find(memory, name)
+    if batch.undone:
+        return batch
+    undone = {one.id for one in list_batches(memory) if one.undone}
+    lines: dict[int, list[dict[str, Any]]] = {}
+    place = (0, memory.repository.name)
+    for touched in _touched(memory, batch.id):
+        last = touched.versions[-1]
+        place = (last.home, last.log)
+        if not touched.is_forgotten and (fields := _before(batch.id, touched, undone)):
+            lines.setdefault(last.home, []).append(fields)
+    for home in [*(one for one in lines if one != place[0]), place[0]]:
+        given = lines.get(home, [])
+        if home == place[0]:
+            given.append({"kind": "forget", "of": batch.id, "reason": "undone", "repo": place[1]})
+        memory.store([memory.prepare(fields) for fields in given], home)
+    return batch._replace(undone=True)
+
+
+def _before(batch: str, touched: _Touched, undone: Collection[str]) -> dict[str, Any] | None:
+    """Return the line that makes a record what it was before *batch*; `None` if it is that.
+
+    Versions of batches that are *undone* no longer count.
+    """
+    last = touched.versions[-1]
+    own = [one for one in touched.versions if one.batch == batch][-1]
+    if last.batch != batch:
+        if _written(last.record) < _written(own.record):
+            return None  # An undo that was killed has done this.
+        raise BatchInUse(batch, touched.id, last.batch)
+    gone = {batch, *undone}
+    before = next((one for one in reversed(touched.versions) if one.batch not in gone), None)
+    if before is None:
+        reason = f"undone with {batch}"
+        return {"kind": "forget", "of": touched.id, "reason": reason, "repo": last.log}
+    return {**before.record.fields, "repo": before.record.repo or before.log}
+
+
+def _find(memory: Recaller, name: str) -> Batch:
+    found = [one for one in list_batches(memory) if name and one.id.startswith(name)]
+    exact = [one for one in found if one.id == name]
+    if len(exact or found) != 1:
+        raise BatchUnknown(name, [one.id for one in found])
+    return (exact or found)[0]
+
+
+def made_and_forgotten(memory: Recaller) -> frozenset[str]:
+    """Return the records that a batch made and that were then forgotten, with it or by hand."""
+    return frozenset(
+        touched.id
+        for touched in _touched(memory)
+        if touched.is_forgotten and touched.versions[0].batch
+    )
+
+
+def _touched(memory: Recaller, batch: str = "") -> Iterator[_Touched]:
+    """Yield the records that *batch*, or any, wrote.
+
+    The files say which records those are, the index has their versions.
+    """
+    needle = f'"{batch}"'.encode() if batch else b'"batch"'
+    with memory.engine().reading() as readers:
+        for number, (home, reader) in enumerate(zip(memory.homes, readers, strict=True)):
+            if not memory.trusts(home):
+                continue
+            ids = {
+                record.id
+                for record in _records_with(home, needle)
+                if (record.meta.get("batch") == batch if batch else record.meta.get("batch"))
+            }
+            forgotten = find_forgotten(ids, reader)
+            for ident, lines in reader.versions(ids).items():
+                versions = [_Version(number, log, record) for log, record in lines]
+                yield _Touched(ident, versions, ident in forgotten)
+
+
+def _undone(memory: Recaller, names: Collection[str]) -> set[str]:
+    with memory.engine().reading() as readers:
+        return {
+            name
+            for home, reader in zip(memory.homes, readers, strict=True)
+            if memory.trusts(home)
+            for name in reader.forgets(names)
+        }
+
+
+def _records_with(home: Home, needle: bytes) -> Iterator[Record]:
+    for repo in list_repos(home):
+        for line in log_lines(home, repo, (needle,)):
+            with suppress(ValueError):  # A damaged line: `doctor` tells of it.
+                yield from_line(line.line.raw)
+
+
+def _written(record: Record) -> str:
+    edited = record.meta.get("edited")
+    return edited if isinstance(edited, str) else record.timestamp
+
+
+def _step(record: Record) -> str:
+    return str(record.meta.get("step") or "")

@@ -1,0 +1,133 @@
+"""Candidates: the patterns and anti-patterns that clusters give, before the gate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.learn.clusters import sessions
+from commonplace.learn.confidence import confidence
+from commonplace.learn.gate import SOURCES_ASKED_MAX, Asked
+from commonplace.learn.observations import WORKED
+from commonplace.learn.wording import word
+from commonplace.records import Pattern, make_id
+from commonplace.where.repository import GENERAL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from commonplace.learn.clusters import Cluster
+    from commonplace.learn.observations import Observation
+
+SESSIONS_MIN = 2
+SOURCES_MAX = 1000
+
+
+class Place(NamedTuple):
+    """Where a record is written: the number of a home, and the log."""
+
+    home: int
+    repo: str
+
+
+class Candidate(NamedTuple):
+    """A record that a cluster gives: its fields, its place, and the questions of the gate."""
+
+    fields: Mapping[str, Any]
+    place: Place
+    confidence: float
+    # In how many sessions the problem was solved like this.
+    sessions: int
+    questions: tuple[Asked, ...]
+
+    @property
+    def kind(self) -> str:
+        return str(self.fields["kind"])
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        linked = [link["to"] for link in self.fields.get("links", ())]
+        return tuple(dict.fromkeys([*self.fields.get("source_episodes", ()), *linked]))
+
+    @property
+    def text(self) -> str:
+        """What it says, for comparing it with records that say the same."""
+        return text_of(self.fields)
+
+
+def text_of(fields: Mapping[str, Any]) -> str:
+    """Return what a pattern or an anti-pattern says, in one line."""
+    names = ("pattern", "what_fails", "why", "correct_approach", "prevention")
+    parts = dict.fromkeys(str(fields[name]) for name in names if fields.get(name))
+    return ": ".join(parts)
+
+
+def of_cluster(
+    cluster: Cluster, tags_in_use: Iterable[str], now_micros: int, user_home: int
+) -> list[Candidate]:
+    """Return the pattern of *cluster*, and the anti-pattern if episodes show what fails."""
+    if not any(one.outcome == WORKED for one in cluster.members):
+        return []
+    wording = word(cluster, tags_in_use)
+    place = place_of(cluster.members, user_home)
+    sure = confidence(cluster, now_micros)
+    count = sessions(one for one in cluster.members if one.outcome == WORKED)
+    episodes = _ids(one for one in cluster.members if one.kind == "episode")
+    lessons = _ids(one for one in cluster.members if one.kind == "lesson")
+    questions = _questions(cluster.members)
+    common = {"repo": place.repo, **({"tags": list(wording.tags)} if wording.tags else {})}
+    found: list[Candidate] = []
+    if count >= SESSIONS_MIN:
+        fields: dict[str, Any] = {
+            "kind": "pattern",
+            "pattern": wording.pattern,
+            "category": wording.category,
+            "conditions": list(wording.conditions),
+            "correct_approach": wording.correct_approach,
+            "incorrect_approach": wording.incorrect_approach,
+            "confidence": sure,
+            "source_episodes": episodes,
+            "usage_count": 0,
+            **common,
+            **({"links": _derived(lessons)} if lessons else {}),
+        }
+        # One problem may have two patterns, if the tasks tell which fix is for which.
+        fields["id"] = make_id(Pattern({**fields, "pattern": text_of(fields)}))
+        found.append(Candidate(fields, place, sure, count, questions))
+    if episodes and wording.correct_approach:
+        fields = {
+            "kind": "anti_pattern",
+            "what_fails": wording.what_fails,
+            "why": wording.why if wording.why != wording.what_fails else "",
+            "prevention": wording.correct_approach,
+            "source": episodes[0],
+            **common,
+            "links": _derived(episodes),
+        }
+        found.append(Candidate(fields, place, sure, count, questions))
+    return found
+
+
+def place_of(members: Sequence[Observation], user_home: int) -> Place:
+    """Return the log of the members; for those of several repositories that of all."""
+    places = {Place(one.home, one.repo) for one in members}
+    return places.pop() if len(places) == 1 else Place(user_home, GENERAL)
+
+
+def _derived(ids: Sequence[str]) -> list[dict[str, str]]:
+    return [{"to": ident, "rel": "derived_from"} for ident in ids]
+
+
+def _ids(observations: Iterable[Observation]) -> list[str]:
+    ordered = sorted({(one.micros, one.source) for one in observations})
+    return list(dict.fromkeys(source for _micros, source in ordered))[-SOURCES_MAX:]
+
+
+def _questions(members: Sequence[Observation]) -> tuple[Asked, ...]:
+    """Return the questions of the gate: the goals of some members, spread over time."""
+    asked = [
+        Asked(one.goal or one.problem, one.source, one.fix, one.repo)
+        for one in members
+        if one.goal or one.problem
+    ]
+    step = max(1, -(-len(asked) // SOURCES_ASKED_MAX))
+    return tuple(dict.fromkeys(asked[::step]))

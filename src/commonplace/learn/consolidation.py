@@ -1,0 +1,216 @@
+"""Consolidation: what several tasks have in common becomes a pattern or an anti-pattern.
+
+Raw episodes stay. Every record made here names its evidence, passes the gate, and belongs to a
+batch that can be undone. What is not sure enough, or was seen once, waits in the inbox.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.files.lock import try_hold
+from commonplace.learn import batches, candidates, existing, gate, pool
+from commonplace.learn.clusters import clusters
+from commonplace.learn.confidence import CONFIDENCE_MIN
+from commonplace.learn.meaning import Meaning
+from commonplace.recall.dates import parse_moment
+from commonplace.records import micros
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from commonplace.learn.candidates import Candidate
+    from commonplace.log.prepare import PreparedLine
+    from commonplace.recaller import Recaller
+    from commonplace.records import Record
+
+SINCE = "24h"
+STEP = "consolidation"
+TAGS_COMPARED_MAX = 300
+
+
+class HeldBack(NamedTuple):
+    """A candidate that was not written, and why."""
+
+    fields: dict[str, Any]
+    evidence: tuple[str, ...]
+    reason: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**self.fields, "evidence": list(self.evidence), "reason": self.reason}
+
+
+@dataclass
+class Report:
+    """The result of a consolidation."""
+
+    batch: str = ""
+    dry_run: bool = False
+    # Another process was consolidating, so nothing was done.
+    busy: bool = False
+    looked_at: int = 0
+    clusters: int = 0
+    made: list[Record] = field(default_factory=list)
+    changed: list[Record] = field(default_factory=list)
+    held_back: list[HeldBack] = field(default_factory=list)
+    # Questions of the gate, and for how many the fix was found before and after.
+    asked: int = 0
+    found_before: int = 0
+    found_after: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as `consolidate --json` prints it."""
+        return {
+            "batch": self.batch,
+            "dry_run": self.dry_run,
+            "busy": self.busy,
+            "looked_at": self.looked_at,
+            "clusters": self.clusters,
+            "patterns": [one.fields for one in self.made if one.kind == "pattern"],
+            "anti_patterns": [one.fields for one in self.made if one.kind == "anti_pattern"],
+            "gained_evidence": [one.fields for one in self.changed],
+            "held_back": [one.as_dict() for one in self.held_back],
+            "gate": {
+                "asked": self.asked,
+                "found_before": self.found_before,
+                "found_after": self.found_after,
+            },
+        }
+
+
+def consolidate(
+    memory: Recaller,
+    since: str = SINCE,
+    *,
+    dry_run: bool = False,
+    is_over: Callable[[], bool] = lambda: False,
+) -> Report:
+    """Learn from the episodes and lessons that are new and not older than *since*."""
+    since_micros = micros(parse_moment(since, memory.now(), "since"))
+    report = Report(dry_run=dry_run)
+    if not memory.home.path.is_dir():
+        return report  # Nothing was ever written.
+    with try_hold(memory.home.learning_lock) as is_mine:
+        if not is_mine:
+            report.busy = True
+            return report
+        found = pool.read(memory, since_micros)
+        report.looked_at = found.records
+        if found.new and not is_over():
+            _learn(memory, found, report)
+        if not dry_run:
+            pool.save_marks(memory, found.marks)
+    return report
+
+
+def _learn(memory: Recaller, found: pool.Pool, report: Report) -> None:
+    batch = batches.new_name(memory.now())
+    sure = _split_off_doubtful(_candidates(memory, found, report), report)
+    new, changes = _compare(memory, sure, batch)
+    entries = _prepare(memory, new, batch, report)
+    written = [*_pass_gate(memory, entries, report), *changes]
+    report.changed = [entry.record for _home, entry in changes]
+    if written:
+        report.batch = batch
+    if not report.dry_run:
+        for home in sorted({home for home, _entry in written}):
+            memory.store([entry for number, entry in written if number == home], home)
+
+
+def _split_off_doubtful(given: Sequence[Candidate], report: Report) -> list[Candidate]:
+    """Return the candidates that are sure enough; the others are held back."""
+    sure: list[Candidate] = []
+    for candidate in given:
+        if reason := _doubt(candidate):
+            report.held_back.append(_held(candidate, reason))
+        else:
+            sure.append(candidate)
+    return sure
+
+
+def _prepare(
+    memory: Recaller, given: Sequence[Candidate], batch: str, report: Report
+) -> dict[str, tuple[Candidate, PreparedLine]]:
+    """Return the candidates as lines, by their ids; what was forgotten before is held back."""
+    forgotten = batches.made_and_forgotten(memory) if given else frozenset()
+    entries: dict[str, tuple[Candidate, PreparedLine]] = {}
+    for candidate in given:
+        entry = memory.prepare(batches.mark(candidate.fields, batch, STEP))
+        if entry.record.id in forgotten:
+            report.held_back.append(_held(candidate, "it was made before, and forgotten"))
+        else:
+            entries.setdefault(entry.record.id, (candidate, entry))
+    return entries
+
+
+def _pass_gate(
+    memory: Recaller, entries: dict[str, tuple[Candidate, PreparedLine]], report: Report
+) -> list[tuple[int, PreparedLine]]:
+    """Return the lines that the gate lets through, each with the number of its home."""
+    verdict = gate.judge(
+        memory,
+        [entry for _candidate, entry in entries.values()],
+        {ident: candidate.questions for ident, (candidate, _entry) in entries.items()},
+    )
+    report.asked = verdict.asked
+    report.found_before, report.found_after = verdict.found_before, verdict.found_after
+    passed: list[tuple[int, PreparedLine]] = []
+    for ident, (candidate, entry) in entries.items():
+        if reason := verdict.held_back.get(ident, ""):
+            report.held_back.append(_held(candidate, reason))
+        else:
+            report.made.append(entry.record)
+            passed.append((candidate.place.home, entry))
+    return passed
+
+
+def _candidates(memory: Recaller, found: pool.Pool, report: Report) -> list[Candidate]:
+    meaning = Meaning(memory.engine().embedding.embedder())
+    groups = [
+        cluster
+        for cluster in clusters(found.observations, meaning)
+        if any(one.source in found.new for one in cluster.members)
+    ]
+    report.clusters = len(groups)
+    tags = sorted(memory.tags(all_repos=True).items(), key=lambda one: (-one[1], one[0]))
+    names = [tag for tag, _count in tags[:TAGS_COMPARED_MAX]]
+    now_micros = max(one.micros for one in found.observations)
+    user = next((n for n, home in enumerate(memory.homes) if home.of_user), 0)
+    return [
+        candidate
+        for cluster in groups
+        for candidate in candidates.of_cluster(cluster, names, now_micros, user)
+    ]
+
+
+def _doubt(candidate: Candidate) -> str:
+    """Return why *candidate* is not sure enough to be written; "" if it is."""
+    if candidate.sessions < candidates.SESSIONS_MIN:
+        return "it was seen in one session"
+    if candidate.confidence < CONFIDENCE_MIN:
+        return f"its confidence is {candidate.confidence}, under {CONFIDENCE_MIN}"
+    return ""
+
+
+def _compare(
+    memory: Recaller, given: Sequence[Candidate], batch: str
+) -> tuple[list[Candidate], list[tuple[int, PreparedLine]]]:
+    """Return the candidates that are new, and new versions of those that are known already."""
+    new: list[Candidate] = []
+    changes: dict[str, tuple[int, PreparedLine]] = {}
+    with memory.engine().reading() as readers:
+        for candidate in given:
+            known = existing.find(memory, readers, candidate)
+            if known is None:
+                new.append(candidate)
+                continue
+            fields = existing.add_evidence(known.record, candidate, memory.now())
+            if fields is not None and known.record.id not in changes:
+                marked = batches.mark({**fields, "repo": known.log}, batch, STEP)
+                changes[known.record.id] = known.home, memory.prepare(marked)
+    return new, list(changes.values())
+
+
+def _held(candidate: Candidate, reason: str) -> HeldBack:
+    return HeldBack(dict(candidate.fields), candidate.sources, reason)

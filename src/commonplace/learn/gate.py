@@ -1,0 +1,132 @@
+"""The gate: a new record must not make what it came from harder to find.
+
+The goal of each source is asked as a question, before and after, with 500 tokens for the answer.
+*Found* means that the source, or the fix it tells of, is in the answer. If a source was found
+before and is not found after, the new records in that answer are held back.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from commonplace.index.terms import term_set
+from commonplace.where.home import Home
+from commonplace.where.repository import GENERAL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from commonplace.engine import Answer, Engine
+    from commonplace.log.prepare import PreparedLine
+    from commonplace.recaller import Recaller
+
+TOKENS_MAX = 500
+# Of each new record, so many sources are asked for, spread over time.
+SOURCES_ASKED_MAX = 6
+ROUNDS_MAX = 3
+# The share of a fix's words that one memory of an answer must say.
+FIX_SHARE_MIN = 0.75
+TRIAL_PREFIX = "trial-"
+
+
+class Asked(NamedTuple):
+    """A question of the gate: a source's goal, and what must be found."""
+
+    question: str
+    source: str
+    fix: str
+    repo: str
+
+
+class Verdict(NamedTuple):
+    """Why records are held back, by their ids, and for how many questions a fix is found."""
+
+    held_back: Mapping[str, str]
+    asked: int
+    found_before: int
+    found_after: int
+
+
+def judge(
+    memory: Recaller,
+    entries: Sequence[PreparedLine],
+    questions: Mapping[str, Sequence[Asked]],
+) -> Verdict:
+    """Judge the records of *entries*; *questions* has those of each, by its id."""
+    engine = memory.engine()
+    asked = list(dict.fromkeys(one for some in questions.values() for one in some))
+    engine.catch_up()
+    before = {one: is_found(_answer(engine, memory, one), one) for one in asked}
+    held_back: dict[str, str] = {}
+    after: dict[Asked, bool] = {}
+    waiting = asked
+    for _round in range(ROUNDS_MAX):
+        let_through = [entry for entry in entries if entry.record.id not in held_back]
+        if not let_through or not waiting:
+            break
+        harmed: list[Asked] = []
+        with _trial_home(memory, let_through) as home, engine.with_home(home) as trial:
+            new = {entry.record.id for entry in let_through}
+            for one in waiting:
+                answer = _answer(trial, memory, one)
+                after[one] = is_found(answer, one)
+                if before[one] and not after[one]:
+                    harmed.append(one)
+                    reason = f"with it, “{one.question}” no longer finds {one.source} or its fix"
+                    shown = {hit.id for hit in answer.hits} & new
+                    own = {ident for ident, some in questions.items() if one in some} & new
+                    held_back |= dict.fromkeys(shown or own, reason)
+        waiting = harmed
+    for one in waiting:
+        after[one] = before[one]  # Nothing that is left concerns it.
+    return Verdict(held_back, len(asked), sum(before.values()), sum(after.values()))
+
+
+def is_found(answer: Answer, asked: Asked) -> bool:
+    """Whether the source, or its fix, is in *answer*."""
+    return any(hit.id == asked.source for hit in answer.hits) or says(answer.text, asked.fix)
+
+
+def says(text: str, fix: str) -> bool:
+    """Whether one memory of an answer's *text* tells of *fix*, in its words or nearly."""
+    if not fix:
+        return False
+    if _plain(fix) in _plain(text):
+        return True
+    wanted = term_set(fix)
+    return bool(wanted) and any(
+        len(wanted & term_set(entry)) >= FIX_SHARE_MIN * len(wanted)
+        for entry in re.split(r"\n(?=\d+\. )", text)
+    )
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("`", "").split()).lower()
+
+
+def _answer(engine: Engine, memory: Recaller, asked: Asked) -> Answer:
+    query = memory.query_in([asked.repo, GENERAL], asked.question, tokens_max=TOKENS_MAX)
+    return engine.preview(query.with_(here=asked.repo))
+
+
+@contextmanager
+def _trial_home(memory: Recaller, entries: Sequence[PreparedLine]) -> Iterator[Home]:
+    """Make a home that holds *entries*, for as long as the context lasts."""
+    state = memory.home.state_folder
+    for left in state.glob(f"{TRIAL_PREFIX}*"):
+        shutil.rmtree(left, ignore_errors=True)  # Of a process that was killed.
+    folder = Path(tempfile.mkdtemp(prefix=TRIAL_PREFIX, dir=state))
+    try:
+        home = Home(folder)
+        home.log_folder.mkdir()
+        for repo in {entry.record.repo for entry in entries}:
+            lines = [entry.line for entry in entries if entry.record.repo == repo]
+            home.log(repo).write_bytes(b"".join(lines))
+        yield home
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

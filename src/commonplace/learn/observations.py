@@ -1,0 +1,193 @@
+"""Observations: what one episode or lesson says about a problem and what solved it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.index.terms import term_set
+from commonplace.records import Episode, Lesson, micros
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from commonplace.records import Record
+
+KINDS = ("episode", "lesson")
+TEXT_CHARS_MAX = 600
+# Of one episode; a hook's episode keeps as many errors.
+ERRORS_MAX = 15
+# What tells two problems apart that read alike: an error code, an errno, the name of an exception.
+CODE = re.compile(
+    r"\bE[A-Z]{4,}\b|\b[A-Z]{1,6}-?\d{2,6}\b|\b\w+(?:Error|Exception)\b|\berrno \d+\b"
+)
+# What differs from one time to the next without being another problem.
+_VARIABLE = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{7,40}\b|(?:[\w.@~-]*/)+[\w.@-]+|\b\d+\b")
+# Doing the same again is no remedy, whatever came of it: a fix of these words and one more at most.
+_RETRY = re.compile(
+    r"(?i)\b(?:again|retr(?:y|ied|ying)|re-?(?:run|ran|running)|wait(?:ed)?|flaky|passed|unclear)\b"
+)
+_RETRY_WORDS = frozenset(
+    ["a", "after", "again", "and", "away", "bit", "build", "by", "command", "did", "few",
+     "first", "flaky", "for", "in", "is", "it", "itself", "job", "just", "later", "minute",
+     "minutes", "more", "of", "on", "once", "only", "passed", "pull", "push", "ran",
+     "re-ran", "re-run", "reran", "rerun", "retried", "retry", "run", "second", "seconds",
+     "simply", "some", "step", "suite", "test", "tests", "the", "then", "time", "to",
+     "tried", "try", "twice", "unclear", "until", "wait", "waited", "was", "went", "while",
+     "with", "worked"]
+)  # fmt: skip
+_NO_FIX = frozenset(["", "-", "none", "n/a", "na", "unknown", "nothing", "unresolved", "todo"])
+_PLAIN_WORDS = re.compile(r"(?:[A-Za-z][A-Za-z'-]* ?)+")
+WORKED = "worked"
+FAILED = "failed"
+OPEN = "open"
+
+
+class Observation(NamedTuple):
+    """One problem in one record: what failed, why, and what was done about it."""
+
+    source: str
+    kind: str
+    home: int
+    repo: str
+    micros: int
+    # Two observations of one session are one experience.
+    session: str
+    what: str
+    why: str
+    fix: str
+    # Whether the fix worked, failed, or there is none.
+    outcome: str
+    # What was done when it failed: a command, where that is known.
+    tried: str
+    goal: str
+    phase: str
+    constraints: tuple[str, ...]
+    files: tuple[str, ...]
+    tags: tuple[str, ...]
+    agent: str
+
+    @property
+    def problem(self) -> str:
+        return ": ".join(dict.fromkeys(part for part in (self.what, self.why) if part))
+
+    @property
+    def signature(self) -> frozenset[str]:
+        """The words of the problem, without what differs from one time to the next."""
+        return term_set(_VARIABLE.sub(" ", self.problem)) or term_set(self.problem)
+
+    @property
+    def codes(self) -> frozenset[str]:
+        return frozenset(code.lower() for code in CODE.findall(self.problem))
+
+
+def observe(record: Record, home: int, log: str) -> Iterator[Observation]:
+    """Yield what *record*, a current episode or lesson, says about problems."""
+    if isinstance(record, Episode):
+        yield from _of_episode(record, home, log)
+    elif isinstance(record, Lesson):
+        yield from _of_lesson(record, home, log)
+
+
+def _of_episode(record: Episode, home: int, log: str) -> Iterator[Observation]:
+    context = record.context
+    actions = [one for one in record.action_log if isinstance(one, dict)]
+    seen: set[tuple[str, str, str]] = set()
+    for error in list(record.errors_encountered)[:ERRORS_MAX]:
+        if not isinstance(error, dict):
+            continue
+        what, why, fix = (_text(error, name) for name in ("type", "message", "resolution"))
+        if not (what or why) or (what, why, fix) in seen:
+            continue
+        seen.add((what, why, fix))
+        yield Observation(
+            source=record.id,
+            kind="episode",
+            home=home,
+            repo=record.repo or log,
+            micros=micros(record.timestamp),
+            session=record.id,
+            what=what,
+            why=why,
+            fix="" if _is_no_fix(fix) else fix,
+            outcome=_outcome(record.outcome, fix),
+            tried=_tried(actions, what, why, fix),
+            goal=_text(context, "goal"),
+            phase=_text(context, "phase"),
+            constraints=_texts(context.get("constraints")),
+            files=_texts(context.get("files_involved")),
+            tags=tuple(record.tags),
+            agent=record.agent_id,
+        )
+
+
+def _of_lesson(record: Lesson, home: int, log: str) -> Iterator[Observation]:
+    session = record.meta.get("session")
+    day = record.timestamp[:10]
+    # The command is the fix as it was typed; the lesson says it in words.
+    fix = record.lesson if record.command in record.lesson else f"{record.lesson}: {record.command}"
+    yield Observation(
+        source=record.id,
+        kind="lesson",
+        home=home,
+        repo=record.repo or log,
+        micros=micros(record.timestamp),
+        session=session if isinstance(session, str) and session else f"{record.agent_id} {day}",
+        what="",
+        why=_cut(record.context or record.lesson),
+        fix=_cut(fix),
+        outcome=WORKED,
+        tried="",
+        goal="",
+        phase="",
+        constraints=(),
+        files=(),
+        tags=tuple(record.tags),
+        agent=record.agent_id,
+    )
+
+
+def _outcome(outcome: str, fix: str) -> str:
+    """Say whether a resolution worked. A hook notes one only when its command passed."""
+    if _is_no_fix(fix):
+        return OPEN
+    return FAILED if outcome == "failure" else WORKED
+
+
+def _is_no_fix(fix: str) -> bool:
+    """Whether *fix* says nothing, or only that the same was done again."""
+    plain = fix.strip(" .!").lower()
+    if plain in _NO_FIX:
+        return True
+    if not _RETRY.search(plain) or not _PLAIN_WORDS.fullmatch(plain):
+        return False
+    others = [word for word in plain.split() if word not in _RETRY_WORDS]
+    return len(others) <= 1
+
+
+def _tried(actions: list[dict[str, Any]], what: str, why: str, fix: str) -> str:
+    """Return the command that failed like this: the last such action before it was solved."""
+    found = ""
+    for action in actions:
+        if action.get("result") != "fail":
+            continue
+        target, message = _text(action, "target"), _text(action, "error")
+        is_it = (message and (message in why or why in message)) or (what and what in target)
+        if is_it and target and target != fix:
+            found = target
+    return found
+
+
+def _text(fields: Mapping[str, Any], name: str) -> str:
+    value = fields.get(name)
+    return _cut(value) if isinstance(value, str) else ""
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return (
+        tuple(_cut(one) for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+    )
+
+
+def _cut(text: str) -> str:
+    return " ".join(text.split())[:TEXT_CHARS_MAX]

@@ -1,0 +1,423 @@
+"""Consolidation: patterns name their evidence, pass the gate, and can be undone."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.errors import BatchInUse, BatchUnknown
+from commonplace.learn.gate import says
+from commonplace.learn.observations import OPEN, observe
+from commonplace.learn.values import differ_in_value
+from commonplace.learn.wording import central
+from commonplace.log.read import lines_of
+from commonplace.memory import Memory
+from commonplace.records import make
+from conftest import SLOW_LAW
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commonplace.learn.consolidation import Report
+
+NOW = datetime(2026, 1, 7, tzinfo=UTC)
+VOID = ("TypeScript compilation", "Missing return type annotation", "Added explicit :void")
+NPM = ("npm install", "EACCES: permission denied, mkdir node_modules", "sudo chown -R $USER .")
+PORT = ("dev server", "listen EADDRINUSE: address already in use :::3000", "killed the old server")
+PROBLEMS = [VOID, NPM, PORT]
+GOALS = {
+    VOID: "Implement POST /api/item{} in Express",
+    NPM: "get the web app number {} running",
+    PORT: "show the page {} in the browser",
+}
+
+
+def episode(number: int, *errors: tuple[str, str, str], **more: Any) -> dict[str, Any]:
+    goal = GOALS[errors[0]] if errors and errors[0] in GOALS else "Write the page {} of the manual"
+    return {
+        "id": f"ep-{number:03d}",
+        "kind": "episode",
+        "task_id": f"task-{number:03d}",
+        "timestamp": "2026-01-06T10:30:00Z",
+        "repo": "app",
+        "context": {"phase": "development", "goal": goal.format(number)},
+        "action_log": [{"t": 0, "action": "run", "target": "make", "result": "pass"}],
+        "outcome": "success",
+        "errors_encountered": [
+            {"type": what, "message": why, "resolution": fix} for what, why, fix in errors
+        ],
+        **more,
+    }
+
+
+def open_memory(folder: Path) -> Memory:
+    return Memory.open(
+        folder, settings={"embedder.kind": "none"}, background=False, clock=lambda: NOW
+    )
+
+
+def learn(folder: Path, *episodes: dict[str, Any]) -> Report:
+    with open_memory(folder) as memory:
+        memory.append(episodes)
+        return memory.consolidate("30d")
+
+
+def view(memory: Memory) -> list[str]:
+    return sorted(memory.export_lines(superseded=True))
+
+
+episodes_of_all_sorts = st.lists(
+    st.tuples(
+        st.sampled_from([*PROBLEMS, None]),
+        st.sampled_from(["success", "failure", "unknown"]),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=12,
+).map(
+    lambda drawn: [
+        episode(
+            number,
+            *([problem if is_solved else (*problem[:2], "")] if problem else []),
+            outcome=outcome,
+        )
+        for number, (problem, outcome, is_solved) in enumerate(drawn)
+    ]
+)
+
+
+@SLOW_LAW
+@given(episodes_of_all_sorts, episodes_of_all_sorts)
+def test_consolidate_then_undo_gives_the_same_view(
+    tmp_path_factory: pytest.TempPathFactory,
+    first: list[dict[str, Any]],
+    second: list[dict[str, Any]],
+) -> None:
+    with open_memory(tmp_path_factory.mktemp("home") / "h") as memory:
+        views, batches = [], []
+        for more in (first, [{**one, "id": f"more-{one['id']}"} for one in second]):
+            memory.append(more)
+            views.append(view(memory))
+            batches.append(memory.consolidate("30d").batch)
+        if batches[1]:
+            memory.undo(batches[1])
+        assert view(memory) == views[1]
+        if batches[0]:
+            memory.undo(batches[0])
+        new = {f"more-{one['id']}" for one in second}
+        assert [line for line in view(memory) if json.loads(line)["id"] not in new] == views[0]
+        assert all(batch.undone for batch in memory.batches())
+
+
+@SLOW_LAW
+@given(episodes_of_all_sorts, st.randoms(use_true_random=False))
+def test_the_order_of_the_episodes_does_not_matter_and_twice_is_once(
+    tmp_path_factory: pytest.TempPathFactory,
+    given_episodes: list[dict[str, Any]],
+    shuffler: random.Random,
+) -> None:
+    shuffled = list(given_episodes)
+    shuffler.shuffle(shuffled)
+    made = []
+    for order in (given_episodes, shuffled):
+        with open_memory(tmp_path_factory.mktemp("home") / "h") as memory:
+            memory.append(order)
+            report = memory.consolidate("30d")
+            made.append(sorted(_without_batch(one.fields) for one in report.made))
+            before = view(memory)
+            assert not memory.consolidate("30d").batch
+            assert view(memory) == before
+    assert made[0] == made[1]
+
+
+def _without_batch(fields: dict[str, Any]) -> str:
+    return json.dumps({**fields, "meta": None}, sort_keys=True)
+
+
+def test_four_episodes_give_a_pattern_and_an_anti_pattern_with_all_four_as_evidence(
+    tmp_path: Path,
+) -> None:
+    report = learn(tmp_path / "h", *(episode(n, VOID) for n in range(4)), episode(9))
+
+    pattern, anti = report.made
+    assert pattern.fields["source_episodes"] == [f"ep-00{n}" for n in range(4)]
+    assert pattern.fields["correct_approach"] == VOID[2]
+    assert 0.8 <= pattern.fields["confidence"] <= 1
+    assert (anti.fields["what_fails"], anti.fields["why"], anti.fields["prevention"]) == VOID
+    assert anti.fields["source"] == "ep-000"
+    assert {link["to"] for link in anti.fields["links"]} == {f"ep-00{n}" for n in range(4)}
+
+
+def test_what_was_seen_once_is_held_back(tmp_path: Path) -> None:
+    report = learn(tmp_path / "h", episode(1, VOID), episode(2, NPM))
+
+    assert not report.made
+    assert {one.reason for one in report.held_back} == {"it was seen in one session"}
+
+
+def test_fixes_that_disagree_are_held_back(tmp_path: Path) -> None:
+    other = (*VOID[:2], "set strict to false in tsconfig")
+    report = learn(
+        tmp_path / "h",
+        *(episode(n, VOID) for n in range(3)),
+        *(episode(n, other, context=episode(n, VOID)["context"]) for n in range(3, 5)),
+    )
+
+    assert not report.made
+    assert all("confidence" in one.reason for one in report.held_back)
+
+
+def test_the_goals_tell_which_fix_is_for_which(tmp_path: Path) -> None:
+    redis, postgres = (
+        ("connection", "connect: connection refused", f"started the {name} container")
+        for name in ("redis", "postgres")
+    )
+    report = learn(
+        tmp_path / "h",
+        *(
+            episode(n, one, context={"goal": f"add {name} to the worker, part {n}"})
+            for start, one, name in (
+                (0, redis, "caching by redis"),
+                (5, postgres, "a postgres table"),
+            )
+            for n in range(start, start + 3)
+        ),
+    )
+
+    fixes = {one.fields["correct_approach"] for one in report.made if one.kind == "pattern"}
+    assert fixes == {redis[2], postgres[2]}
+
+
+def test_a_failed_fix_is_the_incorrect_approach(tmp_path: Path) -> None:
+    wrong = (*NPM[:2], "deleted package-lock.json")
+    report = learn(
+        tmp_path / "h",
+        *(episode(n, NPM) for n in range(8)),
+        episode(8, wrong, outcome="failure"),
+    )
+
+    (pattern,) = (one for one in report.made if one.kind == "pattern")
+    assert pattern.fields["incorrect_approach"] == wrong[2]
+    assert "ep-008" not in pattern.fields["source_episodes"]
+
+
+def test_a_known_pattern_gains_evidence_and_use_instead_of_a_twin(tmp_path: Path) -> None:
+    home = tmp_path / "h"
+    first = learn(home, *(episode(n, VOID) for n in range(2)))
+    second = learn(home, episode(2, VOID))
+
+    assert not second.made
+    before, after = (
+        next(one for one in records if one.kind == "pattern").fields
+        for records in (first.made, second.changed)
+    )
+    assert after["source_episodes"] == [*before["source_episodes"], "ep-002"]
+    assert after["usage_count"] == before["usage_count"] + 1
+    assert after["confidence"] > before["confidence"]
+
+
+def test_what_was_undone_does_not_come_back_by_itself(tmp_path: Path) -> None:
+    home = tmp_path / "h"
+    first = learn(home, *(episode(n, VOID) for n in range(2)))
+    with open_memory(home) as memory:
+        memory.undo(first.batch)
+        memory.append([episode(2, VOID)])
+        again = memory.consolidate("30d")
+
+    assert not again.made
+    assert {one.reason for one in again.held_back} == {"it was made before, and forgotten"}
+
+
+def test_a_batch_on_which_another_rests_is_not_undone(tmp_path: Path) -> None:
+    home = tmp_path / "h"
+    first = learn(home, *(episode(n, VOID) for n in range(2)))
+    second = learn(home, episode(2, VOID))
+    with open_memory(home) as memory:
+        with pytest.raises(BatchInUse, match=second.batch):
+            memory.undo(first.batch)
+        with pytest.raises(BatchUnknown):
+            memory.undo("batch-of-nothing")
+        memory.undo(second.batch)
+        memory.undo(first.batch)
+        assert {one.kind for one in memory.records()} == {"episode"}
+
+
+def test_repositories_that_share_a_problem_share_a_pattern(tmp_path: Path) -> None:
+    home = tmp_path / "h"
+    report = learn(home, *(episode(n, NPM, repo=f"app-{n}") for n in range(3)))
+
+    assert {one.repo for one in report.made} == {"general"}
+    with open_memory(home) as memory:
+        (tmp_path / "elsewhere").mkdir()
+        there = memory.beside(cwd=tmp_path / "elsewhere")
+        assert "chown" in there.recall("npm install permission denied").text
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "h") as memory:
+        memory.append([episode(n, VOID) for n in range(3)])
+        before = view(memory)
+        assert memory.consolidate("30d", dry_run=True).made
+        assert view(memory) == before
+        assert memory.consolidate("30d").made
+
+
+def test_only_what_is_recent_is_looked_at(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "h") as memory:
+        memory.append([episode(n, VOID, timestamp="2025-06-01T00:00:00Z") for n in range(3)])
+        assert not memory.consolidate("24h").made
+        # A longer time is not what was looked at before.
+        assert memory.consolidate("1y").made
+
+
+def test_lessons_are_evidence_too(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "h") as memory:
+        memory.append([episode(1, NPM), episode(2, NPM)])
+        lesson = memory.log(
+            event_type="error",
+            context=f"{NPM[0]}: {NPM[1]}",
+            lesson=f"Own the folder before you install: {NPM[2]}",
+            repo="app",
+            timestamp="2026-01-06T09:00:00Z",
+        )
+        report = memory.consolidate("30d")
+
+    (pattern,) = (one for one in report.made if one.kind == "pattern")
+    assert pattern.fields["pattern"].startswith("Own the folder")
+    assert lesson.id in pattern.sources
+
+
+def test_a_gate_holds_back_what_hides_its_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With room for one memory, a pattern without the fix of its source would take its place."""
+    monkeypatch.setattr("commonplace.learn.wording._usable", lambda _fixes: ["look it up"])
+    monkeypatch.setattr("commonplace.learn.gate.TOKENS_MAX", 60)
+    report = learn(tmp_path / "h", *(episode(n, NPM) for n in range(3)))
+
+    assert not [one for one in report.made if one.kind == "pattern"]
+    assert any("no longer finds" in one.reason for one in report.held_back)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it is killed by a signal")
+def test_a_consolidation_that_is_killed_anywhere_leaves_a_readable_home(tmp_path: Path) -> None:
+    episodes = [episode(n, VOID, repo=f"app-{n % 2}") for n in range(6)]
+    episodes += [episode(n, NPM, repo="app-0") for n in range(6, 9)]
+    whole = tmp_path / "whole"
+    learn(whole, *episodes)
+    step = 0
+    is_killed = True
+    while is_killed:
+        home = tmp_path / f"killed-{step}"
+        with open_memory(home) as memory:
+            memory.append(episodes)
+            memory.engine().catch_up()
+        is_killed = _consolidate_and_die(home, step)
+        for path in (home / "log").glob("*.jsonl"):
+            with path.open("rb") as stream:
+                assert all(json.loads(line.raw) for line in lines_of(stream))
+        with open_memory(home) as memory:
+            memory.consolidate("30d")
+            memory.mend()  # A temporary file may be left.
+            assert not memory.check()
+            made = {one.id for one in memory.records() if one.kind != "episode"}
+            for batch in memory.batches():
+                memory.undo(batch.id)
+            assert {one.kind for one in memory.records()} == {"episode"}
+        with open_memory(whole) as memory:
+            assert made == {one.id for one in memory.records() if one.kind != "episode"}
+        step += 1
+    assert step > 1
+
+
+KILLED = """
+import os, signal, sys
+from datetime import UTC, datetime
+from commonplace.memory import Memory
+
+home, left = sys.argv[1], int(sys.argv[2])
+CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir"}
+
+
+def kill(event, given):
+    global left
+    is_write = event == "open" and isinstance(given[2], int) and given[2] & os.O_ACCMODE
+    if (is_write or event in CHANGES) and home in str(given[0]):
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left -= 1
+
+
+now = datetime(2026, 1, 7, tzinfo=UTC)
+settings = {"embedder.kind": "none"}
+with Memory.open(home, settings=settings, background=False, clock=lambda: now) as memory:
+    memory.engine().catch_up()
+    sys.addaudithook(kill)
+    memory.consolidate("30d")
+"""
+
+
+def _consolidate_and_die(home: Path, step: int) -> bool:
+    """Consolidate in a process that is killed before its change number *step*; whether it was."""
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(home), str(step)], capture_output=True, check=False
+    )
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode != 0
+
+
+@pytest.mark.parametrize(
+    "fix", ["retried", "Ran it again", "re-ran the tests", "waited", "", "n/a"]
+)
+def test_trying_again_is_no_fix(fix: str) -> None:
+    record = make(episode(1, (*VOID[:2], fix)), now=NOW, repo="app", agent_id="a")
+
+    (seen,) = observe(record, 0, "app")
+    assert (seen.fix, seen.outcome) == ("", OPEN)
+
+
+@pytest.mark.parametrize(
+    "fix", ["restarted the docker daemon", "reran with --no-cache", "wait-for-it.sh db"]
+)
+def test_a_fix_that_begins_like_trying_again_is_one(fix: str) -> None:
+    record = make(episode(1, (*VOID[:2], fix)), now=NOW, repo="app", agent_id="a")
+
+    assert next(observe(record, 0, "app")).fix == fix
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differ"),
+    [
+        ("use port 8080", "use port 9090", True),
+        ("use `npm ci`", "never use `npm ci`", True),
+        ("use Node 18.2 here", "use Node 20.1 here", True),
+        ("started the redis container", "started the postgres container", True),
+        ("start the redis container", "starts the redis container", False),
+        ("use npm ci in CI", "run npm ci in CI", False),
+        ("run make test", "run make test", False),
+        ("run the migrations", "run the migrations with --all", False),
+        ("add : void to the handler", "the handler needs a return type", False),
+    ],
+)
+def test_another_value_is_another_rule(one: str, other: str, differ: bool) -> None:
+    assert differ_in_value(one, other) is differ
+    assert differ_in_value(other, one) is differ
+
+
+@given(st.lists(st.text(), min_size=1))
+def test_the_central_text_is_one_of_the_texts(texts: list[str]) -> None:
+    assert central(texts) in {*texts, ""}
+
+
+@given(st.text(min_size=1).filter(str.strip), st.text())
+def test_a_text_that_holds_the_fix_says_it(fix: str, around: str) -> None:
+    assert says(f"{around} {fix} {around}", fix)
