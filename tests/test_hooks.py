@@ -20,13 +20,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace import hooks
+from commonplace import hooks, inbox
 from commonplace.client import nearest_home
 from commonplace.files.lock import hold
 from commonplace.memory import Memory
 from commonplace.server import own_socket, presence
 from commonplace.server.presence import Presence
-from commonplace.sessions import inbox, spool
+from commonplace.sessions import spool
 from commonplace.where import homes, repository
 from commonplace.where.home import Home
 from conftest import SLOW_LAW, git

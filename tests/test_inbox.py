@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from commonplace.sessions import inbox
-from commonplace.sessions.failures import SolvedFailure
+from commonplace import inbox
+from commonplace.inbox import SolvedFailure
 from commonplace.where.home import Home
 from conftest import git
 
@@ -27,7 +27,7 @@ FOUND: dict[str, Any] = {
 @pytest.fixture
 def ident(own_home: Path) -> str:
     own_home.mkdir(mode=0o700)
-    inbox.add(Home(own_home), SolvedFailure(**FOUND))
+    inbox.add_solved(Home(own_home), SolvedFailure(**FOUND))
     (one,) = inbox.candidates(Home(own_home))
     return one.id
 
@@ -66,7 +66,8 @@ def test_accept_makes_a_lesson(
 
     assert record["lesson"] == "own the folder before npm ci"
     assert record["repo"] == "shop"
-    assert record["success_rate"] == "1/2"
+    assert record["success_rate"] == "1/1"
+    assert record["meta"]["attempts"] == 2
     assert commonplace("inbox").stdout == ""
 
 
@@ -108,7 +109,7 @@ def test_drop_takes_it_out_and_a_wrong_id_is_told(
 def test_two_that_begin_alike_are_told_apart(
     own_home: Path, ident: str, commonplace: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    inbox.add(Home(own_home), SolvedFailure(**{**FOUND, "worked": "npm ci --force"}))
+    inbox.add_solved(Home(own_home), SolvedFailure(**{**FOUND, "worked": "npm ci --force"}))
 
     assert commonplace("inbox", "drop", "npm").returncode == 5
     assert commonplace("inbox", "drop", ident).returncode == 0

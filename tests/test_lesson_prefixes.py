@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.sessions import shell
-from commonplace.sessions.lesson_prefixes import PREFIXES, find_lessons, tags_for
+from commonplace.sessions.lesson_prefixes import PREFIXES, find_lessons
+from commonplace.tagging import tags_for
 
 SAID = "never rebase a shared branch"
 

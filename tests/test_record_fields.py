@@ -98,7 +98,7 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
     "anything": [],
     "event_type": [("banana", "not one of error, success"), ("", "not one of"), (7, "not one of")],
     "outcome": [("meh", "not one of worked, failed"), (["worked"], "not one of")],
-    "relation": [("likes", "not one of derived_from, related_to"), ("", "not one of")],
+    "relation": [("likes", "not one of derived_from, supersedes"), ("", "not one of")],
 }
 # Refused only from a writer: another program's line is read, and its weights are bounded.
 REFUSED_IN_WRITING: dict[str, list[tuple[Any, str]]] = {

@@ -102,7 +102,7 @@ def test_a_memory_can_neither_write_codes_nor_leave_its_frame(text: str) -> None
         print_hits(
             [hit_of(id=shown, timestamp=shown, text=f"{shown}\n   {shown}", marks=[text])], NOW
         )
-        print_candidates([(shown, shown, shown, shown)])
+        print_candidates([(shown, shown, shown, shown, shown)])
         print_fields(shown, [("command", shown)], [("id", shown)])
 
     assert remove_hidden(printed.getvalue()) == printed.getvalue()

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from commonplace import inbox
 from commonplace.compose import tokens
 from commonplace.files.lock import hold, try_hold
+from commonplace.inbox import SolvedFailure
 from commonplace.records import make
 from commonplace.rules import Tally
 from commonplace.sessions import (
     answer,
     answer_from_files,
     failures,
-    inbox,
     ingest,
     start,
     state,
 )
 from commonplace.sessions.events import Event
-from commonplace.sessions.failures import SolvedFailure
 from commonplace.sessions.payload import read_event
 from commonplace.sessions.replies import context_reply
 from test_sessions import LEARNED, Agent, kinds, spooled
@@ -226,18 +226,18 @@ def test_an_edit_after_a_red_check_leaves_it_red(agent: Agent) -> None:
 
 
 def test_the_same_session_is_counted_once(memory: Memory) -> None:
-    inbox.add(memory.home, SOLVED)
-    inbox.add(memory.home, SOLVED._replace(at=SOLVED.at + 60))
+    inbox.add_solved(memory.home, SOLVED)
+    inbox.add_solved(memory.home, SOLVED._replace(at=SOLVED.at + 60))
     assert [one.seen for one in inbox.candidates(memory.home)] == [1]
 
-    inbox.add(memory.home, SOLVED._replace(session="s-2"))
+    inbox.add_solved(memory.home, SOLVED._replace(session="s-2"))
     assert [one.seen for one in inbox.candidates(memory.home)] == [2]
 
 
 def test_an_edited_candidate_keeps_its_lesson_when_it_is_seen_again(memory: Memory) -> None:
-    inbox.add(memory.home, SOLVED)
-    inbox.edit(memory.home, "npm", lesson="own node_modules before npm ci")
-    inbox.add(memory.home, SOLVED._replace(session="s-2"))
+    inbox.add_solved(memory.home, SOLVED)
+    inbox.edit(memory, "npm", lesson="own node_modules before npm ci")
+    inbox.add_solved(memory.home, SOLVED._replace(session="s-2"))
 
     (one,) = inbox.candidates(memory.home)
     assert one.text == "own node_modules before npm ci"
@@ -247,8 +247,9 @@ def test_an_edited_candidate_keeps_its_lesson_when_it_is_seen_again(memory: Memo
 @pytest.mark.parametrize("field", ["lesson", "error", "worked"])
 def test_an_edit_in_the_inbox_is_redacted(field: str, memory: Memory) -> None:
     secret = "ghp_" + "aB3dE6gH9" * 4
-    inbox.add(memory.home, SOLVED)
-    one = inbox.edit(memory.home, "npm", **{field: f"use the token {secret}"})
+    inbox.add_solved(memory.home, SOLVED)
+    text: dict[str, Any] = {field: f"use the token {secret}"}
+    one = inbox.edit(memory, "npm", **text)
 
     files = b"".join(path.read_bytes() for path in memory.home.inbox_folder.iterdir())
     assert secret not in json.dumps(one._asdict())

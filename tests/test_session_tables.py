@@ -13,9 +13,10 @@ from commonplace.rules import Tally
 from commonplace.sessions import events, fields, lesson_prefixes, shell, spool
 from commonplace.sessions.events import Event
 from commonplace.sessions.intents import INTENT_CHARS_MAX, intents, is_check, is_test
-from commonplace.sessions.lesson_prefixes import find_lessons, tags_for
+from commonplace.sessions.lesson_prefixes import find_lessons
 from commonplace.sessions.payload import read_event
 from commonplace.sessions.start import is_open_handoff
+from commonplace.tagging import TAGS_MAX, tags_for
 
 # --- Intents ------------------------------------------------------------------------------------------
 
@@ -336,7 +337,7 @@ def test_tags_of_a_lesson(text: str, prefix: str, tags: list[str]) -> None:
 def test_a_lesson_has_at_most_eight_tags_more() -> None:
     words = "async thread test sql http api login secret slow build npm ci docker git"
 
-    assert len(tags_for(words)) == lesson_prefixes.TAGS_MAX + 1 == 9
+    assert len(tags_for(words)) == TAGS_MAX + 1 == 9
 
 
 # --- Tool calls ---------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace import inbox
 from commonplace.compose import tokens
 from commonplace.files.lock import hold
 from commonplace.memory import Memory
@@ -19,7 +20,6 @@ from commonplace.sessions import (
     answer,
     answer_from_files,
     drain_waiting,
-    inbox,
     ingest,
     spool,
     start,
@@ -749,14 +749,15 @@ def test_what_gemini_writes_around_an_error_is_no_part_of_it(memory: Memory, age
 def test_an_accepted_candidate_is_a_lesson(agent: Agent, memory: Memory) -> None:
     solve(agent)
     (one,) = inbox.candidates(Home(memory.home.path))
-    inbox.edit(Home(memory.home.path), one.id[:8], lesson="own node_modules before npm ci")
-    record = inbox.accept(memory, one.id)
+    inbox.edit(memory, one.id[:8], lesson="own node_modules before npm ci")
+    (fields,) = inbox.accept(memory, [one.id])
 
-    assert record.fields["lesson"] == "own node_modules before npm ci"
-    assert record.fields["command"] == "sudo chown -R $USER . && npm ci"
-    assert record.fields["success_rate"] == "1/3"
-    assert record.fields["event_type"] == "error"
-    assert "EACCES" in record.fields["context"]
+    assert fields["lesson"] == "own node_modules before npm ci"
+    assert fields["command"] == "sudo chown -R $USER . && npm ci"
+    assert fields["success_rate"] == "1/1"
+    assert fields["meta"]["attempts"] == 3
+    assert fields["event_type"] == "error"
+    assert "EACCES" in fields["context"]
     assert inbox.candidates(Home(memory.home.path)) == []
     assert "own node_modules" in memory.recall("npm EACCES", repo="project").text
 

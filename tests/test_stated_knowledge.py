@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace import inbox
 from commonplace.exchange.exporter import export_layout
 from commonplace.exchange.importer import import_files
 from commonplace.log.rotate import rotate
 from commonplace.memory import Memory
 from commonplace.records import check_id, keyed_id, make_key
-from commonplace.sessions import answer_from_files, inbox, start, suggest
+from commonplace.sessions import answer_from_files, start, suggest
 from commonplace.sessions.failures import track
 from commonplace.sessions.payload import read_event
 from commonplace.sessions.state import State

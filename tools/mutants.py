@@ -47,6 +47,7 @@ PACKAGES: dict[str, tuple[str, tuple[str, ...]]] = {
             "events",
             "spool",
             "inbox",
+            "typed_inbox",
             "session_state",
             "sessions",
         ),

@@ -45,7 +45,7 @@ class Lookup:
 
     def __init__(self, homes: Sequence[Home], trusts: Callable[[Home], bool]) -> None:
         self._homes = homes
-        self._trusts = trusts
+        self.trusts = trusts
         self._damages: set[Damage] = set()
         self.superseded_left_out = 0
 
@@ -68,7 +68,7 @@ class Lookup:
         needle = prefix.encode("utf-8", "surrogatepass")
         matches: dict[str, int] = {}
         # The user's own record comes before one with its id in a home that is not trusted.
-        by_trust = sorted(enumerate(self._homes), key=lambda one: not self._trusts(one[1]))
+        by_trust = sorted(enumerate(self._homes), key=lambda one: not self.trusts(one[1]))
         for number, home in by_trust:
             for ident in self.fold(home, needle=needle).ids():
                 if ident.startswith(prefix):
@@ -148,7 +148,7 @@ class Lookup:
         A home that is not trusted speaks for its own records only.
         """
         home = self._homes[number]
-        return list(filter(self._trusts, self._homes)) if self._trusts(home) else [home]
+        return list(filter(self.trusts, self._homes)) if self.trusts(home) else [home]
 
     def _forgotten_error(self, ident: str, heard: Sequence[Home]) -> RecordNotFound:
         forgets = [

@@ -10,6 +10,9 @@ from commonplace.recaller import Recaller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from commonplace.inbox import Candidate, Proposal
     from commonplace.learn.batches import Batch
     from commonplace.learn.consolidation import Report
 
@@ -42,3 +45,32 @@ class Memory(Recaller):
         from commonplace.learn.batches import undo
 
         return undo(self, batch)
+
+    # --- The inbox --------------------------------------------------------------------------------
+
+    def propose(self, proposal: Proposal) -> Candidate:
+        """Put *proposal* into the inbox of the nearest home, for somebody to decide on."""
+        from commonplace import inbox
+
+        return inbox.propose(self.home, proposal)
+
+    def candidates(self, kind: str = "") -> list[Candidate]:
+        """Return what waits in the inboxes of trusted homes, the most promising first."""
+        from commonplace import inbox
+
+        return inbox.candidates(*inbox.trusted(self), kind=kind)
+
+    def accept(self, *ids: str) -> list[dict[str, Any]]:
+        """Do what these candidates propose, and return the fields of what was written.
+
+        Nothing is accepted if one of the ids is unknown.
+        """
+        from commonplace import inbox
+
+        return list(inbox.accept(self, ids))
+
+    def drop(self, *ids: str) -> list[Candidate]:
+        """Remove these candidates from the inbox; the same is not proposed again."""
+        from commonplace import inbox
+
+        return inbox.drop(self, ids)

@@ -1,4 +1,4 @@
-"""Write about records that are there: rate, forget, edit and restore them.
+"""Write about records that are there: rate, forget, edit, restore and link them.
 
 The line goes to the log of the record, while that log is held: what it depends on cannot change
 until it is written.
@@ -11,7 +11,8 @@ from typing import Any
 
 from commonplace.errors import RecordInvalid
 from commonplace.log.logs import size_of
-from commonplace.records import OUTCOMES, Record
+from commonplace.records import OUTCOMES, RELATIONS, Record
+from commonplace.rules import is_statement, one_side
 from commonplace.writing import Writer
 
 TYPE_CHECKING = False
@@ -80,6 +81,45 @@ class RecordChanger(Writer):
             return {**found.record.fields, **times}
 
         return self._append_beside(find(ident), lambda found: find(found.record.id), fields_of)
+
+    def link(
+        self,
+        ident: str,
+        rel: str,
+        to: str,
+        *,
+        weight: float = 1.0,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Record:
+        """Link two records: *ident* *rel* *to*. The other end shows it by the inverse relation.
+
+        Whichever side is named, the same link is written.
+        """
+        if rel not in RELATIONS:
+            from difflib import get_close_matches  # noqa: PLC0415 (rarely needed)
+
+            near = get_close_matches(rel.lower().replace("-", "_"), RELATIONS, 1)
+            hint = f"did you mean `{near[0]}`? " if near else ""
+            raise RecordInvalid("rel", f"is `{rel}`", f"{hint}one of {', '.join(RELATIONS)}")
+        found = [self._find(end) for end in (ident, to)]
+        for one in found:
+            home = self.homes[one.home_number]
+            if is_statement(one.record.kind):
+                raise RecordInvalid(
+                    "rel", f"cannot link `{one.record.id}`: it is itself {one.record.kind}",
+                    "link the record that it is about",
+                )  # fmt: skip
+            if not self._lookup.trusts(home):
+                raise RecordInvalid(
+                    "rel", f"cannot link `{one.record.id}`: its home is not trusted",
+                    "`commonplace trust` trusts the home that a repository brought",
+                )  # fmt: skip
+        first, second = (one.record.id for one in found)
+        if first == second:
+            raise RecordInvalid("to", f"is `{second}` itself", "a link has two ends")
+        of, rel, end = one_side(first, rel, second)
+        given = {"kind": "link", "rel": rel, "to": end, "w": weight, "meta": dict(meta or {})}
+        return self._state(of, given)
 
     def _state(self, ident: str, given: dict[str, Any]) -> Record:
         """Append a statement about the record."""

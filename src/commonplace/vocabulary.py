@@ -25,17 +25,18 @@ KIND_NAMES = (
 )
 EVENT_TYPES = ("error", "success", "pattern", "learned", "decision")
 OUTCOMES = ("worked", "failed", "wrong", "stale")
-RELATIONS = (
-    "derived_from",
-    "related_to",
-    "contradicts",
-    "elaborates",
-    "example_of",
-    "supersedes",
-    "superseded_by",
-    "is_a",
-    "uses",
-)
+# The other name of each relation. A link is kept under one of the two, in that direction.
+INVERSES = {
+    "source_of": "derived_from",
+    "superseded_by": "supersedes",
+    "elaborated_by": "elaborates",
+    "has_example": "example_of",
+    "has_instance": "is_a",
+    "used_by": "uses",
+}
+# Relations that are the same in both directions.
+SYMMETRIC = ("related_to", "contradicts")
+RELATIONS = (*INVERSES.values(), *INVERSES, *SYMMETRIC)
 # The most memories that an answer may hold.
 LIMIT_MAX = 1000
 # The least tokens in which an answer always has room for the title of a memory.

@@ -43,7 +43,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "log": Entry("log", "Write down a lesson and print its id"),
         "feedback": Entry("feedback", "Report how using a memory went"),
         "forget": Entry("forget", "Hide a record, or remove it for good"),
-        "inbox": Entry("inbox", "Review errors that were solved, as candidates for lessons"),
+        "inbox": Entry("inbox", "Decide on what was proposed to be remembered"),
         "edit": Entry("edit", "Change some fields of a record and keep the others"),
         "tag": Entry("tag", "Add tags to a record, or remove some"),
         "notes": Entry("notes", "Read and write an agent's own notes"),

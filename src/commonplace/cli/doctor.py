@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from commonplace import inbox
 from commonplace.cli.apply_setup import wiring
 from commonplace.cli.arguments import add_home, add_json
 from commonplace.cli.columns import print_wrapped
@@ -11,7 +12,6 @@ from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import number_of, print_json, relative_path
 from commonplace.errors import FindingsLeft
 from commonplace.foreign import one_line
-from commonplace.sessions import inbox
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -48,7 +48,7 @@ def check(memory: Memory, *, fix: bool, as_json: bool) -> int:
         {"what": "unknown setting", "path": relative_path(path, home), "reason": name}
         for path, name in memory.settings.unknown
     ]
-    waiting = len(inbox.candidates(*memory.homes))
+    waiting = inbox.counts(inbox.candidates(*inbox.trusted(memory)))
     if as_json:
         rows = [
             {**finding._asdict(), "path": relative_path(finding.path, home)} for finding in findings
@@ -58,7 +58,8 @@ def check(memory: Memory, *, fix: bool, as_json: bool) -> int:
                 "home": str(home),
                 "findings": [*rows, *settings],
                 "agents": agents,
-                "inbox": waiting,
+                "inbox": sum(waiting.values()),
+                "inbox_kinds": waiting,
                 "fixed": fix,
             }
         )
@@ -73,7 +74,8 @@ def check(memory: Memory, *, fix: bool, as_json: bool) -> int:
             print_wrapped(f"agent  {row['agent']}  {_agent_state(row)}")
         if waiting:
             print_wrapped(
-                f"inbox  {number_of(waiting, 'candidate')} to accept or drop  [`commonplace inbox`]"
+                f"inbox  {number_of(sum(waiting.values()), 'candidate')} to accept or drop"
+                f" ({inbox.counts_text(waiting)})  [`commonplace inbox`]"
             )
     fixable = sum(1 for finding in findings if finding.fix)
     if fixable and not fix:

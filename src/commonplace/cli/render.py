@@ -60,14 +60,15 @@ def print_hits(hits: Sequence[Mapping[str, Any]], now: datetime | None = None) -
         terminal.print(_entry(number, hit, now or datetime.now(UTC)))
 
 
-def print_candidates(rows: Iterable[tuple[str, str, str, str]]) -> None:
-    """Print the candidates of the inbox: id, attempts, what failed, and the command that worked."""
+def print_candidates(rows: Iterable[tuple[str, str, str, str, str]]) -> None:
+    """Print the candidates of the inbox: id, counts, title, what worked, what accepting does."""
     terminal = console()
-    for number, (ident, attempts, context, worked) in enumerate(rows):
+    for number, (ident, counts, context, worked, effect) in enumerate(rows):
         if number:
             terminal.print()
         terminal.print(_inline(context, style="bold"))
-        lines = Group(_command(worked), Text(attempts, style="cyan"), Text(ident, style="dim"))
+        about = _command(worked) if worked else Text(effect)
+        lines = Group(about, Text(counts, style="cyan"), Text(ident, style="dim"))
         terminal.print(Padding(lines, (0, 0, 0, INDENT)))
 
 

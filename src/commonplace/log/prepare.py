@@ -45,7 +45,7 @@ def prepare(
         ]
         if redactions:
             # Before the search for secrets: one may have a control character in its middle.
-            record = _remake(given, _remove_hidden(record.fields), now)
+            record = _remake(given, remove_hidden_everywhere(record.fields), now)
             line = _encode(record)
     # A generated id looks like a random secret, and is only a hash of the rest of the line.
     if may_hold_secret(line if given.get("id") else line[len('{"id":""') + len(record.id) :]):
@@ -115,20 +115,21 @@ def find_hidden_characters(fields: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _remove_hidden(value: Any) -> Any:  # noqa: ANN401 (any JSON value)
+def remove_hidden_everywhere(value: Any) -> Any:  # noqa: ANN401 (any JSON value)
+    """Return *value* without characters that cannot be seen in its texts and keys."""
     if isinstance(value, str):
         return remove_hidden(value)
     if isinstance(value, dict):
         clean: dict[Any, Any] = {}
         for key, item in value.items():
-            name = _remove_hidden(key)
+            name = remove_hidden_everywhere(key)
             # Two keys may differ only in what cannot be seen; no value may be lost.
             while name in clean:
                 name += "~"
-            clean[name] = _remove_hidden(item)
+            clean[name] = remove_hidden_everywhere(item)
         return clean
     if isinstance(value, list):
-        return [_remove_hidden(item) for item in value]
+        return [remove_hidden_everywhere(item) for item in value]
     return value
 
 

@@ -29,7 +29,7 @@ from commonplace.rules.standing import (
     spread,
     standings,
 )
-from commonplace.rules.statements import Edge, edges, is_statement, subjects
+from commonplace.rules.statements import Edge, edges, is_statement, one_side, subjects
 
 __all__ = [
     "NO_FEEDBACK",
@@ -53,6 +53,7 @@ __all__ = [
     "is_private",
     "is_statement",
     "newest",
+    "one_side",
     "rate",
     "spread",
     "standings",

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from commonplace.vocabulary import INVERSES, SYMMETRIC
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from commonplace.records import Record
 
 STATEMENT_KINDS = frozenset(["feedback", "link", "forget"])
-# The other name of each relation. An edge is kept under one of the two, in that direction.
-INVERSES = {
-    "source_of": "derived_from",
-    "superseded_by": "supersedes",
-    "elaborated_by": "elaborates",
-    "has_example": "example_of",
-    "has_instance": "is_a",
-    "used_by": "uses",
-}
 
 
 class Edge(NamedTuple):
@@ -53,9 +46,17 @@ def edges(record: Record) -> list[Edge]:
 
 
 def _edge(of: str, rel: str, to: str, w: float, by: str) -> Edge:
+    return Edge(*one_side(of, rel, to), w, by)
+
+
+def one_side(of: str, rel: str, to: str) -> tuple[str, str, str]:
+    """Return the one form of a link that has two: `B superseded_by A` is `A supersedes B`.
+
+    The ends of a symmetric relation are in the order of their ids.
+    """
     if rel in INVERSES:
-        return Edge(to, INVERSES[rel], of, w, by)
-    return Edge(of, rel, to, w, by)
+        return to, INVERSES[rel], of
+    return (min(of, to), rel, max(of, to)) if rel in SYMMETRIC else (of, rel, to)
 
 
 def subjects(record: Record) -> tuple[str, ...]:

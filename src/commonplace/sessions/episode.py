@@ -20,8 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from commonplace.inbox import SolvedFailure
     from commonplace.sessions.events import Event
-    from commonplace.sessions.failures import SolvedFailure
     from commonplace.sessions.state import Action, Draft, State
 
 GOAL_CHARS_MAX = 400

@@ -7,8 +7,8 @@ becomes a lesson only if a person or an agent accepts it.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
+from commonplace.inbox import SolvedFailure
 from commonplace.sessions.intents import intents, is_install, is_test
 
 TYPE_CHECKING = False
@@ -35,21 +35,6 @@ _NOISE_LINE = (
 )
 # What Gemini writes before a command's output.
 _OUTPUT_LABEL = r"^(?:Output|Stdout|Stderr): "
-
-
-class SolvedFailure(NamedTuple):
-    """What failed, what was tried, and what worked."""
-
-    intent: str
-    error: str
-    tried: list[str]
-    worked: str
-    attempts: int
-    edits: list[str]
-    at: float
-    agent: str
-    repo: str
-    session: str
 
 
 def track(state: State, event: Event) -> SolvedFailure | None:

@@ -13,12 +13,14 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from commonplace import inbox
 from commonplace.errors import CommonplaceError, RecordInvalid
 from commonplace.files.lock import hold, try_hold
 from commonplace.log.append import Appender
 from commonplace.records import keyed_id, make_key
-from commonplace.sessions import episode, events, failures, inbox, spool, state
-from commonplace.sessions.lesson_prefixes import find_lessons, tags_for
+from commonplace.sessions import episode, events, failures, spool, state
+from commonplace.sessions.lesson_prefixes import find_lessons
+from commonplace.tagging import tags_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ IDLE_S = 1800.0
 IDLE_SESSIONS_MAX = 20
 DISPATCHES_BYTES_MAX = 4 << 20
 PATTERN_PREFIX = "PATTERN:"
+PATTERN_RANK = 3.0
 # The type of the lesson after a prefix; after any other it is `learned`.
 _TYPES = {"DECISION:": "decision"}
 # Delivered twice, these are applied once. The end of a turn may come again soon, with new content.
@@ -161,7 +164,7 @@ def apply(memory: Memory, session: State, event: Event) -> None:
             solved = failures.track(session, event)
             if solved is not None:
                 episode.add_resolution(session, solved)
-                inbox.add(memory.home, solved)
+                inbox.add_solved(memory.home, solved)
         if settings["hooks.dispatches"] and event.dispatches:
             _log_dispatch(memory.home, event)
     if event.kind in ("stop", "compact", "end"):
@@ -237,7 +240,26 @@ def _log_lessons(memory: Memory, event: Event) -> None:
             memory.append([record])
     for lesson in find_lessons(event.run_command, prefixes):
         if lesson.prefix == PATTERN_PREFIX:
-            inbox.add_pattern(memory.home, lesson.text, event)
+            with suppress(RecordInvalid):
+                inbox.add(memory.home, _pattern_of(lesson.text, event))
+
+
+def _pattern_of(text: str, event: Event) -> inbox.Proposal:
+    return inbox.Proposal(
+        kind="pattern",
+        title=text,
+        fields={
+            "pattern": text,
+            "tags": tags_for(text, PATTERN_PREFIX)[1:],
+            "meta": {"origin": "hooks"},
+        },
+        evidence=(),
+        repo=event.repo,
+        agent=event.name,
+        session=event.session,
+        at=event.at,
+        rank=PATTERN_RANK,  # Somebody took it for one and said so.
+    )
 
 
 def _log_dispatch(home: Home, event: Event) -> None:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from commonplace import inbox
 from commonplace.announce import announcement
 from commonplace.compose import tokens
 from commonplace.errors import CommonplaceError
@@ -30,12 +31,11 @@ from commonplace.rules import (
     tally,
     written_micros,
 )
-from commonplace.sessions import inbox
 from commonplace.sessions.replies import context_reply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from commonplace.memory import Memory
@@ -72,7 +72,7 @@ class StartContext(NamedTuple):
     relevant: str = ""
     where: str = ""  # What *relevant* is about.
     announcement: str = ""  # That the repository brought a home of its own.
-    candidates: int = 0  # How many candidates for lessons of this repository are in the inbox.
+    candidates: Mapping[str, int] = {}  # How many wait in the inbox, by kind.
 
 
 def compose(event: Event, found: StartContext) -> str:
@@ -109,10 +109,11 @@ def read_files(memory: Memory, event: Event) -> StartContext:
     )
 
 
-def count_candidates(memory: Memory) -> int:
-    """Return how many candidates for lessons of this repository are in the inbox."""
+def count_candidates(memory: Memory) -> dict[str, int]:
+    """Return how many candidates of this repository, or of none, are in the inbox, by kind."""
     names = memory.scope().here()
-    return sum(one.repo in names for one in inbox.candidates(*memory.homes))
+    found = inbox.candidates(*inbox.trusted(memory))
+    return inbox.counts(one for one in found if not one.repo or one.repo in names)
 
 
 def _current(folds: Sequence[Fold[bytes]]) -> Iterator[tuple[Record, Tally]]:
@@ -241,9 +242,10 @@ def _compose(event: Event, found: StartContext, share: float) -> str:
         known = _cut(found.relevant, int(CONTEXT_CHARS_MAX * share))
         parts.append(f"## Known about {found.where}\n\n{known}")
     if found.candidates:
-        wait = "candidate waits" if found.candidates == 1 else "candidates wait"
+        count = sum(found.candidates.values())
+        wait = "candidate waits" if count == 1 else "candidates wait"
         parts.append(
-            f"Inbox: {found.candidates} {wait}: errors that were solved here, and patterns."
+            f"Inbox: {count} {wait} for a decision ({inbox.counts_text(found.candidates)})."
             " `commonplace inbox` lists them; `commonplace inbox accept ID` keeps one."
         )
     if found.announcement:

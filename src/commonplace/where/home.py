@@ -171,6 +171,11 @@ class Home(NamedTuple):
         return self.state_folder / "inbox"
 
     @property
+    def dropped_file(self) -> Path:
+        """The digests of candidates that were dropped, so that they are not proposed again."""
+        return self.inbox_folder / "dropped.txt"
+
+    @property
     def erasures_folder(self) -> Path:
         """Holds one file for each erasure that has begun and is not finished."""
         return self.state_folder / "erasures"

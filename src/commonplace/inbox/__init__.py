@@ -1,0 +1,307 @@
+"""The inbox: what waits for a person's decision, one file each in `.state/inbox/`.
+
+A candidate is written to the log only when somebody accepts it. Those of a home that is not trusted
+are neither shown nor accepted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from commonplace.characters import remove_hidden
+from commonplace.errors import CandidateNotFound, IdAmbiguous, RecordInvalid
+from commonplace.files.lock import hold
+from commonplace.inbox import store
+from commonplace.inbox.candidate import Candidate, Proposal, SolvedFailure
+from commonplace.inbox.kinds import KINDS, Kind
+from commonplace.log.prepare import remove_hidden_everywhere
+from commonplace.records import KINDS as RECORD_KINDS
+from commonplace.records import make, slug
+from commonplace.redaction.fields import redact
+from commonplace.redaction.text import redact_text
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from commonplace.recaller import Recaller
+    from commonplace.where.home import Home
+
+__all__ = [
+    "CANDIDATES_MAX",
+    "KINDS",
+    "Candidate",
+    "Proposal",
+    "SolvedFailure",
+    "accept",
+    "add",
+    "add_solved",
+    "candidates",
+    "counts",
+    "drop",
+    "edit",
+    "find",
+    "propose",
+    "trusted",
+]
+
+CANDIDATES_MAX = 200
+EVIDENCE_MAX = 200
+
+
+def propose(home: Home, proposal: Proposal) -> Candidate:
+    """Add *proposal* to the inbox of *home* and return its candidate.
+
+    What waits already gains the new evidence, and another session counts in `seen`. What was
+    dropped before is not added: its `seen` is 0.
+    """
+    with hold(home.spool_lock):
+        return add(home, proposal)
+
+
+def add(home: Home, proposal: Proposal) -> Candidate:
+    """Do the same where `home.spool_lock` is held already, as while events are ingested."""
+    clean: dict[str, Any] = _clean(
+        {"title": proposal.title, "fields": proposal.fields, "reason": proposal.reason}
+    )
+    kind = _kind(proposal.kind)
+    _check(proposal.kind, clean["fields"])
+    identity = kind.identity(clean["fields"])
+    digest = _digest(proposal.repo, proposal.kind, *identity)
+    words = slug(f"{kind.noun} {identity[0] or clean['title']}", 32)
+    return _add(
+        home,
+        Candidate(
+            id=f"cand-{words}-{digest}",
+            seen=1,
+            at=proposal.at,
+            agent=proposal.agent,
+            repo=proposal.repo,
+            session=proposal.session,
+            kind=proposal.kind,
+            title=" ".join(str(clean["title"]).split()),
+            fields=clean["fields"],
+            evidence=list(dict.fromkeys(proposal.evidence))[-EVIDENCE_MAX:],
+            reason=clean["reason"],
+            worth=proposal.rank,
+        ),
+    )
+
+
+def add_solved(home: Home, solved: SolvedFailure) -> Candidate:
+    """Add a failure that was solved; its texts are redacted, and `home.spool_lock` is held."""
+    digest = _digest(solved.repo, solved.intent, solved.error, solved.worked)
+    ident = f"cand-{slug(solved.intent, 24) or 'command'}-{digest}"
+    return _add(home, Candidate(id=ident, seen=1, **solved._asdict()))
+
+
+def _add(home: Home, candidate: Candidate) -> Candidate:
+    if _digest_of(candidate) in store.dropped(home):
+        return candidate._replace(seen=0)
+    before = store.read(store.path_of(home, candidate.id))
+    if before is not None:
+        candidate = candidate._replace(
+            seen=before.seen + (before.session != candidate.session),
+            lesson=before.lesson,
+            changed=before.changed,
+            evidence=list(dict.fromkeys([*before.evidence, *candidate.evidence]))[-EVIDENCE_MAX:],
+        )
+    if candidate != before:
+        store.write(home, candidate)
+    if before is None and sum(1 for _path in _paths(home)) > CANDIDATES_MAX:
+        for surplus in candidates(home)[CANDIDATES_MAX:]:
+            store.remove(home, surplus)
+    return candidate
+
+
+# --- What waits -----------------------------------------------------------------------------------
+
+
+def trusted(memory: Recaller) -> list[Home]:
+    """Return the homes whose inboxes may be shown."""
+    return [home for home in memory.homes if memory.trusts(home)]
+
+
+def candidates(*homes: Home, kind: str = "") -> list[Candidate]:
+    """Return the candidates in the inboxes of *homes*, of one kind or all; highest rank first."""
+    if kind:
+        _kind(kind)
+    read = (store.read(path) for home in homes for path in _paths(home))
+    found = (one for one in read if one and kind in ("", one.kind))
+    return sorted(found, key=lambda one: (-one.rank, -one.at, one.id))
+
+
+def counts(found: Iterable[Candidate]) -> dict[str, int]:
+    """Return how many candidates there are of each kind, in the order of the table."""
+    counted = Counter(one.kind for one in found)
+    return {kind: counted[kind] for kind in KINDS if counted[kind]}
+
+
+def counts_text(counted: Mapping[str, int]) -> str:
+    """Return the *counts* as words: `2 lessons, 1 anti-pattern`."""
+    return ", ".join(
+        f"{count:,} {KINDS[kind].noun if count == 1 else KINDS[kind].plural}"
+        for kind, count in counted.items()
+    )
+
+
+def find(memory: Recaller, prefix: str) -> tuple[Home, Candidate]:
+    """Return the one candidate whose id starts with *prefix*, and its home, the nearest first.
+
+    `cand-` may be left out. A repository that got a home of its own leaves its older candidates in
+    the user's.
+    """
+    matches: list[tuple[Home, Candidate]] = []
+    for home in trusted(memory):
+        if whole := _read_whole(home, prefix):
+            return home, whole
+        matches = [
+            (home, one)
+            for one in candidates(home)
+            if prefix and (one.id.startswith(prefix) or one.id.startswith(f"cand-{prefix}"))
+        ]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise IdAmbiguous(prefix, [one.id for _home, one in matches])
+    raise CandidateNotFound(prefix)
+
+
+def _read_whole(home: Home, ident: str) -> Candidate | None:
+    """Return the candidate with the whole id *ident*, without reading the others."""
+    is_name = ident.startswith("cand-") and not any(char in ident for char in "/\\:")
+    return store.read(store.path_of(home, ident)) if is_name else None
+
+
+# --- Decisions ------------------------------------------------------------------------------------
+
+
+def accept(memory: Recaller, prefixes: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Do what each candidate proposes, remove it, and yield the fields of what was written.
+
+    Nothing is accepted unless all *prefixes* name candidates.
+    """
+    for home, one in _find_all(memory, prefixes):
+        written = KINDS[one.kind].accept(memory, one)
+        store.remove(home, one)
+        yield written
+
+
+def drop(memory: Recaller, prefixes: Collection[str]) -> list[Candidate]:
+    """Remove candidates and return them; the same content is not proposed again.
+
+    Nothing is dropped unless all *prefixes* name candidates.
+    """
+    found = _find_all(memory, prefixes)
+    for home, one in found:
+        with hold(home.spool_lock):
+            store.add_dropped(home, [_digest_of(one)])
+            store.remove(home, one)
+    return [one for _home, one in found]
+
+
+def edit(
+    memory: Recaller,
+    prefix: str,
+    *,
+    lesson: str | None = None,
+    error: str | None = None,
+    worked: str | None = None,
+    fields: Mapping[str, Any] | None = None,
+) -> Candidate:
+    """Change a candidate and return it: its words by *lesson*, others of its *fields* by name.
+
+    *error* and *worked* are those of a failure that was solved.
+    """
+    home, one = find(memory, prefix)
+    words = KINDS[one.kind].text
+    changes: dict[str, Any] = dict(fields or {})
+    given = {"lesson": lesson, "error": error, "worked": worked}
+    if not one.worked:
+        if error is not None or worked is not None:
+            raise RecordInvalid(
+                "error" if error is not None else "worked", "is only of a failure that was solved"
+            )
+        if lesson is not None:
+            changes[words or "lesson"] = lesson
+        given = {}
+    elif changes:
+        raise RecordInvalid(
+            next(iter(changes)),
+            "cannot be changed here",
+            "give `--lesson`, `--error` or `--worked`",
+        )
+    texts: dict[str, Any] = {
+        name: _redact(text) for name, text in given.items() if text is not None
+    }
+    unknown = [name for name in changes if name not in _fields_of(one)]
+    if unknown:
+        raise RecordInvalid(
+            unknown[0], f"is no field of a candidate for a {KINDS[one.kind].noun}",
+            f"it has {', '.join(_fields_of(one))}",
+        )  # fmt: skip
+    # A process that ingests events counts in the same files.
+    with hold(home.spool_lock):
+        one = store.read(store.path_of(home, one.id)) or one
+        changed = _clean({**one.changed, **changes})
+        one = one._replace(changed=changed, **texts)
+        if changes:
+            _check(one.kind, one.record)
+        store.write(home, one)
+    return one
+
+
+def _find_all(memory: Recaller, prefixes: Collection[str]) -> list[tuple[Home, Candidate]]:
+    found = [find(memory, prefix) for prefix in prefixes]
+    return list({one.id: (home, one) for home, one in found}.values())
+
+
+def _fields_of(one: Candidate) -> Sequence[str]:
+    """Return the names of the fields that an edit may change."""
+    record = RECORD_KINDS.get(one.kind)
+    own = [] if record is None else [name for name in record.known if name not in ("id", "kind")]
+    return list(dict.fromkeys([*own, *one.fields]))
+
+
+def _check(kind: str, fields: dict[str, Any]) -> None:
+    """Raise `RecordInvalid` unless accepting *fields* can write a record."""
+    for name in KINDS[kind].required:
+        value = fields.get(name)
+        if not isinstance(value, str) or not value.strip():
+            raise RecordInvalid(name, f"must be text: a candidate for a {kind} needs it")
+    if kind in RECORD_KINDS:
+        given = {"event_type": "learned", **fields, "kind": kind}
+        make(given, now=datetime.fromtimestamp(0, UTC), repo="any", agent_id="")
+    if len(json.dumps(fields)) > store.CANDIDATE_BYTES_MAX // 2:
+        raise RecordInvalid("fields", "are too long for the inbox", "propose a shorter text")
+
+
+def _kind(name: str) -> Kind:
+    if name not in KINDS:
+        raise RecordInvalid("kind", f"is `{name}`, not one of {', '.join(KINDS)}")
+    return KINDS[name]
+
+
+def _paths(home: Home) -> Iterator[Path]:
+    return home.inbox_folder.glob("cand-*.json")
+
+
+def _digest_of(one: Candidate) -> str:
+    return one.id.rpartition("-")[2]
+
+
+def _digest(*parts: str) -> str:
+    return blake2b("\x1f".join(parts).encode("utf-8", "replace"), digest_size=5).hexdigest()
+
+
+def _redact(text: str) -> str:
+    return redact_text(remove_hidden(text))[0]
+
+
+def _clean(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return *fields* without hidden characters and secrets."""
+    return dict(redact(remove_hidden_everywhere(fields))[0])

@@ -1,0 +1,137 @@
+"""The kinds of candidate: what each must hold, and what accepting one does.
+
+A new kind is one row of `KINDS`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from commonplace.rules import one_side
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from commonplace.inbox.candidate import Candidate
+    from commonplace.recaller import Recaller
+
+    Identity = Callable[[Mapping[str, Any]], tuple[str, ...]]
+
+
+def _values(*names: str) -> Identity:
+    return lambda fields: tuple(str(fields.get(name) or "") for name in names)
+
+
+def _ends(rel: str = "") -> Identity:
+    """Return what tells one link from another: whichever side names it, it is the same one."""
+    return lambda fields: one_side(fields["of"], rel or fields["rel"], fields["to"])
+
+
+def _write_record(memory: Recaller, one: Candidate) -> dict[str, Any]:
+    fields = one.record
+    links = [*fields.get("links", []), *_links_to_evidence(one)]
+    meta = {"source": "inbox", **({"session": one.session} if one.session else {})}
+    record = memory.log(
+        **{
+            **fields,
+            "kind": one.kind,
+            "repo": fields.get("repo") or one.repo or None,
+            "agent_id": fields.get("agent_id") or one.agent or None,
+            "links": links or None,
+            "meta": {**meta, **fields.get("meta", {})},
+        }
+    )
+    return record.fields
+
+
+def _links_to_evidence(one: Candidate) -> list[dict[str, str]]:
+    """Return links to the evidence that the record does not name in a field of its own."""
+    from commonplace.records import KINDS as RECORD_KINDS  # noqa: PLC0415 (see `accept`)
+
+    named = RECORD_KINDS[one.kind]({"kind": one.kind, "id": "", **one.record}).sources
+    return [{"to": ident, "rel": "derived_from"} for ident in one.evidence if ident not in named]
+
+
+def _write_link(rel: str = "") -> Callable[[Recaller, Candidate], dict[str, Any]]:
+    def write(memory: Recaller, one: Candidate) -> dict[str, Any]:
+        fields = one.record
+        meta = {"source": "inbox", **fields.get("meta", {})}
+        weight = fields.get("w", 1.0)
+        name = rel or fields["rel"]
+        return memory.link(fields["of"], name, fields["to"], weight=weight, meta=meta).fields
+
+    return write
+
+
+class Kind(NamedTuple):
+    """A row of the table."""
+
+    noun: str
+    plural: str
+    # The field with its words: the one that is shown first, and that an edit changes.
+    text: str
+    required: tuple[str, ...]
+    # Two proposals with the same identity, in one repository, are one candidate.
+    identity: Identity
+    # One sentence; the names in braces are those of its fields.
+    effect: str
+    accept: Callable[[Recaller, Candidate], dict[str, Any]]
+
+
+KINDS = {
+    "lesson": Kind(
+        "lesson",
+        "lessons",
+        "lesson",
+        ("lesson",),
+        _values("context", "command", "lesson"),
+        "Writes this lesson, which recall then finds.",
+        _write_record,
+    ),
+    "pattern": Kind(
+        "pattern",
+        "patterns",
+        "pattern",
+        ("pattern",),
+        _values("pattern"),
+        "Writes this pattern with its evidence; recall then finds it.",
+        _write_record,
+    ),
+    "anti_pattern": Kind(
+        "anti-pattern",
+        "anti-patterns",
+        "what_fails",
+        ("what_fails",),
+        _values("what_fails", "why", "prevention"),
+        "Writes this anti-pattern with its evidence; recall then warns of it.",
+        _write_record,
+    ),
+    "link": Kind(
+        "link",
+        "links",
+        "",
+        ("of", "rel", "to"),
+        _ends(),
+        "Links `{of}` {rel} `{to}`; both stay as they are.",
+        _write_link(),
+    ),
+    "contradiction": Kind(
+        "contradiction",
+        "contradictions",
+        "",
+        ("of", "to"),
+        _ends("contradicts"),
+        "Marks `{of}` and `{to}` as contradicting, until `commonplace resolve` keeps one of them.",
+        _write_link("contradicts"),
+    ),
+    "supersession": Kind(
+        "supersession",
+        "supersessions",
+        "",
+        ("of", "to"),
+        _ends("supersedes"),
+        "Recall no longer shows `{to}`, because `{of}` supersedes it.",
+        _write_link("supersedes"),
+    ),
+}
