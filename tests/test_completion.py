@@ -45,8 +45,8 @@ def completions(line: str, shell: str = "bash") -> list[str]:
     ("line", "answer"),
     [
         ("commonplace ", list(COMMANDS)),
-        ("commonplace re", ["recall", "repos"]),
-        ("cpb re", ["recall", "repos"]),
+        ("commonplace re", ["recall", "repos", "resolve"]),
+        ("cpb re", ["recall", "repos", "resolve"]),
         ("commonplace --v", ["--version"]),
         ("commonplace notes ", ["list", "read", "write", "replace", "insert"]),
         ("commonplace notes read --li", ["--lines"]),

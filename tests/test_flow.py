@@ -75,6 +75,7 @@ OPEN_TO_SURFACES = [
     "writing",
     "record_changer",
     "inbox",
+    "learn",
     "memory",
     "repos",
     "announce",

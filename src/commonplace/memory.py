@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from commonplace.inbox import Candidate, Proposal
     from commonplace.learn.batches import Batch
     from commonplace.learn.consolidation import Report
+    from commonplace.learn.links import SeenLink
 
 
 class Memory(Recaller):
@@ -45,6 +46,26 @@ class Memory(Recaller):
         from commonplace.learn.batches import undo
 
         return undo(self, batch)
+
+    # --- Links ------------------------------------------------------------------------------------
+
+    def links(self, ident: str, depth: int = 1) -> list[SeenLink]:
+        """Return the links of a record as it sees them, and those up to *depth* steps away."""
+        from commonplace.learn.links import links
+
+        return links(self, ident, depth)
+
+    def unlink(self, ident: str, rel: str, to: str) -> list[str]:
+        """Remove a link, named from either end; return the ids of what stated it."""
+        from commonplace.learn.links import unlink
+
+        return unlink(self, ident, rel, to)
+
+    def resolve(self, ident: str, other: str, keep: str) -> dict[str, Any]:
+        """End a contradiction of two records: *keep* is the id of one of them, or `both`."""
+        from commonplace.learn.links import resolve
+
+        return resolve(self, ident, other, keep)
 
     # --- The inbox --------------------------------------------------------------------------------
 

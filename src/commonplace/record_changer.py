@@ -95,12 +95,7 @@ class RecordChanger(Writer):
 
         Whichever side is named, the same link is written.
         """
-        if rel not in RELATIONS:
-            from difflib import get_close_matches  # noqa: PLC0415 (rarely needed)
-
-            near = get_close_matches(rel.lower().replace("-", "_"), RELATIONS, 1)
-            hint = f"did you mean `{near[0]}`? " if near else ""
-            raise RecordInvalid("rel", f"is `{rel}`", f"{hint}one of {', '.join(RELATIONS)}")
+        self.check_relation(rel)
         found = [self._find(end) for end in (ident, to)]
         for one in found:
             home = self.homes[one.home_number]
@@ -120,6 +115,18 @@ class RecordChanger(Writer):
         of, rel, end = one_side(first, rel, second)
         given = {"kind": "link", "rel": rel, "to": end, "w": weight, "meta": dict(meta or {})}
         return self._state(of, given)
+
+    def check_relation(self, rel: str) -> None:
+        """Raise `RecordInvalid` unless *rel* is a relation, in either direction."""
+        if rel in RELATIONS:
+            return
+        from difflib import get_close_matches  # noqa: PLC0415 (rarely needed)
+
+        near = get_close_matches(rel.lower().replace("-", "_"), RELATIONS, 1)
+        hint = f"did you mean `{near[0]}`? " if near else ""
+        raise RecordInvalid(
+            "rel", f"is `{rel}`, which is no relation", f"{hint}There are {', '.join(RELATIONS)}"
+        )
 
     def _state(self, ident: str, given: dict[str, Any]) -> Record:
         """Append a statement about the record."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentTypeError
 from typing import TYPE_CHECKING
 
+from commonplace.vocabulary import RELATIONS
+
 if TYPE_CHECKING:
     from argparse import Action, ArgumentParser
     from collections.abc import Callable, Sequence
@@ -29,6 +31,15 @@ def add_id(parser: ArgumentParser, what: str = "record") -> None:
         "id", metavar="ID", help=f"Id of the {what}, or any unique beginning of it"
     )
     suggest(ident, ())  # Without this, completion offers the files of the folder.
+
+
+def add_ends(parser: ArgumentParser) -> None:
+    """Add the arguments that name a link: two records and a relation."""
+    add_id(parser)
+    rel = parser.add_argument("rel", metavar="RELATION", help=f"One of {', '.join(RELATIONS)}")
+    suggest(rel, RELATIONS)
+    to = parser.add_argument("to", metavar="ID2", help="Id of the other record, or its beginning")
+    suggest(to, ())
 
 
 def add_agent(parser: ArgumentParser, what: str) -> None:

@@ -60,6 +60,10 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "learn": {
         "consolidate": Entry("consolidate", "Make patterns of what several tasks have in common"),
+        "link": Entry("link", "Say how two records relate to each other"),
+        "unlink": Entry("unlink", "Remove a link between two records"),
+        "links": Entry("links", "Show what a record is linked with"),
+        "resolve": Entry("resolve", "Decide which of two contradicting records holds"),
     },
     "agents and servers": {
         "setup": Entry("setup", "Connect agents to the memory, or disconnect them"),

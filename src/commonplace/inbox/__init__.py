@@ -46,6 +46,7 @@ __all__ = [
     "edit",
     "find",
     "propose",
+    "settle",
     "trusted",
 ]
 
@@ -202,6 +203,21 @@ def drop(memory: Recaller, prefixes: Collection[str]) -> list[Candidate]:
             store.add_dropped(home, [_digest_of(one)])
             store.remove(home, one)
     return [one for _home, one in found]
+
+
+def settle(memory: Recaller, first: str, second: str) -> list[Candidate]:
+    """Drop what waits about a contradiction of two records, which was decided otherwise.
+
+    It is not proposed again.
+    """
+    ends = {first, second}
+    about = [
+        one.id
+        for one in candidates(*trusted(memory))
+        if one.kind in ("contradiction", "supersession")
+        and {one.record["of"], one.record["to"]} == ends
+    ]
+    return drop(memory, about)
 
 
 def edit(

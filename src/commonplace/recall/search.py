@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from commonplace.index import bm25
 from commonplace.index.document import document
 from commonplace.index.terms import query_terms, term_hash, terms
-from commonplace.recall import dedupe, priors
+from commonplace.recall import conflicts, dedupe, priors
 from commonplace.recall.candidates import Candidate, Candidates, Proposal
 from commonplace.recall.dedupe import Entry
 from commonplace.recall.hits import UNTRUSTED, Hit
@@ -115,7 +115,7 @@ class Search:
         if self._fusion.dedupe:
             folded = dedupe.fold_twins(entries)[: 2 * query.limit]
             entries = dedupe.newest_first(self._with_vectors(folded))
-        return Found(self._hits(entries[: query.limit]), considered, self.statistics)
+        return Found(self._hits(self._with_conflicts(entries)), considered, self.statistics)
 
     def bytes_of_best(self, count: int) -> int:
         """Return the size of the *count* best records, whole, after `run`."""
@@ -272,6 +272,21 @@ class Search:
             found = reader.first_vectors(keys) if keys else {}
             vectors |= {(home, key): vector for key, vector in found.items()}
         return [one._replace(vector=vectors.get(one.candidate.address)) for one in entries]
+
+    def _with_conflicts(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Return the best entries, with what contradicts them beside them."""
+        query = self._query
+        ids = [entry.candidate.card.id for entry in entries[: query.limit]]
+        found = conflicts.find(self._readers, ids, query.untrusted)
+        if not found:
+            return list(entries[: query.limit])
+        return conflicts.show_together(entries, found, self._fetch, query.limit)
+
+    def _fetch(self, address: Address) -> Entry | None:
+        """Return the entry of a document that may not have been proposed."""
+        ranked = [one for one in self._ranked if one.address == address]
+        chosen = ranked or self._candidates.choose([Proposal(address, 0.0, None, 0.0)])
+        return self._entry(chosen[0], self.relevances(chosen[:1])[0]) if chosen else None
 
     def _hits(self, entries: Sequence[Entry]) -> list[Hit]:
         """Return *entries* as hits, with their marks."""

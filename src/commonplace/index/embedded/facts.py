@@ -134,6 +134,15 @@ class TableFacts:
         """Return the records that *ids* supersede."""
         return {to for _of, to, _by in self._edges("of", "supersedes", ids)}
 
+    def linked_by(self, ids: Collection[str]) -> set[str]:
+        """Return the records at both ends of the links that *ids* state."""
+        rows = self._lines(
+            'SELECT line.id, line.key, edge.of, edge."to" FROM line JOIN edge USING (key)'
+            " WHERE line.id IN ({})",
+            ids,
+        )
+        return {end for _id, _key, *ends in rows for end in ends}
+
     # --- Feedback ---------------------------------------------------------------------------------
 
     def feedback(self, ids: Collection[str]) -> dict[str, dict[str, str]]:

@@ -245,6 +245,8 @@ class Settling:
         facts = TableFacts(self._connection, CURRENT)
         changed = self._update_standings(self._touched | self._subjects, facts)
         if changed:
+            # A link that was forgotten, or is there again, decides about its ends.
+            changed |= self._update_standings(facts.linked_by(changed), facts)
             dependents = facts.dependents(changed)
             superseded = facts.superseded_by({*changed, *dependents})
             self._update_standings(dependents | superseded, facts)
