@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace import frontmatter
 from commonplace.cli import main
 from commonplace.errors import FolderRefused, FormatUnknown, UsageError
-from commonplace.exchange import files, frontmatter, normalize
+from commonplace.exchange import files, normalize
 from commonplace.exchange.exporter import export_layout
 from commonplace.exchange.formats import FORMATS, LAYOUTS, loki
 from commonplace.exchange.importer import Report, import_files

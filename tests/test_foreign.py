@@ -285,6 +285,11 @@ SHOWN_BY_COMMAND: dict[str, list[list[str]] | str] = {
     "show": [[ident] for ident in [*IDS, "skill:evil", "note:default/CONTEXT.md"]],
     "history": [[ident] for ident in IDS],
     "stats": [[]],
+    "skill list": [[], ["npm"]],
+    "skill show": "prints a whole file and nothing of ours; tested below",
+    "skill new": "prints the name that it was given",
+    "skill check": [[]],
+    "skill export": [["--to", "exported"]],
     "setup": "prints the user's own settings files",
     "mcp": "is tested by its tools",
     "serve": "is tested by its routes",
@@ -355,7 +360,7 @@ def test_no_command_prints_foreign_text_as_it_is(
     assert "Traceback" not in printed.err
 
 
-@pytest.mark.parametrize("what", [["notes", "read", "CONTEXT.md"]])
+@pytest.mark.parametrize("what", [["notes", "read", "CONTEXT.md"], ["skill", "show", "evil"]])
 def test_a_note_is_printed_without_tags_and_hidden_characters(
     memory: Memory, capsys: pytest.CaptureFixture[str], what: list[str]
 ) -> None:

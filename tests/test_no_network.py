@@ -69,6 +69,8 @@ ARGUMENTS: dict[str, list[list[str]]] = {
     "import": [["{out}", "--dry-run"], ["{out}"]],
     "export": [[], ["--to", "beads", "--out", "{out}/exported"]],
     "notes write": [["CONTEXT.md", "npm needs care"]],
+    "skill new": [["npm-owner", "--description", "Check the owner before npm ci"]],
+    "skill export": [["--to", "{out}/skills"]],
     "setup": [["claude-code", "--dry-run"]],
     "serve": [["--ensure", "--port", "0"], ["--status"], ["--stop"]],
     "mcp": [],  # It has a test of its own.

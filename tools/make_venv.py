@@ -37,6 +37,9 @@ def main(folder: Path) -> int:
     run(*install, "-r", str(ROOT / "requirements.lock"))
     say("Installing Commonplace itself, from this folder")
     run(*install, "--no-deps", "--no-build-isolation", "--editable", str(ROOT))
+    # The package `skills-ref` calls its program `agentskills`; its own guide calls it `skills-ref`.
+    for program in python.parent.glob("agentskills*"):
+        shutil.copy2(program, program.with_stem("skills-ref"))
     say(f"Ready: {python.parent / 'commonplace'}")
     return 0
 

@@ -347,3 +347,31 @@ class ExtraMissing(CommonplaceError, ImportError):
             f"this needs the package `{package}`, which comes with the extra `{extra}`: "
             f"install `commonplace[{extra}]`"
         )
+
+
+class SkillRefused(CommonplaceError):
+    """A skill whose name or text is not allowed, or that is there already."""
+
+    exit_code = 36
+
+    def __init__(self, name: str, reason: str, hint: str = "") -> None:
+        super().__init__(f"the skill `{name}` {reason}")
+        self.hint = hint or "a name is 1 to 64 of a-z, 0-9 and single hyphens, e.g. `write-tests`"
+
+
+class SkillNotFound(CommonplaceError):
+    exit_code = 37
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no skill `{name}`")
+        self.hint = "`commonplace skill list` shows every skill"
+
+
+class NothingTrusted(CommonplaceError):
+    """No home here may be written to: the user trusts none of them."""
+
+    exit_code = 39
+
+    def __init__(self, path: Path | str) -> None:
+        super().__init__(f"the home `{path}` came with a repository and is not trusted")
+        self.hint = "`commonplace trust` trusts it, after you have looked into it"

@@ -10,12 +10,16 @@ from commonplace.recaller import Recaller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
     from typing import Any
 
     from commonplace.inbox import Candidate, Proposal
     from commonplace.learn.batches import Batch
     from commonplace.learn.consolidation import Report
     from commonplace.learn.links import SeenLink
+    from commonplace.skills.export import Exported
+    from commonplace.skills.store import Skill
 
 
 class Memory(Recaller):
@@ -95,3 +99,36 @@ class Memory(Recaller):
         from commonplace import inbox
 
         return inbox.drop(self, ids)
+    # --- Skills -----------------------------------------------------------------------------------
+
+    def skills(self, words: str = "", *, untrusted: bool = False) -> list[Skill]:
+        """Return the skills of all homes by name; with *words*, those about them, best first.
+
+        Those of homes that the user does not trust are left out unless *untrusted* is set.
+        """
+        from commonplace import skills
+
+        found = skills.of_homes(self, untrusted=untrusted)
+        if not words:
+            return found
+        return [skill for skill, _score in skills.find(found, words, len(found))]
+
+    def skill(self, name: str) -> Skill:
+        """Return the skill called *name*; `trusted` says whether its home is."""
+        from commonplace import skills
+
+        return skills.read(self, name)
+
+    def create_skill(self, name: str, text: str, *, overwrite: bool = False) -> Path:
+        """Write a skill into the nearest trusted home, and return its file."""
+        from commonplace import skills
+
+        return skills.create(self.homes[self.trusted_home()], name, text, overwrite=overwrite)
+
+    def export_skills(
+        self, folder: Path, names: Sequence[str] = (), *, force: bool = False
+    ) -> list[Exported]:
+        """Write skills, all or those of *names*, into *folder* as valid ones."""
+        from commonplace.skills.export import choose, export
+
+        return export(choose(self, names), folder, force=force)

@@ -12,9 +12,7 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
-from commonplace.errors import (
-    UsageError,
-)
+from commonplace.errors import NothingTrusted, UsageError
 from commonplace.log import names
 from commonplace.lookup import Lookup
 from commonplace.record_changer import RecordChanger
@@ -384,6 +382,13 @@ class Recaller(RecordChanger):
         The mark is read each time, so that a server notices `commonplace trust`.
         """
         return home.of_user or bool(self.settings["trust.repositories"]) or trust.is_trusted(home)
+
+    def trusted_home(self) -> int:
+        """Return the number of the nearest home that the user trusts. Raises `NothingTrusted`."""
+        found = next((n for n, home in enumerate(self.homes) if self.trusts(home)), None)
+        if found is None:
+            raise NothingTrusted(self.home.path)
+        return found
 
     def _untrusted(self) -> frozenset[int]:
         return frozenset(n for n, home in enumerate(self.homes) if not self.trusts(home))

@@ -64,6 +64,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "unlink": Entry("unlink", "Remove a link between two records"),
         "links": Entry("links", "Show what a record is linked with"),
         "resolve": Entry("resolve", "Decide which of two contradicting records holds"),
+        "skill": Entry("skill", "List, make, check and export skills"),
     },
     "agents and servers": {
         "setup": Entry("setup", "Connect agents to the memory, or disconnect them"),

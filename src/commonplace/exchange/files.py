@@ -7,8 +7,8 @@ import stat
 from json import JSONDecodeError, loads
 from typing import TYPE_CHECKING, Any
 
+from commonplace import frontmatter
 from commonplace.errors import CommonplaceError
-from commonplace.exchange import frontmatter
 from commonplace.exchange.items import Head, Skipped, Unreadable
 from commonplace.files.plain import open_named
 from commonplace.log.read import Line, lines

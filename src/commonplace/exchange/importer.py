@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from commonplace import frontmatter, skills
 from commonplace.characters import remove_hidden
 from commonplace.errors import FormatUnknown, NoteRefused, RecordInvalid, UsageError
-from commonplace.exchange import files, frontmatter, normalize
+from commonplace.exchange import files, normalize
 from commonplace.exchange.existing import Existing, digest
 from commonplace.exchange.formats import FORMATS
 from commonplace.exchange.items import (
@@ -30,21 +31,18 @@ from commonplace.exchange.items import (
     relative_name,
 )
 from commonplace.exchange.projects import Projects
-from commonplace.files import atomic
 from commonplace.files.plain import read_all
 from commonplace.foreign import OUTSIDE
 from commonplace.memory import Memory
 from commonplace.notes import NOTE_BYTES_MAX
 from commonplace.records import slug, to_utc
 from commonplace.redaction.text import redact_text
-from commonplace.where import homes
 from commonplace.writing import BULK_LINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from commonplace.log.prepare import PreparedLine
-    from commonplace.where.home import Home
 
 LISTED_MAX = 1000
 _SKILL_NAME_CHARS_MAX = 64
@@ -374,7 +372,7 @@ class _Importer:
             self._compare_skill(source, path, raw, name)
         else:
             if not self.report.dry_run:
-                _write_skill(self.memory.home, path, raw)
+                skills.create(self.memory.home, name, clean)
             self.report.skills += 1
             self.report.redacted += bool(redacted)
 
@@ -396,8 +394,3 @@ def _add_front_matter(name: str, text: str) -> str:
     )
     about = first.removeprefix("Skill:").strip().replace('"', "'")
     return f'---\nname: {name}\ndescription: "{about}"\n---\n\n{text}'
-
-
-def _write_skill(home: Home, path: Path, raw: bytes) -> None:
-    homes.make(home)
-    atomic.replace(path, [raw])

@@ -234,6 +234,10 @@ class Home(NamedTuple):
     def notes_lock(self, agent: str) -> Path:
         return self.state_folder / f"notes-{agent}.lock"
 
+    @property
+    def skills_lock(self) -> Path:
+        return self.state_folder / "skills.lock"
+
     def lock_of(self, path: Path) -> Path:
         """Return the file whose lock the writers of the file at *path* hold.
 
@@ -242,6 +246,8 @@ class Home(NamedTuple):
         """
         if self.notes_folder in path.parents:
             return self.notes_lock(path.relative_to(self.notes_folder).parts[0])
+        if self.skills_folder in path.parents:
+            return self.skills_lock
         if set(self.hook_folders).intersection(path.parents):
             return self.spool_lock
         return self.access_tokens_lock if path == self.access_tokens_file else path

@@ -9,7 +9,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from commonplace.exchange import files, frontmatter, normalize
+from commonplace import frontmatter
+from commonplace.exchange import files, normalize
 from commonplace.exchange.formats.serena import heading
 from commonplace.exchange.items import (
     Head,

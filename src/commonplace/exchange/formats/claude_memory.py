@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from commonplace.exchange import files, frontmatter, normalize
+from commonplace import frontmatter
+from commonplace.exchange import files, normalize
 from commonplace.exchange.items import Head, ImportedRecord, Item, Skipped, Source, Unreadable
 
 if TYPE_CHECKING:

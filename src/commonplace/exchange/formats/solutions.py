@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from commonplace.exchange import files, frontmatter, normalize
+from commonplace import frontmatter
+from commonplace.exchange import files, normalize
 from commonplace.exchange.formats.serena import ABOUT, heading
 from commonplace.exchange.items import Head, ImportedRecord, Item, Skipped, Source, Unreadable
 

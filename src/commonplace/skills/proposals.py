@@ -1,0 +1,251 @@
+"""Skills that agents have shown: steps that followed each other in several successful episodes.
+
+Pure functions over episodes. Every word of a proposed text is from the episodes: their goals,
+commands, constraints, errors and resolutions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.foreign import code, one_line
+from commonplace.records import slug
+from commonplace.records.ids import blake2b
+from commonplace.skills.format import NAME_CHARS_MAX, SECTIONS, valid_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from commonplace.records import Record
+
+EPISODES_MIN = 3
+STEPS_MIN = 3
+# A longer procedure is several; it also bounds the time.
+STEPS_MAX = 20
+ACTIONS_MAX = 200
+FOUND_MAX = 20
+RUNS_MAX = 2000
+# A long session keeps its first actions and its last ones; between those two is a gap.
+GAP_AT = 20
+# Two sequences with more of their steps in common than this are one.
+ALIKE_MIN = 0.6
+SUCCESS = frozenset(["success", "succeeded", "passed", "completed"])
+_GOALS_MAX = 3
+_ERRORS_MAX = 6
+_CHARS_MAX = 200
+# They look and change nothing.
+_READS = frozenset(["read_file", "read", "list_files", "search", "glob", "grep", "dispatch"])
+_LOOKS = frozenset(
+    [
+        f"git {word}"
+        for word in ("status", "diff", "log", "show", "branch", "remote", "rev-parse", "blame")
+    ]
+)
+_GAP, _FIRST_LETTER = "\0", 0x10000
+_EDITS = frozenset(["edit_file", "write_file", "edit", "write"])
+
+
+class Step(NamedTuple):
+    """A normalised action, and the words of the episode for it."""
+
+    key: str
+    words: str
+
+
+class Routine(NamedTuple):
+    """Steps that followed each other in each of *episodes*."""
+
+    keys: tuple[str, ...]
+    episodes: tuple[Record, ...]
+    # For each step, the words that most of the episodes have for it.
+    words: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the skill: it depends on the steps alone, so that it is found again."""
+        digest = blake2b("\x1f".join(self.keys).encode("utf-8", "replace"), digest_size=3)
+        distinct = dict.fromkeys(slug(key, 24) for key in self.keys)
+        words = slug(" ".join(distinct), NAME_CHARS_MAX - 7)
+        return f"{words or 'steps'}-{digest.hexdigest()}"
+
+
+def sequences(
+    episodes: Iterable[Record], intents_of: Callable[[str], Sequence[str]]
+) -> list[Routine]:
+    """Return the sequences of at least 3 distinct steps that 3 successful episodes share.
+
+    *intents_of* gives what a command line does, as `npm install`, without its arguments. The
+    longest come first, and what is a part of one, or nearly one, is left out.
+    """
+    done = [one for one in episodes if str(one.fields.get("outcome")).lower() in SUCCESS]
+    steps = [list(_steps(one, intents_of)) for one in done]
+    letters: dict[str, str] = {"": _GAP}
+    # One letter for each step: a sequence is a text, and Python searches texts fast.
+    rows = [
+        "".join(letters.setdefault(step.key, chr(_FIRST_LETTER + len(letters))) for step in row)
+        for row in steps
+    ]
+    keys = {letter: key for key, letter in letters.items()}
+    found: list[Routine] = []
+    for run in _shared(Counter(rows)):
+        chosen = tuple(keys[letter] for letter in run)
+        if len(set(chosen)) < STEPS_MIN or any(_is_alike(chosen, one.keys) for one in found):
+            continue
+        places = [(number, at) for number, row in enumerate(rows) if (at := row.find(run)) >= 0]
+        words = tuple(
+            Counter(steps[row][at + n].words for row, at in places).most_common(1)[0][0]
+            for n in range(len(run))
+        )
+        found.append(Routine(chosen, tuple(done[row] for row, _at in places), words))
+        if len(found) >= FOUND_MAX:
+            break
+    return found
+
+
+def _shared(rows: Mapping[str, int]) -> list[str]:
+    """Return the runs that at least `EPISODES_MIN` of *rows* share, the longest first.
+
+    *rows* are counted: those that are equal are looked at once. Runs grow by one letter a round,
+    from those of the round before that enough rows share, so a round looks at each place once.
+    """
+    flat = _GAP.join([*rows, ""])
+    row_of = [number for number, row in enumerate(rows) for _ in range(len(row) + 1)]
+    counts = list(rows.values())
+    # The run at each place, by a number; -1 where none is shared.
+    runs = [-1 if letter == _GAP else ord(letter) for letter in flat]
+    found: list[tuple[int, int, int]] = []  # How long, in how many rows, and where.
+    before: dict[int, tuple[int, int, int]] = {}
+    previous: list[int] = []
+    for length in range(1, STEPS_MAX + 1):
+        shared = _count(runs, row_of, counts)
+        longer = [at for at, run in enumerate(runs) if run in shared]
+        if length > 1:
+            # What a longer run begins or ends with is no sequence of its own.
+            for at in longer:
+                before.pop(previous[at], None)
+                before.pop(previous[at + 1], None)
+            found += before.values()
+        if not shared:
+            break
+        before = {run: (length, count, at) for run, (count, at) in shared.items()}
+        previous = [run if run in shared else -1 for run in runs]
+        numbers: dict[tuple[int, str], int] = {}
+        runs = [
+            numbers.setdefault((run, flat[at + length]), len(numbers))
+            if run >= 0 and previous[at + 1] >= 0
+            else -1
+            for at, run in enumerate(previous)
+        ]
+    else:
+        found += before.values()
+    found.sort(key=lambda one: (-one[0], -one[1], one[2]))
+    return [flat[at : at + length] for length, _n, at in found if length >= STEPS_MIN][:RUNS_MAX]
+
+
+def _count(
+    runs: Sequence[int], row_of: Sequence[int], counts: Sequence[int]
+) -> dict[int, tuple[int, int]]:
+    """Return the runs that enough rows share: in how many, and the first place of each."""
+    seen: dict[int, list[int]] = {}
+    for at, run in enumerate(runs):
+        if run < 0:
+            continue
+        row = row_of[at]
+        entry = seen.get(run)
+        if entry is None:
+            seen[run] = [counts[row], at, row]
+        elif entry[2] != row:
+            entry[0] += counts[row]
+            entry[2] = row
+    return {run: (n, at) for run, (n, at, _row) in seen.items() if n >= EPISODES_MIN}
+
+
+def _is_alike(keys: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether most of their steps are the same: one is a part of the other, or a variant."""
+    mine, theirs = set(keys), set(other)
+    return mine <= theirs or len(mine & theirs) / len(mine | theirs) > ALIKE_MIN
+
+
+def _steps(episode: Record, intents_of: Callable[[str], Sequence[str]]) -> Iterator[Step]:
+    """Yield what the episode did: without looks, failures and repeats."""
+    last = ""
+    actions = episode.fields.get("action_log")
+    is_cut = bool(episode.meta.get("actions_left_out"))
+    for number, action in enumerate(actions[:ACTIONS_MAX] if isinstance(actions, list) else ()):
+        if is_cut and number == GAP_AT:
+            last = ""
+            yield Step("", "")
+        if not isinstance(action, dict) or action.get("result") == "fail":
+            continue
+        for step in _steps_of(action, intents_of):
+            if step.key != last:
+                last = step.key
+                yield step
+
+
+def _steps_of(action: Mapping[str, Any], intents_of: Callable[[str], Sequence[str]]) -> list[Step]:
+    name, target = str(action.get("action") or ""), str(action.get("target") or "").strip()
+    if not name or name in _READS:
+        return []
+    if name in _EDITS:
+        suffix = target.rpartition("/")[2].rpartition(".")[2] if "." in target else ""
+        kind = f"*.{suffix.lower()}" if suffix.isalnum() else "a file"
+        return [Step(f"edit {kind}", f"{name.replace('_', ' ')}: {target}" if target else name)]
+    if not target:
+        return [Step(name, name.replace("_", " "))]
+    intents = [intent for intent in intents_of(target) if intent not in _LOOKS]
+    words = code(target[:_CHARS_MAX])
+    # The first step of a command line has its words; the others are in it.
+    return [Step(intent, words) for intent in intents[:1]] + [Step(i, code(i)) for i in intents[1:]]
+
+
+def skill_text(found: Routine) -> str:
+    """Return the text of the skill that *found* shows, in the episodes' own words."""
+    goals = list(
+        dict.fromkeys(one_line(str(goal)) for one in found.episodes if (goal := _goal(one)))
+    )
+    title = min(goals, key=len, default=found.name)[:_CHARS_MAX]
+    shared = _shared_constraints(found.episodes)
+    errors = list(dict.fromkeys(_errors(found.episodes)))[:_ERRORS_MAX]
+    sections = {
+        SECTIONS[0]: [f"- {text}" for text in shared] or ["- None is recorded"],
+        SECTIONS[1]: [f"{number}. {words}" for number, words in enumerate(found.words, 1)],
+        SECTIONS[2]: [f"- {text}" for text in errors] or ["- None is recorded"],
+        SECTIONS[3]: [f"- {found.words[-1]} succeeds, as in {len(found.episodes)} episodes"],
+    }
+    evidence = ", ".join(one.id for one in found.episodes[-10:])
+    parts = [
+        f"# Skill: {title}",
+        *(f"## {name}\n" + "\n".join(lines) for name, lines in sections.items()),
+        f"## Evidence\n- Episodes: {evidence}",
+    ]
+    about = "; ".join(goals[:_GOALS_MAX]) or ", ".join(found.keys)
+    text = f"{about}. Steps: {', '.join(found.keys)}"
+    return valid_text(found.name, f"---\ndescription: |\n  {text}\n---\n" + "\n\n".join(parts))
+
+
+def _goal(episode: Record) -> object:
+    context = episode.fields.get("context")
+    return context.get("goal") if isinstance(context, dict) else None
+
+
+def _shared_constraints(episodes: Sequence[Record]) -> list[str]:
+    """Return the constraints that all of the episodes name."""
+    named: list[list[str]] = []
+    for one in episodes:
+        context = one.fields.get("context")
+        given = context.get("constraints") if isinstance(context, dict) else None
+        named.append([one_line(str(c)) for c in given] if isinstance(given, list) else [])
+    common = set(named[0]).intersection(*named[1:]) if named else set[str]()
+    return [text for text in dict.fromkeys(named[0] if named else []) if text in common]
+
+
+def _errors(episodes: Sequence[Record]) -> Iterator[str]:
+    """Yield the errors of the episodes that have a resolution, with it."""
+    for one in episodes:
+        errors = one.fields.get("errors_encountered")
+        for error in errors if isinstance(errors, list) else ():
+            if isinstance(error, dict) and error.get("resolution"):
+                text = one_line(str(error.get("message") or error.get("type") or ""))[:_CHARS_MAX]
+                yield f"{text}: {one_line(str(error['resolution']))[:_CHARS_MAX]}"
