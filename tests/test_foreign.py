@@ -33,6 +33,7 @@ from commonplace.foreign import (
 from commonplace.memory import Memory
 from commonplace.server import api
 from commonplace.server.build import build_server, choose_toolsets
+from commonplace.server.tools import TOOLSETS
 from commonplace.sessions.start import FRAME as START_FRAME
 from conftest import SLOW_LAW
 
@@ -165,7 +166,7 @@ def test_what_somebody_else_wrote_says_so(meta: dict[str, Any], shown: str) -> N
 
 # --- The surfaces -----------------------------------------------------------------------------------
 
-IDS = ["les-evil", "pat-evil", "anti-evil", "fact-evil", "odd-evil", "handoff-evil"]
+IDS = ["les-evil", "pat-evil", "anti-evil", "fact-evil", "odd-evil", "handoff-evil", "ledger-evil"]
 
 
 def lines_with(text: str, repo: str) -> list[dict[str, Any]]:
@@ -181,6 +182,8 @@ def lines_with(text: str, repo: str) -> list[dict[str, Any]]:
         {"kind": "fact", "label": f"npm {text}", "payload": {text: [text]}},
         {"kind": f"odd {text}", "repo": text, "title": f"npm {text}", "text": f"{text}\n\n    indented {text}\n\n{text}"},
         {"kind": "handoff", "from_agent": f"a {text}", "to_agent": "*", "context": {f"{text} done": f"npm {text}", "list": [text, {text: text}]}},
+        {"kind": "ledger", "agent_id": "claude-code", "current_task": text, "state": {"uncommitted_changes": True, "files_modified": [text], text: text},
+         "context": {"current_goal": f"npm {text}", "tech_stack": [text], "patterns_learned": [text, "les-evil"], text: [text]}},
     ]  # fmt: skip
     return [{"id": ident, **shared, **fields} for ident, fields in zip(IDS, kinds, strict=True)]
 
@@ -290,6 +293,13 @@ SHOWN_BY_COMMAND: dict[str, list[list[str]] | str] = {
     "skill new": "prints the name that it was given",
     "skill check": [[]],
     "skill export": [["--to", "exported"]],
+    "ledger checkpoint": "prints an id of its own",
+    "ledger show": [["--agent", "claude-code"]],
+    "ledger list": [[]],
+    "ledger resume": [["--agent", "claude-code"]],
+    "handoff create": "prints an id of its own",
+    "handoff list": [["--all"]],
+    "handoff accept": [["handoff-evil", "--agent", "qa"]],
     "setup": "prints the user's own settings files",
     "mcp": "is tested by its tools",
     "serve": "is tested by its routes",
@@ -382,6 +392,8 @@ SHOWN_BY_TOOL: dict[str, dict[str, Any]] = {
     "memory_write": {"path": "x.md", "content": ALL},
     "memory_replace": {"path": "CONTEXT.md", "old": "npm npm", "new": "pnpm"},
     "memory_insert": {"path": "CONTEXT.md", "line": 0, "text": "x"},
+    "handoff": {},
+    "checkpoint": {"resume": True},
 }
 RESOURCES = ["memory://records/les-evil", "memory://context", "memory://stats"]
 
@@ -404,7 +416,8 @@ def server_of(memory: Memory) -> Any:
 
 def test_no_tool_returns_foreign_text_as_it_is(memory: Memory) -> None:
     fill(memory, ALL)
-    server = server_of(memory)
+    memory = memory.beside(agent_id="claude-code")
+    server: Any = build_server(lambda _scope="read": memory, list(TOOLSETS))
     tools = asyncio.run(server.list_tools())
     assert {tool.name for tool in tools} == SHOWN_BY_TOOL.keys()
 

@@ -71,6 +71,8 @@ ARGUMENTS: dict[str, list[list[str]]] = {
     "notes write": [["CONTEXT.md", "npm needs care"]],
     "skill new": [["npm-owner", "--description", "Check the owner before npm ci"]],
     "skill export": [["--to", "{out}/skills"]],
+    "ledger checkpoint": [["--goal", "npm ci works"]],
+    "handoff create": [["--to", "any", "--done", "npm ci works"]],
     "setup": [["claude-code", "--dry-run"]],
     "serve": [["--ensure", "--port", "0"], ["--status"], ["--stop"]],
     "mcp": [],  # It has a test of its own.

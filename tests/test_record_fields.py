@@ -177,7 +177,14 @@ FIELDS: dict[str, dict[str, str]] = {
     "tool": NODE,
     "persona": NODE,
     "task": NODE,
-    "handoff": {"from_agent": "filled", "to_agent": "filled", "context": "object"},
+    "handoff": {
+        "from_agent": "filled",
+        "to_agent": "filled",
+        "context": "object",
+        "status": "text",
+        "accepted_by": "text",
+        "accepted_at": "time",
+    },
     "ledger": {
         "last_checkpoint": "time",
         "tasks_completed": "count",

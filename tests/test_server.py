@@ -247,7 +247,8 @@ def test_toolsets_are_chosen_by_name(memory: Memory) -> None:
     with pytest.raises(UsageError, match="no toolset"):
         choose_toolsets("core,kitchen", memory)
     assert choose_toolsets("notes", memory) == ["notes"]
-    assert list(TOOLSETS) == ["core", "notes"]
+    assert list(TOOLSETS) == ["core", "notes", "episodes"]
+    assert choose_toolsets(None, memory) == ["core", "notes"]
     with Memory.open(settings={"tools.sets": ["core"]}) as other:
         assert choose_toolsets(None, other) == ["core"]
         assert choose_toolsets("notes", other) == ["notes"]

@@ -367,6 +367,16 @@ class SkillNotFound(CommonplaceError):
         self.hint = "`commonplace skill list` shows every skill"
 
 
+class HandoffClosed(CommonplaceError):
+    """A handoff that somebody has accepted, or that is closed for another reason."""
+
+    exit_code = 38
+
+    def __init__(self, ident: str, reason: str) -> None:
+        super().__init__(f"the handoff `{ident}` {reason}")
+        self.hint = "`commonplace handoff list` shows what is open"
+
+
 class NothingTrusted(CommonplaceError):
     """No home here may be written to: the user trusts none of them."""
 

@@ -134,6 +134,15 @@ def longer_fence(text: str, shortest: str) -> str:
     return "`" * max(len(shortest), longest + 1)
 
 
+def flat(value: object) -> str:
+    """Return any JSON value in one line of words, for `one_line`."""
+    if isinstance(value, list):
+        return "; ".join(flat(item) for item in value)
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {flat(item)}" for name, item in value.items())
+    return " ".join(str(value).split())
+
+
 def render_value(value: Any, show: Callable[[str], str] = render) -> Any:  # noqa: ANN401 (JSON)
     """Return a JSON value with all its texts as *show* renders them, and its keys."""
     if isinstance(value, str):

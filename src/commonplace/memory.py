@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from commonplace.learn.batches import Batch
     from commonplace.learn.consolidation import Report
     from commonplace.learn.links import SeenLink
+    from commonplace.learn.ledgers import Resume
+    from commonplace.records import Record
     from commonplace.skills.export import Exported
     from commonplace.skills.store import Skill
 
@@ -99,6 +101,7 @@ class Memory(Recaller):
         from commonplace import inbox
 
         return inbox.drop(self, ids)
+
     # --- Skills -----------------------------------------------------------------------------------
 
     def skills(self, words: str = "", *, untrusted: bool = False) -> list[Skill]:
@@ -132,3 +135,96 @@ class Memory(Recaller):
         from commonplace.skills.export import choose, export
 
         return export(choose(self, names), folder, force=force)
+
+    # --- Handoffs and ledgers ---------------------------------------------------------------------
+
+    def create_handoff(
+        self,
+        to_agent: str,
+        done: str,
+        *,
+        from_agent: str | None = None,
+        artifacts: Sequence[str] = (),
+        git_state: str | None = None,
+        needs_testing: Sequence[str] = (),
+        known_issues: Sequence[str] = (),
+        patterns: Sequence[str] = (),
+    ) -> Record:
+        """Leave what was done for *to_agent*, or for `any`; *patterns* are ids of records.
+
+        Without *git_state*, git says which commit it is and how many files differ from it.
+        """
+        from commonplace.learn import handoffs
+
+        return handoffs.create(
+            self,
+            from_agent=from_agent or self.agent_id,
+            to_agent=to_agent,
+            done=done,
+            artifacts=artifacts,
+            git_state=git_state,
+            needs_testing=needs_testing,
+            known_issues=known_issues,
+            patterns=patterns,
+        )
+
+    def handoffs(
+        self, to: str = "", *, closed: bool = False, all_repos: bool = False
+    ) -> list[dict[str, Any]]:
+        """Return the open handoffs of this repository, newest first, each with its `status`.
+
+        *to* keeps those for that agent or for anybody; *closed* adds the others.
+        """
+        from commonplace.learn import handoffs
+
+        return handoffs.listed(self, to, closed=closed, all_repos=all_repos)
+
+    def accept_handoff(self, ident: str, agent: str | None = None) -> Record:
+        """Close the handoff: the agent takes it over. Raises `HandoffClosed` if it is not open."""
+        from commonplace.learn import handoffs
+
+        return handoffs.accept(self, ident, agent or self.agent_id)
+
+    def checkpoint(
+        self,
+        agent: str | None = None,
+        *,
+        task: str | None = None,
+        goal: str | None = None,
+        done: bool = False,
+        tech_stack: Sequence[str] = (),
+        patterns: Sequence[str] = (),
+    ) -> Record:
+        """Write down in the agent's ledger what it is doing, and what is uncommitted.
+
+        What is not given stays as it was; *done* completes the task.
+        """
+        from commonplace.learn import ledgers
+
+        return ledgers.checkpoint(
+            self,
+            agent or self.agent_id,
+            task=task,
+            goal=goal,
+            done=done,
+            tech_stack=tech_stack,
+            patterns=patterns,
+        )
+
+    def ledger(self, agent: str | None = None) -> dict[str, Any]:
+        """Return the agent's ledger in this repository. Raises `RecordNotFound`."""
+        from commonplace.learn import ledgers
+
+        return ledgers.as_dict(ledgers.show(self, agent or self.agent_id))
+
+    def ledgers(self, agent: str | None = None, *, all_repos: bool = False) -> list[dict[str, Any]]:
+        """Return the ledgers of all agents, or of one, the newest first."""
+        from commonplace.learn import ledgers
+
+        return [ledgers.as_dict(one) for one in ledgers.listed(self, agent, all_repos=all_repos)]
+
+    def resume(self, agent: str | None = None) -> Resume:
+        """Return what the agent was doing, what is uncommitted now, and what waits for it."""
+        from commonplace.learn import ledgers
+
+        return ledgers.resume(self, agent or self.agent_id)

@@ -117,7 +117,9 @@ SETTINGS: dict[str, Setting] = {
         64, "the maximum number of requests at once", minimum=1, user_only=True
     ),
     "tools.sets": Setting(
-        [], "the toolsets the server offers without `--toolsets`: core, notes; an empty list = all"
+        [],
+        "the toolsets the server offers without `--toolsets`: core, notes, episodes;"
+        " an empty list = core and notes",
     ),
     "tools.memory.enabled": Setting(
         True, "whether the server offers agents tools for their own notes"

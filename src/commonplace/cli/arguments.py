@@ -52,9 +52,10 @@ def add_toolsets(parser: ArgumentParser) -> None:
     action = parser.add_argument(
         "--toolsets",
         metavar="A,B",
-        help="Toolsets to offer: core, notes (default: the setting `tools.sets`, else all)",
+        help="Toolsets to offer: core, notes, episodes (default: the setting `tools.sets`, else the"
+        " first two)",
     )
-    suggest(action, ("core", "notes"))
+    suggest(action, ("core", "notes", "episodes"))
 
 
 def suggest(action: Action, values: Sequence[str]) -> None:

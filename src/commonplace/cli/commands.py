@@ -65,6 +65,8 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "links": Entry("links", "Show what a record is linked with"),
         "resolve": Entry("resolve", "Decide which of two contradicting records holds"),
         "skill": Entry("skill", "List, make, check and export skills"),
+        "ledger": Entry("ledger", "Keep what an agent is doing, and resume it"),
+        "handoff": Entry("handoff", "Hand work over to another agent, and accept it"),
     },
     "agents and servers": {
         "setup": Entry("setup", "Connect agents to the memory, or disconnect them"),

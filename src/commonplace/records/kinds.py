@@ -217,9 +217,14 @@ class Handoff(Record):
     prefix = "handoff"
     identity = ("from_agent", "to_agent", "timestamp", "context")
     title_field = "to_agent"
+    times = ("accepted_at",)
     from_agent: str = text(required=True)
     to_agent: str = text(required=True)
     context: Mapping[str, Any] = mapping()
+    # Acceptance is a later version with these.
+    status: str = text()
+    accepted_by: str = text()
+    accepted_at: str = field(check_time, "")
 
 
 class Ledger(Record):

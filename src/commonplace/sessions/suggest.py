@@ -37,6 +37,8 @@ ENVELOPE_TOKENS = 40
 PROMPT_WORDS_MIN = 3
 PROMPT_CHARS_MAX = 2000
 HITS_MAX = 5
+# Of the handoffs and ledgers, only the newest are looked at.
+LEFT_MAX = 40
 BRANCH_HITS_MAX = 4
 GIT_S_MAX = 0.1
 CHANGED_MAX = 20
@@ -98,12 +100,15 @@ def _start_context(
 ) -> start.StartContext:
     unique, count = _recent(memory)
     recent = unique[: start.RECENT_MAX]
-    handoffs = [hit.record for hit in memory.recent(HITS_MAX, kinds=["handoff"], automatic=True)]
-    still_open = [
+    kinds = ["handoff", "ledger"]
+    left = [hit.record for hit in memory.recent(LEFT_MAX, kinds=kinds, automatic=True)]
+    still_open = (
         one
-        for one in handoffs
-        if start.is_open_handoff(one, Tally(**memory.describe(one.id)["feedback"]), event)
-    ]
+        for one in left
+        # Most are closed or for others; only for the rest is the feedback looked up.
+        if start.is_open_handoff(one, Tally(), event)
+        and start.is_open_handoff(one, Tally(**memory.describe(one.id)["feedback"]), event)
+    )
     # At a start the context is empty, also in the middle of a session: memories may be shown again.
     shown = frozenset(record.id for record in recent)
     relevant, where = _about_branch(memory, event, session, shown, listing)
@@ -112,7 +117,8 @@ def _start_context(
         recent=recent,
         total=str(count),
         context=start.read_context(memory, event),
-        handoff=still_open[0] if still_open else None,
+        handoff=next(still_open, None),
+        ledger=next((one for one in left if start.is_recent_ledger(one, event)), None),
         relevant=relevant,
         where=where,
         announcement=announcement(memory, "agent"),

@@ -7,6 +7,7 @@ commands, constraints, errors and resolutions.
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.foreign import code, one_line
@@ -79,7 +80,8 @@ def sequences(
     longest come first, and what is a part of one, or nearly one, is left out.
     """
     done = [one for one in episodes if str(one.fields.get("outcome")).lower() in SUCCESS]
-    steps = [list(_steps(one, intents_of)) for one in done]
+    parse = cache(intents_of)  # Agents repeat their commands.
+    steps = [list(_steps(one, parse)) for one in done]
     letters: dict[str, str] = {"": _GAP}
     # One letter for each step: a sequence is a text, and Python searches texts fast.
     rows = [

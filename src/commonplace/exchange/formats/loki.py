@@ -269,7 +269,8 @@ _ENTRY_FIELDS: dict[str, tuple[str, ...]] = {
     "link": ("id", "from", "to", "relation"),
     "ledger": ("agent_id", "last_checkpoint", "tasks_completed", "current_task", "state",
                "context"),
-    "handoff": ("id", "from_agent", "to_agent", "timestamp", "context"),
+    "handoff": ("id", "from_agent", "to_agent", "timestamp", "context", "status", "accepted_by",
+                "accepted_at"),
     "lesson": ("id", "timestamp", "agent_id", "event_type", "context", "command", "lesson",
                "success_rate", "tags"),
 }  # fmt: skip
