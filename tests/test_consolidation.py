@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.errors import BatchInUse, BatchUnknown
+from commonplace.errors import BatchInUse, BatchUnknown, ProposalHeldBack
 from commonplace.learn.gate import says
 from commonplace.learn.observations import OPEN, observe
 from commonplace.learn.values import differ_in_value
 from commonplace.learn.wording import central
 from commonplace.log.read import lines_of
+from commonplace.maintenance import runner
 from commonplace.memory import Memory
 from commonplace.records import make
 from conftest import SLOW_LAW
@@ -306,6 +307,43 @@ def test_a_gate_holds_back_what_hides_its_source(
 
     assert not [one for one in report.made if one.kind == "pattern"]
     assert any("no longer finds" in one.reason for one in report.held_back)
+
+
+def test_what_was_told_of_once_waits_in_the_inbox_and_can_be_accepted(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "h") as memory:
+        memory.append([episode(1, VOID), episode(2, NPM, meta={"origin": "hooks"})])
+        assert memory.consolidate("30d").proposed == 1
+        (candidate,) = memory.candidates()
+        assert (candidate.kind, candidate.evidence) == ("anti_pattern", ["ep-001"])
+        memory.accept(candidate.id)
+        (record,) = memory.records(kind="anti_pattern")
+        assert record.fields["prevention"] == VOID[2]
+
+
+def test_maintenance_consolidates_and_twice_is_once(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "h") as memory:
+        memory.append([episode(n, VOID, timestamp="2026-01-06T20:00:00Z") for n in range(3)])
+        assert runner.run(memory).steps["learning"]["made"] == 2
+        before = view(memory)
+        runner.run(memory)
+        assert view(memory) == before
+
+
+def test_an_agents_words_pass_the_same_gate_and_both_are_kept(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "h") as memory:
+        memory.append([episode(n, VOID) for n in range(3)])
+        (made, _anti) = memory.consolidate("30d").made
+        with pytest.raises(ProposalHeldBack, match="two are needed"):
+            memory.propose_pattern(["ep-000"], pattern="x", correct_approach="y")
+        worded = memory.propose_pattern(
+            ["ep-000", "ep-001"],
+            pattern="Express route handlers need a return type in strict mode",
+            correct_approach="Added explicit :void to the handler",
+        )
+        assert {"to": made.id, "rel": "elaborates"} in worded.fields["links"]
+        assert {one.id for one in memory.records(kind="pattern")} == {made.id, worded.id}
+        memory.undo(worded.meta["batch"])
+        assert {one.id for one in memory.records(kind="pattern")} == {made.id}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it is killed by a signal")

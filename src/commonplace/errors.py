@@ -305,6 +305,16 @@ class BatchInUse(CommonplaceError):
         )
 
 
+class ProposalHeldBack(CommonplaceError):
+    """A pattern in an agent's words was not written."""
+
+    exit_code = 39
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the pattern is held back: {reason}")
+        self.hint = "name more sources, or say the fix in their words; nothing was written"
+
+
 class SetupIncomplete(CommonplaceError):
     """Some settings files were not changed; the others were."""
 

@@ -10,15 +10,15 @@ from commonplace.recaller import Recaller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
     from typing import Any
 
     from commonplace.inbox import Candidate, Proposal
     from commonplace.learn.batches import Batch
     from commonplace.learn.consolidation import Report
-    from commonplace.learn.links import SeenLink
     from commonplace.learn.ledgers import Resume
+    from commonplace.learn.links import SeenLink
     from commonplace.records import Record
     from commonplace.skills.export import Exported
     from commonplace.skills.store import Skill
@@ -32,14 +32,30 @@ class Memory(Recaller):
 
     # --- Consolidation ----------------------------------------------------------------------------
 
-    def consolidate(self, since: str = "24h", *, dry_run: bool = False) -> Report:
+    def consolidate(
+        self,
+        since: str = "24h",
+        *,
+        dry_run: bool = False,
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> Report:
         """Make patterns of what new episodes and lessons have in common; `since` is a date or age.
 
-        Nothing is written with *dry_run*. The batch can be undone.
+        Nothing is written with *dry_run*, or when *is_over* is true before it has begun. The batch
+        can be undone.
         """
         from commonplace.learn.consolidation import consolidate
 
-        return consolidate(self, since, dry_run=dry_run)
+        return consolidate(self, since, dry_run=dry_run, is_over=is_over)
+
+    def propose_pattern(self, sources: Sequence[str], **fields: Any) -> Record:  # noqa: ANN401
+        """Write a pattern in an agent's own words, if it passes the gate of consolidation.
+
+        *fields* are those of a pattern. It elaborates what consolidation made of the same sources.
+        """
+        from commonplace.learn.worded import propose
+
+        return propose(self, fields, sources)
 
     def batches(self) -> list[Batch]:
         """Return every batch of automatic changes, the newest first."""

@@ -49,6 +49,10 @@ SETTINGS: dict[str, Setting] = {
         True,
         "whether an idle server and the end of a session do what `commonplace maintain` does",
     ),
+    "learn.background": Setting(
+        True,
+        "whether maintenance consolidates: makes patterns of what recent tasks have in common",
+    ),
     "rotation.lines_max": Setting(
         10_000,
         "maintenance rotates a log that has more lines than this; 0 = never",

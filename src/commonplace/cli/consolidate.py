@@ -74,6 +74,8 @@ def _print(report: Report) -> None:
         f"{number_of(report.looked_at, 'new record')} read: {made} {would}made,"
         f" {len(report.changed)} {would}given evidence, {len(report.held_back)} held back"
     )
+    if report.proposed:
+        note(f"{number_of(report.proposed, 'candidate')} in the inbox: `commonplace inbox`")
     if report.batch and not report.dry_run:
         note(f"`commonplace consolidate --undo {report.batch}` undoes it")
 

@@ -38,6 +38,8 @@ class Candidate(NamedTuple):
     # In how many sessions the problem was solved like this.
     sessions: int
     questions: tuple[Asked, ...]
+    # Whether hooks saw all of it; the inbox has what they saw once as lessons already.
+    by_hook: bool = False
 
     @property
     def kind(self) -> str:
@@ -73,8 +75,9 @@ def of_cluster(
     count = sessions(one for one in cluster.members if one.outcome == WORKED)
     episodes = _ids(one for one in cluster.members if one.kind == "episode")
     lessons = _ids(one for one in cluster.members if one.kind == "lesson")
-    questions = _questions(cluster.members)
+    questions = questions_of(cluster.members)
     common = {"repo": place.repo, **({"tags": list(wording.tags)} if wording.tags else {})}
+    by_hook = all(one.by_hook for one in cluster.members)
     found: list[Candidate] = []
     if count >= SESSIONS_MIN:
         fields: dict[str, Any] = {
@@ -92,7 +95,7 @@ def of_cluster(
         }
         # One problem may have two patterns, if the tasks tell which fix is for which.
         fields["id"] = make_id(Pattern({**fields, "pattern": text_of(fields)}))
-        found.append(Candidate(fields, place, sure, count, questions))
+        found.append(Candidate(fields, place, sure, count, questions, by_hook))
     if episodes and wording.correct_approach:
         fields = {
             "kind": "anti_pattern",
@@ -103,7 +106,7 @@ def of_cluster(
             **common,
             "links": _derived(episodes),
         }
-        found.append(Candidate(fields, place, sure, count, questions))
+        found.append(Candidate(fields, place, sure, count, questions, by_hook))
     return found
 
 
@@ -122,7 +125,7 @@ def _ids(observations: Iterable[Observation]) -> list[str]:
     return list(dict.fromkeys(source for _micros, source in ordered))[-SOURCES_MAX:]
 
 
-def _questions(members: Sequence[Observation]) -> tuple[Asked, ...]:
+def questions_of(members: Sequence[Observation]) -> tuple[Asked, ...]:
     """Return the questions of the gate: the goals of some members, spread over time."""
     asked = [
         Asked(one.goal or one.problem, one.source, one.fix, one.repo)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from commonplace import inbox
 from commonplace.files.lock import try_hold
 from commonplace.learn import batches, candidates, existing, gate, pool
 from commonplace.learn.clusters import clusters
@@ -18,7 +19,7 @@ from commonplace.recall.dates import parse_moment
 from commonplace.records import micros
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from commonplace.learn.candidates import Candidate
     from commonplace.log.prepare import PreparedLine
@@ -27,18 +28,34 @@ if TYPE_CHECKING:
 
 SINCE = "24h"
 STEP = "consolidation"
+FORGOTTEN = "it was made before, and forgotten"
+# A run puts at most so many candidates into the inbox.
+PROPOSED_MAX = 20
 TAGS_COMPARED_MAX = 300
 
 
 class HeldBack(NamedTuple):
     """A candidate that was not written, and why."""
 
-    fields: dict[str, Any]
-    evidence: tuple[str, ...]
+    candidate: Candidate
     reason: str
 
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        return self.candidate.fields
+
+    @property
+    def is_for_inbox(self) -> bool:
+        """Whether somebody may want to decide: a pattern, or an error that was told of once."""
+        if self.reason == FORGOTTEN:
+            return False
+        one = self.candidate
+        is_pattern = one.sessions >= candidates.SESSIONS_MIN
+        return one.kind == "pattern" if is_pattern else not one.by_hook
+
     def as_dict(self) -> dict[str, Any]:
-        return {**self.fields, "evidence": list(self.evidence), "reason": self.reason}
+        evidence = list(self.candidate.sources)
+        return {**self.fields, "evidence": evidence, "reason": self.reason}
 
 
 @dataclass
@@ -54,6 +71,8 @@ class Report:
     made: list[Record] = field(default_factory=list)
     changed: list[Record] = field(default_factory=list)
     held_back: list[HeldBack] = field(default_factory=list)
+    # How many of those wait in the inbox now.
+    proposed: int = 0
     # Questions of the gate, and for how many the fix was found before and after.
     asked: int = 0
     found_before: int = 0
@@ -71,6 +90,7 @@ class Report:
             "anti_patterns": [one.fields for one in self.made if one.kind == "anti_pattern"],
             "gained_evidence": [one.fields for one in self.changed],
             "held_back": [one.as_dict() for one in self.held_back],
+            "proposed": self.proposed,
             "gate": {
                 "asked": self.asked,
                 "found_before": self.found_before,
@@ -116,6 +136,7 @@ def _learn(memory: Recaller, found: pool.Pool, report: Report) -> None:
     if not report.dry_run:
         for home in sorted({home for home, _entry in written}):
             memory.store([entry for number, entry in written if number == home], home)
+        _propose(memory, report)
 
 
 def _split_off_doubtful(given: Sequence[Candidate], report: Report) -> list[Candidate]:
@@ -123,7 +144,7 @@ def _split_off_doubtful(given: Sequence[Candidate], report: Report) -> list[Cand
     sure: list[Candidate] = []
     for candidate in given:
         if reason := _doubt(candidate):
-            report.held_back.append(_held(candidate, reason))
+            report.held_back.append(HeldBack(candidate, reason))
         else:
             sure.append(candidate)
     return sure
@@ -138,7 +159,7 @@ def _prepare(
     for candidate in given:
         entry = memory.prepare(batches.mark(candidate.fields, batch, STEP))
         if entry.record.id in forgotten:
-            report.held_back.append(_held(candidate, "it was made before, and forgotten"))
+            report.held_back.append(HeldBack(candidate, FORGOTTEN))
         else:
             entries.setdefault(entry.record.id, (candidate, entry))
     return entries
@@ -158,7 +179,7 @@ def _pass_gate(
     passed: list[tuple[int, PreparedLine]] = []
     for ident, (candidate, entry) in entries.items():
         if reason := verdict.held_back.get(ident, ""):
-            report.held_back.append(_held(candidate, reason))
+            report.held_back.append(HeldBack(candidate, reason))
         else:
             report.made.append(entry.record)
             passed.append((candidate.place.home, entry))
@@ -212,5 +233,25 @@ def _compare(
     return new, list(changes.values())
 
 
-def _held(candidate: Candidate, reason: str) -> HeldBack:
-    return HeldBack(dict(candidate.fields), candidate.sources, reason)
+def _propose(memory: Recaller, report: Report) -> None:
+    """Put what was held back into the inbox of the nearest home, the most promising first."""
+    given = sorted(
+        (one for one in report.held_back if one.is_for_inbox),
+        key=lambda one: (-one.candidate.sessions, -one.candidate.confidence, one.candidate.text),
+    )
+    for held in given[:PROPOSED_MAX]:
+        one = held.candidate
+        candidate = inbox.propose(
+            memory.home,
+            inbox.Proposal(
+                kind=one.kind,
+                title=one.text,
+                fields=dict(one.fields),
+                evidence=one.sources,
+                reason=held.reason,
+                repo=one.place.repo,
+                at=memory.now().timestamp(),
+                rank=one.sessions + one.confidence,
+            ),
+        )
+        report.proposed += bool(candidate.seen)

@@ -66,6 +66,8 @@ class Observation(NamedTuple):
     files: tuple[str, ...]
     tags: tuple[str, ...]
     agent: str
+    # Whether a hook saw it, rather than somebody who told of it.
+    by_hook: bool
 
     @property
     def problem(self) -> str:
@@ -118,6 +120,7 @@ def _of_episode(record: Episode, home: int, log: str) -> Iterator[Observation]:
             files=_texts(context.get("files_involved")),
             tags=tuple(record.tags),
             agent=record.agent_id,
+            by_hook=record.meta.get("origin") == "hooks",
         )
 
 
@@ -144,6 +147,7 @@ def _of_lesson(record: Lesson, home: int, log: str) -> Iterator[Observation]:
         files=(),
         tags=tuple(record.tags),
         agent=record.agent_id,
+        by_hook=record.meta.get("origin") == "hooks",
     )
 
 

@@ -106,6 +106,19 @@ def embed_backlog(memory: Memory, turn: Turn) -> dict[str, Any]:
     return {"embedded": done or 0, "missing": engine.vectors.missing()}
 
 
+def consolidate(memory: Memory, turn: Turn) -> dict[str, Any]:
+    """Make patterns of what the episodes and lessons of the last day have in common."""
+    if not memory.settings["learn.background"]:
+        return {}
+    report = memory.consolidate(dry_run=turn.dry_run, is_over=turn.is_over)
+    return {
+        "made": len(report.made),
+        "changed": len(report.changed),
+        "held_back": len(report.held_back),
+        **({"batch": report.batch} if report.batch and not turn.dry_run else {}),
+    }
+
+
 def trim_usage(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Drop the usage counts of records that no longer exist."""
     return {"dropped": memory.engine().trim_usage(0 if turn.dry_run else USAGE_TRIMMED_MAX)}
@@ -135,6 +148,7 @@ STEPS: dict[str, Step] = {
         Step("rotation", "move the oldest records of long logs to the archive", rotate_logs),
         Step("index", "bring the index up to date", merge_index),
         Step("embedding", "embed memories that have no vectors", embed_backlog),
+        Step("learning", "make patterns of what tasks have in common", consolidate),
         Step("usage", "drop usage counts of records that no longer exist", trim_usage),
         Step("leftovers", "remove temporary files of killed processes", remove_leftovers),
     )
