@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from commonplace.errors import UsageError
 from commonplace.index.bm25 import Statistics
@@ -1116,3 +1118,75 @@ def test_an_explanation_leaves_out_what_was_not_compared() -> None:
     assert Explanation(1.0, None, 0.5).as_dict() == {"words": 1.0, "fused": 0.5}
     assert math.isclose(Explanation(1.0, 0.0, 0.5, relevance=0.0).as_dict()["relevance"], 0.0)
     assert Explanation(1.0, 0.0, 0.5).as_dict()["meaning"] == 0.0
+
+
+# --- Lessons before the episodes that they sum up -----------------------------------------------------
+
+
+def episode(ident: str, *fixes: Collection[int], score: float = 1.0) -> Entry:
+    told = tuple(frozenset(fix) for fix in fixes)
+    return entry(ident, range(100, 120), score, kind="episode")._replace(fixes=told)
+
+
+@pytest.mark.parametrize(
+    ("terms", "kind", "leads"),
+    [
+        (range(6), "lesson", True),
+        (range(5), "lesson", False),
+        (range(6), "pattern", True),
+        (range(6), "anti_pattern", True),
+        (range(6), "skill", True),
+        (range(6), "episode", False),
+        (range(6), "handoff", False),
+        ((), "lesson", False),
+    ],
+)
+def test_knowledge_with_most_words_of_a_fix_goes_before_the_episode(
+    terms: Collection[int], kind: str, leads: bool
+) -> None:
+    found = dedupe.lessons_first(
+        [episode("ep", range(50, 60), range(10)), entry("les", terms, 0.4, kind=kind)]
+    )
+
+    assert ids(found) == (["les", "ep"] if leads else ["ep", "les"])
+    assert found[0].score == 1.0
+
+
+@given(
+    st.lists(
+        st.tuples(st.booleans(), st.frozensets(st.integers(0, 5), max_size=3), st.floats(0, 1)),
+        max_size=8,
+    )
+)
+def test_lessons_first_keeps_all_entries_and_the_order_of_each_kind(
+    drawn: list[tuple[bool, frozenset[int], float]],
+) -> None:
+    ranked = sorted(enumerate(drawn), key=lambda one: -one[1][2])
+    given_entries = [
+        episode(f"ep-{n}", terms, score=score) if is_episode else entry(f"les-{n}", terms, score)
+        for n, (is_episode, terms, score) in ranked
+    ]
+    found = dedupe.lessons_first(given_entries)
+
+    assert sorted(ids(found)) == sorted(ids(given_entries))
+    episodes, before = (
+        [one for one in ids(some) if one.startswith("ep")] for some in (found, given_entries)
+    )
+    assert episodes == before
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    for place, one in enumerate(found):
+        for later in found[place + 1 :]:
+            held = [fix for fix in one.fixes if fix]
+            is_lesson = later.candidate.card.kind == "lesson"
+            assert not (is_lesson and any(fix <= later.terms for fix in held))
+    assert dedupe.lessons_first(found) == found
+
+
+def test_no_episode_makes_another_untrue() -> None:
+    entries = [
+        entry("old", RULE, 1.0, kind="episode"),
+        entry("new", RULE, 0.9, day=2, kind="episode"),
+    ]
+
+    assert ids(dedupe.newest_first(entries)) == ["old", "new"]
+    assert superseded(dedupe.newest_first(entries)) == []

@@ -11,7 +11,9 @@ from commonplace.compose import tokens
 from commonplace.compose.excerpt import Passage, rank_passages
 from commonplace.foreign import FRAME, code, indent, one_line, origin, render
 from commonplace.index.document import document
-from commonplace.records import AntiPattern, Lesson, Pattern
+from commonplace.index.terms import term_set
+from commonplace.records import AntiPattern, Episode, Lesson, Pattern
+from commonplace.records.episodes import summarise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,6 +29,8 @@ ENTRY_TOKENS_MIN = 12
 SCORE_MIN = -1.0
 PASSAGE_TOKENS_MIN = 24
 FRAMED_TOKENS_MIN = 60
+# How many errors and how much of its goal an episode tells, from long to short.
+EPISODE_SIZES = ((2, 200), (1, 200), (1, 40))
 _INDENT = "   "
 
 
@@ -59,6 +63,8 @@ def compose(
         is_last = index == len(hits) - 1
         share = left if is_last else max(ENTRY_TOKENS_MIN, int(left * SHARE))
         excerpt = partial(_excerpt, hit, wanted, idf) if choose else partial(_beginning, hit)
+        if isinstance(hit.record, Episode):
+            excerpt = partial(_episode, hit.record, wanted, idf)
         entry = _entry(len(entries) + 1, hit, excerpt, min(share, left))
         if not entry and entries:
             break  # A title alone is useful only as the first entry.
@@ -107,7 +113,8 @@ def _entry(number: int, hit: Hit, excerpt: Callable[[int], str], tokens_max: int
         return ""
     whole = summary_line(hit.record)
     short = (
-        tokens.count(whole) <= room
+        not isinstance(hit.record, Episode)  # It tells the errors that the question is about.
+        and tokens.count(whole) <= room
         and len(whole) <= SHORT_CHARS_MAX
         and not _has_code(hit.document.shown)
     )
@@ -150,6 +157,8 @@ def summary_line(record: Record) -> str:
     if isinstance(record, AntiPattern):
         avoid = f"Avoid: {record.what_fails}" + (f" ({record.why})" if record.why else "")
         return one_line(": ".join(part for part in (avoid, record.prevention) if part))
+    if isinstance(record, Episode):
+        return one_line(summarise(record))
     found = document(record)
     rest = found.shown.removeprefix(found.title)
     if rest[:1].isalnum():
@@ -165,6 +174,26 @@ def _lesson_line(record: Lesson) -> str:
         text += separator + code(record.command)
     context = one_line(record.context)
     return f"{context}: {text}" if context and context not in text else text
+
+
+def _episode(
+    record: Episode, wanted: Mapping[str, float], idf: Callable[[str], float], tokens_max: int
+) -> str:
+    """Return the episode in a sentence or two, with the errors that share words with the question.
+
+    Where that is too long, one error is told, then less of the goal: the fix is worth most.
+    """
+
+    def rank(sentence: str) -> float:
+        held = term_set(sentence)
+        return sum(weight * idf(term) for term, weight in wanted.items() if term in held)
+
+    whole = ""
+    for errors_max, goal_chars_max in EPISODE_SIZES:
+        whole = one_line(summarise(record, rank, errors_max, goal_chars_max))
+        if tokens.count(whole) <= tokens_max:
+            return whole
+    return tokens.cut(whole, tokens_max)
 
 
 def _excerpt(

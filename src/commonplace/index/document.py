@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.foreign import longer_fence
+from commonplace.records.episodes import errors_of, goal_of, summarise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -54,6 +55,8 @@ def document(record: Record) -> Document:
     fields = record.fields
     if record.kind in ("skill", "note"):
         return _text_document(str(fields.get("title", "")), str(fields.get("text", "")))
+    if record.kind == "episode":
+        return _episode_document(record)
     command = fields.get("command")
     if isinstance(command, str) and "\n" in command.strip():
         fence = longer_fence(command, "```")
@@ -62,6 +65,17 @@ def document(record: Record) -> Document:
     searched = dict.fromkeys(text for _name, text in texts)
     shown = dict.fromkeys(text for name, text in texts if name not in _LABELS)
     return Document(_title(record), "\n\n".join(searched), "\n\n".join(shown))
+
+
+def _episode_document(record: Record) -> Document:
+    """Return an episode as sentences; its other texts are searched, but for its actions."""
+    goal = goal_of(record)
+    told = [goal, *(error.sentence for error in errors_of(record))]
+    seen = "\n".join(told)
+    fields = {name: value for name, value in record.fields.items() if name != "action_log"}
+    rest = [text for _name, text in _searchable_texts(fields) if " ".join(text.split()) not in seen]
+    texts = dict.fromkeys(text for text in (*told, *rest) if text.strip())
+    return Document(goal, "\n\n".join(texts), summarise(record))
 
 
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)

@@ -129,6 +129,11 @@ class Candidates:
             for key, record in reader.records(keys).items() if keys else ():
                 self._documents[home, key] = record, document(record)
 
+    def record(self, address: Address) -> Record:
+        """Return the record at *address*."""
+        self.read([address])
+        return self._documents[address][0]
+
     def text(self, address: Address) -> str:
         """Return the text of the record at *address*."""
         self.read([address])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.recall.priors import UNTRIED, wilson
+from commonplace.recall.priors import EPISODIC_KINDS, UNTRIED, wilson
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,6 +35,8 @@ REPLACED = Likeness(0.42, 0.65)
 REPLACED_OPENLY_COSINE = 0.5
 # How much lower the success bound of a newer one that was tried may be.
 PROVEN_SLACK = 0.3
+# A lesson states the fix of an episode if it holds this share of the words of a resolution.
+SAME_FIX = 0.6
 _CHANGE = re.compile(
     r"\b(now|instead|no longer|any ?more|replace[ds]?|moved|switched|migrated|deprecated|removed|"
     r"dropped|took over|as of|used to|formerly|gone|retired)\b",
@@ -53,6 +55,8 @@ class Entry(NamedTuple):
     relevance: float
     vector: Vector | None = None
     marks: tuple[str, ...] = ()
+    # Of an episode: the terms of each resolution.
+    fixes: tuple[frozenset[int], ...] = ()
 
 
 def fold_twins(entries: Sequence[Entry]) -> list[Entry]:
@@ -88,6 +92,29 @@ def newest_first(entries: Sequence[Entry]) -> list[Entry]:
     ]
 
 
+def lessons_first(entries: Sequence[Entry]) -> list[Entry]:
+    """Return *entries* with each lesson before the episodes of which it states a fix.
+
+    The lesson says in one line what an episode says among other things, and others have judged it.
+    """
+    ordered: list[Entry] = []
+    for entry in entries:
+        told = (n for n, other in enumerate(ordered) if _states_fix(entry, other))
+        place = next(told, None)
+        if place is None:
+            ordered.append(entry)
+        else:
+            ordered.insert(place, entry._replace(score=max(entry.score, ordered[place].score)))
+    return ordered
+
+
+def _states_fix(lesson: Entry, episode: Entry) -> bool:
+    """Whether *lesson* is knowledge that holds most words of one of the resolutions."""
+    return lesson.candidate.card.kind not in EPISODIC_KINDS and any(
+        len(fix & lesson.terms) >= SAME_FIX * len(fix) for fix in episode.fixes if fix
+    )
+
+
 def _goes_before(newer: Entry, older: Entry) -> bool:
     """Whether the newer one is put before the older one."""
     if not _is_later(newer, older):
@@ -120,10 +147,14 @@ def _supersedes(newer: Entry, older: Entry) -> bool:
 
 
 def _is_later(newer: Entry, older: Entry) -> bool:
-    """Whether it is newer by a minute or more, of the same kind and repository."""
+    """Whether it is newer by a minute or more, of the same kind and repository.
+
+    No episode makes another one untrue: each tells what happened.
+    """
     one, other = newer.candidate.card, older.candidate.card
     return (
-        one.timestamp[:16] > other.timestamp[:16]
+        one.kind != "episode"
+        and one.timestamp[:16] > other.timestamp[:16]
         and one.kind == other.kind
         and one.repo == other.repo
     )

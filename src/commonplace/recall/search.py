@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.index import bm25
 from commonplace.index.document import document
-from commonplace.index.terms import query_terms, term_hash, terms
+from commonplace.index.terms import query_terms, term_hash, term_set, terms
 from commonplace.recall import conflicts, dedupe, priors
 from commonplace.recall.candidates import Candidate, Candidates, Proposal
 from commonplace.recall.dedupe import Entry
 from commonplace.recall.hits import UNTRUSTED, Hit
 from commonplace.records import encode
+from commonplace.records.episodes import errors_of
 from commonplace.rules import Standing
 
 if TYPE_CHECKING:
@@ -111,10 +112,12 @@ class Search:
         if not query.cutoff:
             hits = self._candidates.hits(ranked[: query.limit])
             return Found(hits, considered, self.statistics)
-        entries = self._select_relevant(ranked[: max(CLOSE, query.limit)])
+        entries = self._select_relevant(_close(ranked, max(CLOSE, query.limit)))
         if self._fusion.dedupe:
-            folded = dedupe.fold_twins(entries)[: 2 * query.limit]
-            entries = dedupe.newest_first(self._with_vectors(folded))
+            folded = dedupe.fold_twins(entries)
+            if any(entry.fixes for entry in folded):
+                folded = dedupe.lessons_first(folded)
+            entries = dedupe.newest_first(self._with_vectors(folded[: 2 * query.limit]))
         return Found(self._hits(self._with_conflicts(entries)), considered, self.statistics)
 
     def bytes_of_best(self, count: int) -> int:
@@ -254,7 +257,19 @@ class Search:
 
     def _entry(self, one: Candidate, value: float) -> Entry:
         text = partial(self._candidates.text, one.address)
-        return Entry(one, one.score, self._candidates.terms(one.address), text, value)
+        terms_held = self._candidates.terms(one.address)
+        return Entry(one, one.score, terms_held, text, value, fixes=self._fixes(one))
+
+    def _fixes(self, one: Candidate) -> tuple[frozenset[int], ...]:
+        """Return the terms of each resolution that an episode names."""
+        if one.card.kind != "episode":
+            return ()
+        errors = errors_of(self._candidates.record(one.address))
+        return tuple(
+            frozenset(map(term_hash, term_set(error.resolution)))
+            for error in errors
+            if error.resolution
+        )
 
     def _with_vectors(self, entries: Sequence[Entry]) -> list[Entry]:
         # Only records of one kind and repository are compared by meaning.
@@ -323,6 +338,18 @@ def relevance(
     if meaning is None:
         return covered
     return WORDS_SHARE * covered + (1 - WORDS_SHARE) * max(0.0, meaning)
+
+
+def _close(ranked: Sequence[Candidate], count: int) -> list[Candidate]:
+    """Return the *count* best; if episodes are among them, what they may hide as well.
+
+    Many episodes of one task must not keep out the lesson that they led to.
+    """
+    best = list(ranked[:count])
+    if any(one.card.kind == "episode" for one in best):
+        more = ranked[count : count + PAGE]
+        best += [one for one in more if one.card.kind not in priors.EPISODIC_KINDS]
+    return best
 
 
 def _first_of_each_id(candidates: list[Candidate]) -> list[Candidate]:
