@@ -52,6 +52,8 @@ class Cluster(NamedTuple):
     members: tuple[Observation, ...]
     # Observations of the same problem that were fixed otherwise, or whose fix failed.
     others: tuple[Observation, ...]
+    # Of the others, those whose fix was seen in one session only.
+    once: tuple[Observation, ...] = ()
     # Observations of the same problem without a fix.
     open: tuple[Observation, ...] = ()
 
@@ -64,14 +66,14 @@ def clusters(observations: Iterable[Observation], meaning: Meaning) -> list[Clus
         unfixed = tuple(one for one in problem if not one.fix)
         by_fix = _group(fixed, _of_fix, meaning)
         if not by_fix:
-            found.append(Cluster((), (), unfixed))
+            found.append(Cluster((), (), (), unfixed))
         elif len(by_fix) > 1 and _are_told_apart(by_fix):
-            found += [Cluster(tuple(members), (), ()) for members in by_fix]
+            found += [Cluster(tuple(members), ()) for members in by_fix]
         else:
             first, *rest = by_fix
-            found.append(
-                Cluster(tuple(first), tuple(one for group in rest for one in group), unfixed)
-            )
+            others = tuple(one for group in rest for one in group)
+            once = tuple(one for group in rest if sessions(group) == 1 for one in group)
+            found.append(Cluster(tuple(first), others, once, unfixed))
     return found
 
 
@@ -114,8 +116,10 @@ def _group(
     order = sorted(equal, key=lambda same: (-len(equal[same]), first[same].text, first[same].fix))
     leaders = _Leaders([first[same] for same in order], meaning)
     groups: dict[int, list[Observation]] = defaultdict(list)
-    for number, same in enumerate(order):
-        groups[leaders.leader_of(number)] += equal[same]
+    found_for = [leaders.leader_of(number) for number in range(len(order))]
+    joined = leaders.joined(found_for)
+    for leader, same in zip(found_for, order, strict=True):
+        groups[joined.get(leader, leader)] += equal[same]
     found = [sorted(group, key=_by_time) for group in groups.values()]
     return sorted(found, key=lambda group: (-sessions(group), -_worked(group), _by_time(group[0])))
 
@@ -193,6 +197,32 @@ class _Leaders:
                 self._by_term[term].append(number)
         return best
 
+    def joined(self, found_for: Sequence[int]) -> dict[int, int]:
+        """Return the leaders that a text shows to be one, each with the first of them.
+
+        Such a text is like its own leader and like another; a problem came with the fix of both.
+        """
+        first: dict[int, int] = {}
+        for number, own in enumerate(found_for):
+            for other in self._near(number) if number != own else ():
+                pair = sorted((first.get(own, own), first.get(other, other)))
+                if pair[0] == pair[1]:
+                    continue
+                if self._are_problems and not self._have_one_fix(number, other):
+                    continue
+                if self._score(number, other) and not self._differ(own, other):
+                    for leader in self._leaders:
+                        if first.get(leader, leader) == pair[1]:
+                            first[leader] = pair[0]
+        return first
+
+    def _differ(self, one: int, other: int) -> bool:
+        """Whether two leaders cannot be one: by their codes, or by a value."""
+        codes, others = self._keys[one].codes, self._keys[other].codes
+        if codes and others and codes.isdisjoint(others):
+            return True
+        return differ_in_value(self._keys[one].text, self._keys[other].text)
+
     def _rare(self, number: int) -> list[str]:
         idf = self._texts.idf
         return sorted(self._texts.terms[number], key=lambda t: (-idf[t], t))[:RARE_WORDS_MAX]
@@ -206,13 +236,8 @@ class _Leaders:
 
     def _score(self, number: int, leader: int) -> float:
         """Return how alike the two are, over 0 if they are one."""
-        one, other = self._keys[number], self._keys[leader]
-        if one.codes and other.codes and one.codes.isdisjoint(other.codes):
-            return 0.0
         words, cosine = self._texts.words(number, leader), self._texts.cosine(number, leader)
-        if not self._are_one(number, leader, words, cosine):
-            return 0.0
-        if differ_in_value(one.text, other.text):
+        if not self._are_one(number, leader, words, cosine) or self._differ(number, leader):
             return 0.0
         return words / PROBLEM.words + cosine / PROBLEM.cosine
 

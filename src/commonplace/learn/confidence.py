@@ -18,24 +18,28 @@ COUNT_LACK = 0.3
 OLD_DAYS = 365
 AGE_LOSS_MAX = 0.05
 OTHER_SHARE = 0.5
+ONCE_SHARE = 0.15
 _MICROS_A_DAY = 86_400_000_000
 
 
 def confidence(cluster: Cluster, now_micros: int) -> float:
     """Return the confidence in what the members of *cluster* say, from 0 to 1.
 
-    Agreement is the share of sessions in which the fix of most worked. A session in which a fix
-    failed counts against it whole, one in which another worked by half: it may be the same fix in
-    other words.
+    Agreement is the share of sessions in which the fix of most worked. A session in which it failed
+    counts against it whole; one in which another worked counts less, since it may be the same fix
+    in other words, and least if that one was never seen again. That another fix failed says nothing
+    against this one.
     """
     worked = [one for one in cluster.members if one.outcome == WORKED]
     count = sessions(worked)
     if not count:
         return 0.0
     known = {one.session for one in worked}
-    others = {one.session for one in cluster.others if one.outcome == WORKED} - known
-    failed = {one.session for one in (*cluster.members, *cluster.others)} - known - others
-    agreement = count / (count + len(failed) + OTHER_SHARE * len(others))
+    once = {one.session for one in cluster.once if one.outcome == WORKED} - known
+    others = {one.session for one in cluster.others if one.outcome == WORKED} - known - once
+    failed = {one.session for one in cluster.members} - known
+    doubts = len(failed) + OTHER_SHARE * len(others) + ONCE_SHARE * len(once)
+    agreement = count / (count + doubts)
     age_days = max(0, now_micros - max(one.micros for one in worked)) / _MICROS_A_DAY
     recency = 1 - AGE_LOSS_MAX * min(1.0, age_days / OLD_DAYS)
     return round(agreement * (1 - COUNT_LACK / count) * recency, 3)

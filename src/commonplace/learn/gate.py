@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 TOKENS_MAX = 500
 # Of each new record, so many sources are asked for, spread over time.
 SOURCES_ASKED_MAX = 6
-ROUNDS_MAX = 3
+ROUNDS_MAX = 4
 # The share of a fix's words that one memory of an answer must say.
 FIX_SHARE_MIN = 0.75
 TRIAL_PREFIX = "trial-"
@@ -71,19 +71,26 @@ def judge(
             break
         harmed: list[Asked] = []
         with _trial_home(memory, let_through) as home, engine.with_home(home) as trial:
-            new = {entry.record.id for entry in let_through}
+            new = [entry.record.id for entry in let_through]
             for one in waiting:
                 answer = _answer(trial, memory, one)
                 after[one] = is_found(answer, one)
                 if before[one] and not after[one]:
                     harmed.append(one)
-                    reason = f"with it, “{one.question}” no longer finds {one.source} or its fix"
-                    shown = {hit.id for hit in answer.hits} & new
-                    own = {ident for ident, some in questions.items() if one in some} & new
-                    held_back |= dict.fromkeys(shown or own, reason)
+                    # The best placed of the new ones; the next round tells whether that is enough.
+                    shown = [hit.id for hit in answer.hits if hit.id in new]
+                    own = [ident for ident in new if one in questions.get(ident, ())]
+                    for ident in shown[:1] or own:
+                        held_back[ident] = (
+                            f"with it, “{one.question}” no longer finds {one.source} or its fix"
+                        )
         waiting = harmed
-    for one in waiting:
-        after[one] = before[one]  # Nothing that is left concerns it.
+    if waiting:
+        # Still harmed after the last round: hold back everything that came from those sources.
+        for ident, some in questions.items():
+            if not set(some).isdisjoint(waiting):
+                held_back.setdefault(ident, "with it, its sources are harder to find")
+        after |= {one: before[one] for one in waiting}
     return Verdict(held_back, len(asked), sum(before.values()), sum(after.values()))
 
 

@@ -37,6 +37,8 @@ REPLACED_OPENLY_COSINE = 0.5
 PROVEN_SLACK = 0.3
 # A lesson states the fix of an episode if it holds this share of the words of a resolution.
 SAME_FIX = 0.6
+# The share of common sources from which a pattern and an anti-pattern are about the same.
+SAME_SOURCES = 0.8
 _CHANGE = re.compile(
     r"\b(now|instead|no longer|any ?more|replace[ds]?|moved|switched|migrated|deprecated|removed|"
     r"dropped|took over|as of|used to|formerly|gone|retired)\b",
@@ -57,6 +59,8 @@ class Entry(NamedTuple):
     marks: tuple[str, ...] = ()
     # Of an episode: the terms of each resolution.
     fixes: tuple[frozenset[int], ...] = ()
+    # Of a pattern or an anti-pattern: the ids of the records that it was derived from.
+    sources: frozenset[str] = frozenset()
 
 
 def fold_twins(entries: Sequence[Entry]) -> list[Entry]:
@@ -106,6 +110,25 @@ def lessons_first(entries: Sequence[Entry]) -> list[Entry]:
         else:
             ordered.insert(place, entry._replace(score=max(entry.score, ordered[place].score)))
     return ordered
+
+
+def fold_sources(entries: Sequence[Entry]) -> list[Entry]:
+    """Return *entries* without the episodes whose fix a pattern before them states for them.
+
+    Of a pattern and an anti-pattern of the same sources, the first is left.
+    """
+    kept: list[Entry] = []
+    for entry in entries:
+        if not any(_speaks_for(other, entry) for other in kept if other.sources):
+            kept.append(entry)
+    return kept
+
+
+def _speaks_for(pattern: Entry, entry: Entry) -> bool:
+    if entry.sources:
+        common = len(pattern.sources & entry.sources)
+        return common >= SAME_SOURCES * max(len(pattern.sources), len(entry.sources))
+    return entry.candidate.card.id in pattern.sources and _states_fix(pattern, entry)
 
 
 def _states_fix(lesson: Entry, episode: Entry) -> bool:

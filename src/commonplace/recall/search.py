@@ -117,6 +117,8 @@ class Search:
             folded = dedupe.fold_twins(entries)
             if any(entry.fixes for entry in folded):
                 folded = dedupe.lessons_first(folded)
+            if any(entry.sources for entry in folded):
+                folded = dedupe.fold_sources(folded)
             entries = dedupe.newest_first(self._with_vectors(folded[: 2 * query.limit]))
         return Found(self._hits(self._with_conflicts(entries)), considered, self.statistics)
 
@@ -258,7 +260,21 @@ class Search:
     def _entry(self, one: Candidate, value: float) -> Entry:
         text = partial(self._candidates.text, one.address)
         terms_held = self._candidates.terms(one.address)
-        return Entry(one, one.score, terms_held, text, value, fixes=self._fixes(one))
+        return Entry(
+            one,
+            one.score,
+            terms_held,
+            text,
+            value,
+            fixes=self._fixes(one),
+            sources=self._sources(one),
+        )
+
+    def _sources(self, one: Candidate) -> frozenset[str]:
+        """Return the ids that a pattern or an anti-pattern was derived from."""
+        if one.card.kind not in ("pattern", "anti_pattern"):
+            return frozenset()
+        return frozenset(self._candidates.record(one.address).sources)
 
     def _fixes(self, one: Candidate) -> tuple[frozenset[int], ...]:
         """Return the terms of each resolution that an episode names."""
