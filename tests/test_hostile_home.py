@@ -19,10 +19,10 @@ import pytest
 from commonplace import client
 from commonplace.errors import HomeUnusable, SettingsInvalid
 from commonplace.memory import Memory
-from commonplace.sessions.episode import git_head
 from commonplace.settings import Settings
 from commonplace.where import git as run_git
 from commonplace.where import homes, repository, trust
+from commonplace.where.head import git_head
 from conftest import git
 
 if TYPE_CHECKING:

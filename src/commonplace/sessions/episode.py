@@ -6,15 +6,13 @@ without any action leaves no episode.
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 from commonplace.sessions.failures import error_lines
 from commonplace.sessions.intents import intents, is_check
-from commonplace.where.repository import read_of_git
+from commonplace.where.head import git_head
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +29,11 @@ ACTIONS_HEAD_MAX = 20
 ACTIONS_MAX = 120
 FILES_MAX = 60
 ERRORS_MAX = 15
+LINKS_MAX = 20
+# A lesson that was given to the agent may not have been of use to it.
+LOGGED_WEIGHT = 1.0
+SHOWN_WEIGHT = 0.5
+TEXT_PREFIXES = ("note:", "skill:")
 # At the end of a turn the episode is written again only if it has grown by a quarter.
 GROWTH = 1.25
 # An episode's names of actions, by what the tool does.
@@ -55,6 +58,19 @@ def add_event(state: State, event: Event, prefixes: Sequence[str] = ()) -> None:
     is_goal = event.kind in ("start", "prompt") and not event.prompt.startswith("/")
     if is_goal and event.prompt and not draft.get("goal"):
         draft["goal"] = " ".join(event.prompt.split())[:GOAL_CHARS_MAX]
+    if event.mode:
+        draft["mode"] = event.mode
+    if event.kind == "start" and event.subagent:
+        draft["role"] = event.subagent
+    if is_goal and event.prompt:
+        # A hook pays for every import, and few events have a prompt.
+        from commonplace.sessions.task_context import (  # noqa: PLC0415
+            CONSTRAINTS_MAX,
+            constraints_in,
+        )
+
+        stated = dict.fromkeys([*draft.get("constraints", []), *constraints_in(event.prompt)])
+        draft["constraints"] = list(stated)[:CONSTRAINTS_MAX]
     if event.tool:
         _add_action(draft, event, prefixes)
     if event.kind == "end":
@@ -76,10 +92,13 @@ def is_due(state: State, kind: str) -> bool:
 
 def to_record(state: State) -> dict[str, Any]:
     """Return the draft as the fields of an episode."""
+    from commonplace.sessions.task_context import phase_of  # noqa: PLC0415 (as above)
+
     draft = state.fields
     started = float(draft["started"])
     identity = f"{draft['session']}\x1f{draft['repo']}"
     commit, branch = git_head(draft.get("root", ""))
+    phase = phase_of(draft.get("mode", ""), draft.get("role", ""), branch)
     meta = {
         "source": source_of(worktree=draft.get("worktree", False)),
         "origin": "hooks",
@@ -94,45 +113,34 @@ def to_record(state: State) -> dict[str, Any]:
         "agent_id": draft["name"],
         "repo": draft["repo"],
         "duration_seconds": round(float(draft["last"]) - started),
-        "context": {"goal": draft.get("goal", ""), "files_involved": draft.get("files", [])},
+        "context": {
+            **({"phase": phase} if phase else {}),
+            "goal": draft.get("goal", ""),
+            "constraints": draft.get("constraints", []),
+            "files_involved": draft.get("files", []),
+        },
         "action_log": draft.get("actions", []),
         "outcome": _outcome(draft),
         "errors_encountered": draft.get("errors", []),
         "artifacts_produced": draft.get("changed", []),
         "git_commit": commit,
+        "links": _links(draft),
         "meta": {name: value for name, value in meta.items() if value},
     }
+
+
+def _links(draft: Draft) -> list[dict[str, Any]]:
+    """Return links to the lessons of the session: those it stated, then those it was given."""
+    logged = dict.fromkeys(draft.get("logged", []), LOGGED_WEIGHT)
+    shown = [ident for ident in draft.get("shown", []) if not ident.startswith(TEXT_PREFIXES)]
+    weights = dict.fromkeys(reversed(shown), SHOWN_WEIGHT) | logged
+    ids = [*logged, *(ident for ident in weights if ident not in logged)]
+    return [{"to": ident, "rel": "related_to", "w": weights[ident]} for ident in ids[:LINKS_MAX]]
 
 
 def source_of(*, worktree: bool) -> str:
     """Return who acts: in a worktree a supervisor, else the orchestrator."""
     return "supervisor" if worktree else "orchestrator"
-
-
-def git_head(root: str) -> tuple[str, str]:
-    """Return the commit and the branch that are checked out, read from git's own files."""
-    try:
-        git = Path(root) / ".git"
-        if git.is_file():
-            git = Path(root) / read_of_git(git).removeprefix("gitdir:").strip()
-        head = read_of_git(git / "HEAD").strip()
-        if not head.startswith("ref:"):
-            return _commit(head), ""
-        ref = head.removeprefix("ref:").strip()
-        if not ref.startswith("refs/") or ".." in ref:
-            return "", ""  # It could name any file of the user.
-        branch = ref.removeprefix("refs/heads/")
-        common = git
-        if (git / "commondir").is_file():
-            common = git / read_of_git(git / "commondir").strip()
-        if (common / ref).is_file():
-            return _commit(read_of_git(common / ref)), branch
-        packed = read_of_git(common / "packed-refs", errors="replace")
-        return next(
-            (_commit(line) for line in packed.splitlines() if line.endswith(f" {ref}")), ""
-        ), branch
-    except (OSError, UnicodeDecodeError, ValueError):
-        return "", ""
 
 
 def _add_action(draft: Draft, event: Event, prefixes: Sequence[str]) -> None:
@@ -185,9 +193,3 @@ def _outcome(draft: Draft) -> str:
     if draft.get("ended") in ("error", "abort", "aborted", "timeout"):
         return "failure"
     return draft.get("checked") or "unknown"
-
-
-def _commit(text: str) -> str:
-    """Return the commit that *text* begins with; "" if it is none."""
-    found = re.match(r"[0-9a-f]{40}(?![0-9a-f])|[0-9a-f]{64}(?![0-9a-f])", text)
-    return found[0][:40] if found else ""

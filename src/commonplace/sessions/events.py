@@ -27,7 +27,7 @@ _SECRET_CHARS_MAX = 8000
 _NOT_TEXT = frozenset(["at", "files", "worktree", "guessed", "interrupted"])
 # The folder and the repository are not among these: they are names that the disk already has.
 _QUOTED = (
-    *("session", "called", "name", "source", "subagent", "tool"),
+    *("session", "called", "name", "source", "subagent", "mode", "tool"),
     *("command", "output", "error", "prompt"),
 )
 _OWN_PROGRAMS = frozenset(["commonplace", "cpb", "commonplace-hook"])
@@ -52,6 +52,7 @@ class Event(NamedTuple):
     worktree: bool = False
     source: str = ""
     subagent: str = ""
+    mode: str = ""  # The agent's own mode, such as `plan`.
     tool: str = ""
     command: str = ""
     files: Sequence[str] = ()

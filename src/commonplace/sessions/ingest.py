@@ -155,7 +155,7 @@ def apply(memory: Memory, session: State, event: Event) -> None:
         return
     is_own = events.is_own_work(event)
     if not is_own and (event.guessed or not event.failed):
-        _log_lessons(memory, event)
+        session.mark_logged(_log_lessons(memory, event))
     if not is_repeated:
         session.mark_seen(event)  # Only now: if the log is busy, the event comes again.
     if not is_own:
@@ -233,15 +233,18 @@ def to_datetime(at: float) -> datetime:
         return datetime.fromtimestamp(0, UTC)
 
 
-def _log_lessons(memory: Memory, event: Event) -> None:
+def _log_lessons(memory: Memory, event: Event) -> list[str]:
+    """Log the lessons that *event* states, and return their ids."""
     prefixes = memory.settings["hooks.prefixes"]
+    ids = []
     for record in lesson_records(event, prefixes):
         with suppress(RecordInvalid):  # Too long, or with binary data in it: the others are logged.
-            memory.append([record])
+            ids += [logged.id for logged in memory.append([record])]
     for lesson in find_lessons(event.run_command, prefixes):
         if lesson.prefix == PATTERN_PREFIX:
             with suppress(RecordInvalid):
                 inbox.add(memory.home, _pattern_of(lesson.text, event))
+    return ids
 
 
 def _pattern_of(text: str, event: Event) -> inbox.Proposal:

@@ -60,6 +60,7 @@ def read_event(
         and here.root.resolve() != here.main_root,
         source=sender.event_sources.get(called.lower(), _source(payload)),
         subagent=_subagent(payload),
+        mode=first_text(payload, "permission_mode", "permissionMode")[:NAME_CHARS_MAX],
         prompt=cut(
             first_text(payload, "prompt", "user_prompt", "initial_prompt", "initialPrompt"),
             PROMPT_CHARS_MAX,

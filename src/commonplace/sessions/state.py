@@ -29,6 +29,7 @@ SESSION_S_MAX = 14 * 86_400.0
 FILE_BYTES_MAX = 512 << 10
 SEEN_MAX = 400
 SHOWN_MAX = 400
+LOGGED_MAX = 40
 COUNT_MAX = 10**9
 # Two deliveries of one event are at most this far apart; the same content later is another event.
 SAME_EVENT_S_MAX = 10.0
@@ -74,6 +75,10 @@ class Draft(TypedDict, total=False):
     started: float
     last: float
     goal: str
+    mode: str  # The agent's mode at the latest event that names one.
+    role: str  # The kind of agent that the session was started as.
+    constraints: list[str]
+    logged: list[str]  # Ids of lessons that the agent stated.
     ended: str  # The reason for the end.
     checked: str  # `success` or `failure` of the latest test or build; "" after an edit.
     done: int  # How many actions there were.
@@ -124,6 +129,10 @@ class State:
         before = self.fields.get("shown", [])
         shown = [*before, *(ident for ident in ids if ident not in before)]
         self.fields["shown"] = shown[-SHOWN_MAX:]
+
+    def mark_logged(self, ids: list[str]) -> None:
+        logged = dict.fromkeys([*self.fields.get("logged", []), *ids])
+        self.fields["logged"] = list(logged)[-LOGGED_MAX:]
 
     def save(self) -> None:
         """Write the file as a whole. If that fails, the draft is lost, but no answer fails."""
@@ -223,10 +232,12 @@ def _is_failures(value: object) -> bool:
 
 
 _CHECKS: dict[str, Callable[[object], bool]] = {
-    **dict.fromkeys(("session", "repo", "name", "root", "goal", "ended", "checked"), _is_text),
+    **dict.fromkeys(
+        ("session", "repo", "name", "root", "goal", "mode", "role", "ended", "checked"), _is_text
+    ),
     **dict.fromkeys(("started", "last"), is_time),
     **dict.fromkeys(("done", "written"), _is_count),
-    **dict.fromkeys(("files", "changed", "shown"), _is_texts),
+    **dict.fromkeys(("files", "changed", "shown", "constraints", "logged"), _is_texts),
     "worktree": lambda value: isinstance(value, bool),
     "seen": _is_seen,
     "actions": _is_actions,

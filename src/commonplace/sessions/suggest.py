@@ -18,9 +18,9 @@ from commonplace.foreign import one_line
 from commonplace.index.terms import query_terms
 from commonplace.rules import Tally
 from commonplace.sessions import start
-from commonplace.sessions.episode import git_head
 from commonplace.sessions.replies import context_reply
 from commonplace.where import git
+from commonplace.where.head import git_head
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
