@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -99,6 +100,39 @@ def commonplace(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str
         return subprocess.CompletedProcess(arguments, done.returncode, out, err)
 
     return run
+
+
+# Audit events before a change to the disk, besides opening a file to write it.
+CHANGES = {"os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.truncate", "sqlite3.connect"}
+
+
+def run_until_killed(
+    change: int, open_memory: Callable[[], Memory], act: Callable[[Memory], object]
+) -> bool:
+    """Act in a child that dies before its n-th change to the disk; return whether it died."""
+    child = os.fork()
+    if child == 0:
+        changes = 0
+
+        def die_at(event: str, given: tuple[Any, ...]) -> None:
+            nonlocal changes
+            is_write = event == "open" and isinstance(given[2], int) and given[2] & os.O_ACCMODE
+            if event in CHANGES or is_write:
+                changes += 1
+                if changes == change:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        code = 1
+        try:
+            with open_memory() as memory:
+                sys.addaudithook(die_at)
+                act(memory)
+            code = 0
+        finally:
+            os._exit(code)
+    _pid, status = os.waitpid(child, 0)
+    assert status in (0, signal.SIGKILL)
+    return os.WIFSIGNALED(status)
 
 
 def git(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -38,6 +38,7 @@ FOLDERS: dict[str, Callable[[Home], Path]] = {
     "spool": lambda home: home.spool_folder,
     "sessions": lambda home: home.sessions_folder,
     "inbox": lambda home: home.inbox_folder,
+    "drafts": lambda home: home.drafts_folder,
 }
 
 

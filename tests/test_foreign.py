@@ -9,6 +9,7 @@ import asyncio
 import json
 import os
 import re
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
@@ -40,6 +41,8 @@ from conftest import SLOW_LAW
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from commonplace.where.home import Home
 
 MARK = "SYSTEM"
 HOSTILE = [
@@ -166,7 +169,16 @@ def test_what_somebody_else_wrote_says_so(meta: dict[str, Any], shown: str) -> N
 
 # --- The surfaces -----------------------------------------------------------------------------------
 
-IDS = ["les-evil", "pat-evil", "anti-evil", "fact-evil", "odd-evil", "handoff-evil", "ledger-evil"]
+IDS = [
+    "les-evil",
+    "pat-evil",
+    "anti-evil",
+    "fact-evil",
+    "odd-evil",
+    "handoff-evil",
+    "ledger-evil",
+    "ep-evil",
+]
 
 
 def lines_with(text: str, repo: str) -> list[dict[str, Any]]:
@@ -184,8 +196,15 @@ def lines_with(text: str, repo: str) -> list[dict[str, Any]]:
         {"kind": "handoff", "from_agent": f"a {text}", "to_agent": "*", "context": {f"{text} done": f"npm {text}", "list": [text, {text: text}]}},
         {"kind": "ledger", "agent_id": "claude-code", "current_task": text, "state": {"uncommitted_changes": True, "files_modified": [text], text: text},
          "context": {"current_goal": f"npm {text}", "tech_stack": [text], "patterns_learned": [text, "les-evil"], text: [text]}},
+        {"kind": "episode", "task_id": text or "t", "outcome": text, "context": {"goal": f"npm {text}", text: text},
+         "errors_encountered": [{"type": text, "message": f"npm {text}", "resolution": f"npm {text}"}],
+         "action_log": [{"action": text, "target": text}]},
     ]  # fmt: skip
     return [{"id": ident, **shared, **fields} for ident, fields in zip(IDS, kinds, strict=True)]
+
+
+def _draft(home: Home) -> Path:
+    return home.drafts_folder / f"ep-open-{blake2b(b'ep-open', digest_size=6).hexdigest()}.json"
 
 
 def fill(memory: Memory, text: str) -> None:
@@ -198,6 +217,11 @@ def fill(memory: Memory, text: str) -> None:
             {"id": "cand-evil", "intent": text, "error": text, "tried": [text], "worked": text, "attempts": 2, "seen": 1,
              "at": 1.0, "agent": text, "repo": text, "session": text, "edits": [text], "lesson": text}
         ),
+        _draft(home): json.dumps({"named": True, "notes": 1, "written": 0, "episode": {
+            "id": "ep-open", "kind": "episode", "task_id": text or "t", "timestamp": "2026-11-14T00:00:00Z",
+            "agent_id": text, "repo": repo, "duration_seconds": 1, "action_log": [], "artifacts_produced": [text],
+            "context": {"goal": f"npm {text}", "constraints": [text], "files_involved": [text]},
+            "errors_encountered": [{"message": text}]}}),
         home.skill("evil"): f"---\ndescription: npm {text}\n---\n# npm\n\n{text}",
     }  # fmt: skip
     for agent in ("claude-code", "default"):
@@ -300,6 +324,13 @@ SHOWN_BY_COMMAND: dict[str, list[list[str]] | str] = {
     "handoff create": "prints an id of its own",
     "handoff list": [["--all"]],
     "handoff accept": [["handoff-evil", "--agent", "qa"]],
+    "episode list": [["--all-repos"]],
+    "episode show": [["ep-evil"], ["ep-open"]],
+    "episode record": "prints an id of its own",
+    "episode start": "prints an id of its own",
+    "episode note": [["--id", "ep-open", "x"]],
+    "episode end": [["--id", "ep-open", "--outcome", "success"]],
+    "learnings": [["--all-repos"]],
     "setup": "prints the user's own settings files",
     "mcp": "is tested by its tools",
     "serve": "is tested by its routes",
@@ -387,6 +418,11 @@ SHOWN_BY_TOOL: dict[str, dict[str, Any]] = {
     "feedback": {"id": "les-evil", "outcome": "worked"},
     "forget": {"id": "les-evil", "reason": ALL},
     "remember": {"lesson": ALL.replace("\x00", ""), "type": "error"},
+    "record_episode": {
+        "task_id": "t",
+        "context": {"goal": ALL.replace("\x00", "")},
+        "outcome": "x",
+    },
     "memory_read": {"path": "CONTEXT.md"},
     "memory_list": {},
     "memory_write": {"path": "x.md", "content": ALL},
@@ -411,7 +447,9 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def server_of(memory: Memory) -> Any:
-    return build_server(lambda _scope="read": memory, choose_toolsets(None, memory))
+    return build_server(
+        lambda _scope="read": memory, choose_toolsets("core,notes,episodes", memory)
+    )
 
 
 def test_no_tool_returns_foreign_text_as_it_is(memory: Memory) -> None:

@@ -238,6 +238,7 @@ SHAPES |= {
     "the spool is a link": lambda v: v.link(".state/spool", v.outside),
     "the sessions are a link": lambda v: v.link(".state/sessions", v.outside),
     "the inbox is a link": lambda v: v.link(".state/inbox", v.outside),
+    "the drafts are a link": lambda v: v.link(".state/drafts", v.outside),
     "the hooks' marks are a link": lambda v: v.link(".state/hooks", v.outside),
     "a server is announced": lambda v: v.put(
         ".state/server.json",
@@ -300,6 +301,9 @@ COMMANDS = (
     "history theirs",
     "export",
     "inbox list",
+    "episode start --goal tea",
+    "episode end --outcome success",
+    "learnings",
     "preamble",
     "token list",
     "index rebuild",

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -24,6 +22,7 @@ from commonplace.files.lock import hold
 from commonplace.maintenance import runner
 from commonplace.memory import Memory
 from commonplace.where.home import Home
+from conftest import run_until_killed
 from histories import append, feedback, lesson, pattern
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ TEXT = "the xylophonist's Käfer opens the vault at “noon”, and nobody else 
 CUT = TEXT[:60]
 OLD = "the vicuña opened it at seven in the morning until then"
 KEPT = [f"kept-{number}" for number in range(3)]
-CHANGES = {"os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.truncate", "sqlite3.connect"}
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the child is a fork")
 
 
@@ -84,29 +82,9 @@ def copy(home: Home, to: Path) -> Home:
 
 def erase_until_killed(home: Home, change: int) -> bool:
     """Erase in a child that dies before its n-th change to the disk; return whether it died."""
-    child = os.fork()
-    if child == 0:
-        changes = 0
-
-        def die_at(event: str, given: tuple[Any, ...]) -> None:
-            nonlocal changes
-            is_write = event == "open" and isinstance(given[2], int) and given[2] & os.O_ACCMODE
-            if event in CHANGES or is_write:
-                changes += 1
-                if changes == change:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-        code = 1
-        try:
-            with open_memory(home) as memory:
-                sys.addaudithook(die_at)
-                memory.erase("gone-record")
-            code = 0
-        finally:
-            os._exit(code)
-    _pid, status = os.waitpid(child, 0)
-    assert status in (0, signal.SIGKILL)
-    return os.WIFSIGNALED(status)
+    return run_until_killed(
+        change, lambda: open_memory(home), lambda memory: memory.erase("gone-record")
+    )
 
 
 def forget_again(home: Home) -> None:

@@ -19,6 +19,7 @@ from commonplace.memory import Memory
 from commonplace.server.build import build_server, choose_toolsets
 from commonplace.server.tools import TOOLSETS
 from conftest import ROOT
+from test_episodes import SEED
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -176,6 +177,25 @@ def test_a_mistake_is_an_error_the_model_can_act_on(
     assert not after.is_error
 
 
+def test_an_episode_is_recorded_over_mcp_with_every_field(memory: Memory) -> None:
+    server = build_server(lambda _scope="read": memory, choose_toolsets("episodes", memory))
+
+    async def talk(client: Client) -> Any:
+        tools = [tool.name for tool in (await client.list_tools()).tools]
+        done = await client.call_tool("record_episode", SEED)
+        wrong = await client.call_tool("record_episode", {**SEED, "context": {"goal": 3}})
+        return tools, done, wrong
+
+    tools, done, wrong = ask(server, talk)
+
+    assert tools == ["record_episode"]
+    assert done.structured_content["id"] == SEED["id"]
+    stored = memory.get(SEED["id"]).fields
+    assert {name: stored.get("agent_id" if name == "agent" else name) for name in SEED} == SEED
+    assert wrong.is_error
+    assert "`context.goal` must be text" in text_of(wrong)
+
+
 def test_notes_are_exact_private_and_can_be_switched_off(own_home: Path) -> None:
     async def talk(client: Client) -> str:
         await client.call_tool("memory_write", {"path": "CONTEXT.md", "content": "one\ntwo\none\n"})
@@ -247,8 +267,9 @@ def test_toolsets_are_chosen_by_name(memory: Memory) -> None:
     with pytest.raises(UsageError, match="no toolset"):
         choose_toolsets("core,kitchen", memory)
     assert choose_toolsets("notes", memory) == ["notes"]
-    assert list(TOOLSETS) == ["core", "notes", "episodes"]
+    assert choose_toolsets("episodes", memory) == ["episodes"]
     assert choose_toolsets(None, memory) == ["core", "notes"]
+    assert list(TOOLSETS) == ["core", "notes", "episodes"]
     with Memory.open(settings={"tools.sets": ["core"]}) as other:
         assert choose_toolsets(None, other) == ["core"]
         assert choose_toolsets("notes", other) == ["notes"]

@@ -183,6 +183,12 @@ class Engine:
         with self._open_readers(query.as_of_micros) as readers:
             return overview.select(readers, query, ids)
 
+    def select_everywhere(self, query: Query) -> Iterator[Record]:
+        """Yield the current records of all homes that pass the filters of *query*."""
+        self.catch_up()
+        with self._open_readers(query.as_of_micros) as readers:
+            yield from overview.select_everywhere(readers, query)
+
     def list_records(self, query: Query, sort: str, page: int) -> Page:
         """Return a page of the records that pass the filters of *query*, each with its text."""
         self.catch_up()

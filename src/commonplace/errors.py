@@ -77,6 +77,15 @@ class IdAmbiguous(CommonplaceError):
         self.hint = f"give more of the id: {shown}{' …' if len(ids) > _IDS_SHOWN_MAX else ''}"
 
 
+class EpisodeNotStarted(CommonplaceError):
+    exit_code = 36
+
+    def __init__(self, agent: str, repo: str, ident: str = "") -> None:
+        whose = f"with an id that starts with `{ident}`" if ident else f"of `{agent}` in `{repo}`"
+        super().__init__(f"no episode {whose} is open")
+        self.hint = "`commonplace episode start --goal TEXT` begins one; `episode list` shows them"
+
+
 class RepoUnknown(CommonplaceError):
     """A name that no log has. *nearest* is the name that was probably meant."""
 

@@ -10,13 +10,14 @@ from commonplace.recaller import Recaller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
     from commonplace.inbox import Candidate, Proposal
     from commonplace.learn.batches import Batch
     from commonplace.learn.consolidation import Report
+    from commonplace.learn.drafts import Draft, Note, Started
     from commonplace.learn.ledgers import Resume
     from commonplace.learn.links import SeenLink
     from commonplace.records import Record
@@ -29,6 +30,85 @@ class Memory(Recaller):
 
     `Writer`, `RecordChanger` and `Recaller` write, change and recall; here is what it learns.
     """
+
+    # --- Episodes ---------------------------------------------------------------------------------
+
+    def record_episode(
+        self,
+        episode: Mapping[str, Any] | None = None,
+        /,
+        **fields: Any,  # noqa: ANN401 (any JSON)
+    ) -> Record:
+        """Write the trace of one task, as an object or as keywords; `task_id` is required.
+
+        All fields are kept; `agent` becomes `agent_id`. Raises `RecordInvalid`.
+        """
+        from commonplace.learn.episodes import record_episode
+
+        return record_episode(self, {**(episode or {}), **fields})
+
+    def start_episode(
+        self,
+        goal: str,
+        *,
+        phase: str = "",
+        task_id: str = "",
+        constraints: Sequence[str] = (),
+        files: Sequence[str] = (),
+        ident: str = "",
+    ) -> Started:
+        """Begin an episode, which `note_episode` adds to and `end_episode` writes.
+
+        An agent has one open in each repository, and any number that are named by *ident*.
+        """
+        from commonplace.learn import drafts
+
+        return drafts.start(
+            self,
+            goal,
+            phase=phase,
+            task_id=task_id,
+            constraints=constraints,
+            files=files,
+            ident=ident,
+        )
+
+    def note_episode(self, note: Note, ident: str = "") -> Draft:
+        """Add an action, an error, a file or a text to the open episode."""
+        from commonplace.learn import drafts
+
+        return drafts.note(self, note, ident)
+
+    def end_episode(self, outcome: str, *, git_commit: str = "", ident: str = "") -> Record:
+        """End the open episode and write it."""
+        from commonplace.learn import drafts
+
+        return drafts.end(self, outcome, git_commit=git_commit, ident=ident)
+
+    def open_episodes(self) -> list[Draft]:
+        """Return the episodes that were started and not ended, the latest first."""
+        from commonplace.learn import drafts
+
+        return drafts.open_drafts(self)
+
+    def learnings(
+        self, day: str | None = None, *, repo: str | None = None, all_repos: bool = False
+    ) -> list[dict[str, Any]]:
+        """Return the errors of episodes with what solved them, by day, the newest first.
+
+        Of this repository, of *repo*, or of all; from homes that the user trusts.
+        """
+        from commonplace.learn.learnings import learnings
+
+        return learnings(self, day, repo=repo, all_repos=all_repos)
+
+    def metrics(
+        self, days: int = 7, *, repo: str | None = None, all_repos: bool = False
+    ) -> dict[str, Any]:
+        """Return time, attempts, retries, outcomes and feedback of the last *days*."""
+        from commonplace.learn.metrics import metrics
+
+        return metrics(self, days, repo=repo, all_repos=all_repos)
 
     # --- Consolidation ----------------------------------------------------------------------------
 

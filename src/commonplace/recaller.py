@@ -301,6 +301,14 @@ class Recaller(RecordChanger):
         """Return those of *ids* that are records and not hidden, with their standings."""
         return self.engine().shown(ids, self._untrusted())
 
+    def select_everywhere(self, **narrowing: Unpack[Narrowing]) -> Iterator[Record]:
+        """Yield the current records of all homes that pass the filters, in line order.
+
+        With `automatic`, homes that the user does not trust are left out. `kinds` may name
+        statements, such as feedback.
+        """
+        return self.engine().select_everywhere(self.query(**narrowing))
+
     def stats(
         self, repo: str | Collection[str] | None = None, *, query: Query | None = None
     ) -> dict[str, Any]:

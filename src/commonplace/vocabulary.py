@@ -25,6 +25,8 @@ KIND_NAMES = (
 )
 EVENT_TYPES = ("error", "success", "pattern", "learned", "decision")
 OUTCOMES = ("worked", "failed", "wrong", "stale")
+# How a task ended. A record may hold another word: other programs have their own.
+EPISODE_OUTCOMES = ("success", "failure", "partial", "unknown")
 # The other name of each relation. A link is kept under one of the two, in that direction.
 INVERSES = {
     "source_of": "derived_from",

@@ -52,8 +52,8 @@ def add_toolsets(parser: ArgumentParser) -> None:
     action = parser.add_argument(
         "--toolsets",
         metavar="A,B",
-        help="Toolsets to offer: core, notes, episodes (default: the setting `tools.sets`, else the"
-        " first two)",
+        help="Toolsets to offer: core, notes, episodes"
+        " (default: the setting `tools.sets`, else core and notes)",
     )
     suggest(action, ("core", "notes", "episodes"))
 

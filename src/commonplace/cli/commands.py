@@ -56,9 +56,11 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "why": Entry("why", "Explain why a memory is, or is not, in an answer"),
         "show": Entry("show", "Show a record, with the feedback on it"),
         "history": Entry("history", "Show every version of a record, oldest first"),
-        "stats": Entry("stats", "Count the memories, or the tokens that recalls saved"),
+        "stats": Entry("stats", "Count memories, the work of recent days, or saved tokens"),
     },
     "learn": {
+        "episode": Entry("episode", "Record what happened in a task, whole or step by step"),
+        "learnings": Entry("learnings", "List errors with what solved them, by day"),
         "consolidate": Entry("consolidate", "Make patterns of what several tasks have in common"),
         "link": Entry("link", "Say how two records relate to each other"),
         "unlink": Entry("unlink", "Remove a link between two records"),

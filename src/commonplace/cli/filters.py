@@ -14,10 +14,20 @@ if TYPE_CHECKING:
     from commonplace.recall.query import Narrowing
 
 
+def add_scope(parser: ArgumentParser) -> None:
+    parser.add_argument("--repo", metavar="NAME", help="Only this log (default: this repository's)")
+    parser.add_argument("--all-repos", action="store_true", help="Every log of the homes in use")
+
+
+def check_scope(args: Namespace) -> None:
+    """Raise `UsageError` if both flags of `add_scope` are given."""
+    if args.repo is not None and args.all_repos:
+        raise UsageError("`--repo` and `--all-repos` exclude each other", "give one of them")
+
+
 def add_filters(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("--repo", metavar="NAME", help="Only this log (default: this repository's)")
-    add("--all-repos", action="store_true", help="Every log of the homes in use")
+    add_scope(parser)
     for flag, metavar, values in (
         ("--type", "TYPE", EVENT_TYPES),
         ("--kind", "KIND", (*KIND_NAMES, "skill")),
@@ -38,8 +48,7 @@ def add_filters(parser: ArgumentParser) -> None:
 
 def narrowing_of(args: Namespace) -> Narrowing:
     """Return the filters among the arguments."""
-    if args.repo is not None and args.all_repos:
-        raise UsageError("`--repo` and `--all-repos` exclude each other", "give one of them")
+    check_scope(args)
     return {
         "repo": args.repo,
         "all_repos": args.all_repos,

@@ -1,23 +1,32 @@
-"""`commonplace stats`: how many memories there are, and how many tokens recalls saved."""
+"""`commonplace stats`: how many memories there are, what tasks took, what recalls saved."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from commonplace.cli.arguments import add_home, add_json
+from commonplace.cli.arguments import add_home, add_json, whole_number
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import note, number_of, print_json
+from commonplace.cli.output import count_list, note, number_of, print_json
 from commonplace.errors import UsageError
 from commonplace.foreign import one_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-EXAMPLES = ("commonplace stats", "commonplace stats --savings")
+DAYS = 7
+DAYS_MAX = 3650
+TASKS_SHOWN_MAX = 10
+EXAMPLES = ("commonplace stats", "commonplace stats --days 30", "commonplace stats --savings")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--repo", metavar="NAME", help="Count only this log (default: all)")
+    parser.add_argument(
+        "--days",
+        metavar="N",
+        type=whole_number(1, DAYS_MAX),
+        help="How many days of tasks and feedback to sum up (default: 7)",
+    )
     parser.add_argument(
         "--savings",
         action="store_true",
@@ -30,11 +39,21 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     if args.savings and args.repo:
         raise UsageError("`--savings` is counted over all logs", "leave `--repo` out")
+    if args.savings and args.days is not None:
+        raise UsageError("`--savings` is counted from the first recall on", "leave `--days` out")
     with open_memory(args.home) as memory:
         if args.savings:
             print_savings(memory.savings(), as_json=args.json)
         else:
-            print_counts(memory.stats(args.repo or None), as_json=args.json)
+            counts = memory.stats(args.repo or None)
+            metrics = memory.metrics(
+                args.days or DAYS, repo=args.repo or None, all_repos=not args.repo
+            )
+            if args.json:
+                print_json({**counts, "metrics": metrics})
+            else:
+                print_counts(counts, as_json=False)
+                print_metrics(metrics)
     return 0
 
 
@@ -48,6 +67,43 @@ def print_counts(counts: dict[str, Any], *, as_json: bool, with_archive: bool = 
     for name in ("repos", "kinds", "types"):
         for value, count in counts[name].items():
             print(f"  {name[:-1]:5} {one_line(value):40} {count:,}")
+
+
+def print_metrics(metrics: dict[str, Any]) -> None:
+    """Print what the tasks of the last days took; nothing if there were none, and no feedback."""
+    feedback = count_list(metrics["feedback"])
+    if not metrics["tasks"] and not feedback:
+        return
+    print(f"last {number_of(metrics['days'], 'day')}: {_work(metrics)}")
+    for label, text in (("outcomes", count_list(metrics["outcomes"])), ("feedback", feedback)):
+        if text:
+            print(f"  {label}  {text}")
+    for day in metrics["by_day"]:
+        print(f"  {one_line(day['day'])}  {_work(day)}")
+    for task in metrics["by_task"][:TASKS_SHOWN_MAX]:
+        goal = one_line(task["goal"] or task["task_id"])
+        attempts = number_of(task["attempts"], "attempt")
+        retries = number_of(task["retries"], "retry", "retries")
+        print(
+            f"  task  {goal}  {one_line(task['outcome'])},"
+            f" {_duration(task['seconds'])}, {attempts}, {retries}"
+        )
+    if len(metrics["by_task"]) > TASKS_SHOWN_MAX:
+        note(f"{len(metrics['by_task']) - TASKS_SHOWN_MAX:,} more tasks: see `--json`")
+
+
+def _work(figures: dict[str, Any]) -> str:
+    return (
+        f"{number_of(figures['tasks'], 'task')}, {number_of(figures['attempts'], 'attempt')},"
+        f" {number_of(figures['retries'], 'retry', 'retries')},"
+        f" {number_of(figures['errors'], 'error')}, {_duration(figures['seconds'])}"
+    )
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
 def print_savings(savings: dict[str, Any], *, as_json: bool) -> None:

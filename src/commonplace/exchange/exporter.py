@@ -17,7 +17,7 @@ from commonplace.exchange.round_trip import is_ours
 from commonplace.files import atomic
 from commonplace.files.plain import read_small
 from commonplace.log.read import lines
-from commonplace.records import decode, encode
+from commonplace.records import Feedback, decode, encode
 from commonplace.redaction.text import redact_text
 from commonplace.where.home import SKILL_BYTES_MAX
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from commonplace.memory import Memory
+    from commonplace.records import Record
 
 
 @dataclass
@@ -64,7 +65,8 @@ def export_layout(
         target = target.resolve()  # Of what is written below it, no part may be a link.
         _check_outside(target, memory)
     lines = memory.export_lines(repo, kind, superseded=superseded)
-    records = _choose(lines, module, report)
+    feedback: list[Record] = []
+    records = _choose(lines, module, report, feedback)
     notes, skills = list(_notes(memory, report)), _skills(memory)
     writer = _Writer(target, module.MARK, report, force=force)
     with _raise_folder_refused(target):
@@ -76,6 +78,9 @@ def export_layout(
             report.left_out["note"] += len(notes)
         if module is loki:
             _put_loki(records, skills, writer, report)
+            if any(fields["kind"] == "episode" for fields in records):
+                figures = _Writer(target, loki.METRICS_MARK, report, force=force)
+                _put_metrics(records, feedback, figures, memory)
         else:
             report.left_out["skill"] = len(skills)
             _put_lines(module, records, writer, memory)
@@ -119,8 +124,13 @@ def _check_outside(folder: Path, memory: Memory) -> None:
         )
 
 
-def _choose(lines: Iterable[str], module: ModuleType, report: ExportReport) -> list[dict[str, Any]]:
-    """Return the records of the kinds that the layout can hold; count the others."""
+def _choose(
+    lines: Iterable[str], module: ModuleType, report: ExportReport, feedback: list[Record]
+) -> list[dict[str, Any]]:
+    """Return the records of the kinds that the layout can hold; count the others.
+
+    Feedback is added to *feedback*: metrics are computed from it.
+    """
     held = []
     for line in lines:
         fields = decode(line.encode("utf-8"))
@@ -129,6 +139,8 @@ def _choose(lines: Iterable[str], module: ModuleType, report: ExportReport) -> l
             held.append(fields)
         else:
             report.left_out[fields["kind"]] += 1
+            if fields["kind"] == "feedback":
+                feedback.append(Feedback(fields))
     return held
 
 
@@ -149,6 +161,22 @@ def _put_lines(
         writer.put_lines(name, entries)
 
 
+def _put_metrics(
+    records: Iterable[Mapping[str, Any]],
+    feedback: Sequence[Record],
+    writer: _Writer,
+    memory: Memory,
+) -> None:
+    """Write what the tasks took, what they were worth, and a summary of the last days."""
+    now = memory._clock()  # noqa: SLF001 (the clock of the memory is the only one)
+    files = loki.write_metrics(records, feedback, now)
+    for name, value in files.items():
+        if isinstance(value, list):
+            writer.put_list(name, value)
+        else:
+            writer.put_text(name, _json(value))
+
+
 def _put_loki(
     records: Sequence[dict[str, Any]],
     skills: Mapping[str, str],
@@ -158,6 +186,8 @@ def _put_loki(
     by_file: dict[str, list[dict[str, Any]]] = {}
     placed = list(zip(loki.write(records), records, strict=True))
     for (name, entry), _fields in placed:
+        by_file.setdefault(name, []).append(entry)
+    for name, entry in loki.write_learnings(records):
         by_file.setdefault(name, []).append(entry)
     for name, entries in by_file.items():
         if loki.is_shared_file(name):
@@ -242,7 +272,7 @@ class _Writer:
     def put_list(self, name: str, entries: Sequence[dict[str, Any]]) -> None:
         """Write a file that holds one list. Entries of other systems stay."""
         path = self._path(name)
-        ids = {entry.get("id") for entry in entries}
+        ids = {entry["id"] for entry in entries if "id" in entry}
         existing = [] if self.force else _read_list(path)
         if existing is None:
             self.report.stayed.append(self._relative_name(path))

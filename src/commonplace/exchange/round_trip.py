@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 EXTRA = "commonplace"
+# Marks an entry that is computed from others, so that an import does not read it as one more.
+DERIVED = {EXTRA: {"derived": True}}
 
 
 def add_extra(
@@ -52,6 +54,11 @@ def apply_extra(
 def is_ours(entry: object) -> bool:
     """Whether an export of Commonplace wrote *entry*."""
     return isinstance(entry, dict) and isinstance(entry.get(EXTRA), dict)
+
+
+def is_derived(entry: object) -> bool:
+    """Whether an export computed *entry* from other entries."""
+    return is_ours(entry) and isinstance(entry, dict) and entry[EXTRA].get("derived") is True
 
 
 def _is_same(left: object, right: object) -> bool:

@@ -64,6 +64,13 @@ def close_sessions(memory: Memory, turn: Turn) -> dict[str, Any]:
         return {"sessions": ingest.tidy(memory) if is_held else 0}
 
 
+def close_drafts(memory: Memory, turn: Turn) -> dict[str, Any]:
+    """Write the episodes that were started and not ended, and drop old drafts."""
+    from commonplace.learn import drafts  # noqa: PLC0415 (most homes have none)
+
+    return {"episodes": drafts.tidy(memory, dry_run=turn.dry_run)}
+
+
 def rotate_logs(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Move the oldest records of long logs to their archives."""
     home, settings = memory.home, memory.settings
@@ -145,6 +152,7 @@ STEPS: dict[str, Step] = {
         Step("erasures", "finish erasures that were interrupted", finish_erasures),
         Step("spool", "ingest the events of hooks", ingest_spool),
         Step("sessions", "write sessions that ended without an end event", close_sessions),
+        Step("drafts", "write episodes that were started and not ended", close_drafts),
         Step("rotation", "move the oldest records of long logs to the archive", rotate_logs),
         Step("index", "bring the index up to date", merge_index),
         Step("embedding", "embed memories that have no vectors", embed_backlog),

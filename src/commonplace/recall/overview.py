@@ -12,13 +12,14 @@ from commonplace.recall.visibility import shown_cards, standings_of
 from commonplace.rules import Standing, is_doubted, is_gone, is_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from commonplace.index.ports import Card, Filter, Reader
     from commonplace.recall.query import Query
     from commonplace.records import Record
 
 LOOKED_AT_FURTHER = 20
+RECORDS_AT_ONCE = 500
 
 
 def latest(readers: Sequence[Reader], count: int, query: Query) -> list[Hit]:
@@ -80,6 +81,18 @@ def select(
         cards = [card for card in cards if not is_statement(card.kind)]
     found = [(0, card) for card in shown_cards(readers, 0, cards, filter_)]
     return [record for _home, _card, record in _with_records(readers, found)]
+
+
+def select_everywhere(readers: Sequence[Reader], filter_: Filter) -> Iterator[Record]:
+    """Yield the records of all homes that pass, the nearest home first, in line order."""
+    for home, reader in enumerate(readers):
+        if home in filter_.without_homes:
+            continue
+        cards = shown_cards(readers, home, reader.select(filter_), filter_)
+        for start in range(0, len(cards), RECORDS_AT_ONCE):
+            some = [(home, card) for card in cards[start : start + RECORDS_AT_ONCE]]
+            for _home, _card, record in _with_records(readers, some):
+                yield record
 
 
 def counts(readers: Sequence[Reader], filter_: Filter) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from commonplace.errors import UsageError
 from commonplace.foreign import one_line
 from commonplace.server import resources
 from commonplace.server.arguments import ArgumentUnknown, explain, use_own_names
-from commonplace.server.tools import OPTIONAL_TOOLSETS, TOOLSETS
+from commonplace.server.tools import DEFAULT_TOOLSETS, TOOLSETS
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
@@ -67,13 +67,12 @@ def build_server(open_memory: OpenMemory, toolsets: list[str]) -> MCPServer[Any]
 
 
 def choose_toolsets(toolsets: str | None, memory: Memory) -> list[str]:
-    """Return the names in *toolsets*, else those of the settings, else all but the optional ones.
+    """Return the names in *toolsets*, else those of the settings, else core and notes.
 
     Notes are left out where the settings disable them.
     """
     wanted = [name.strip() for name in toolsets.split(",") if name.strip()] if toolsets else []
-    usual = [name for name in TOOLSETS if name not in OPTIONAL_TOOLSETS]
-    names = wanted or memory.settings["tools.sets"] or usual
+    names = wanted or memory.settings["tools.sets"] or DEFAULT_TOOLSETS
     unknown = [name for name in names if name not in TOOLSETS]
     if unknown:
         raise UsageError(

@@ -110,6 +110,7 @@ class Home(NamedTuple):
             self.spool_folder,
             self.sessions_folder,
             self.inbox_folder,
+            self.drafts_folder,
             self.hook_marks_folder,
         ]
 
@@ -149,12 +150,13 @@ class Home(NamedTuple):
 
     @property
     def hook_folders(self) -> tuple[Path, ...]:
-        """What hooks and their sessions have left. Any file in them can be deleted at any time."""
+        """What hooks, sessions and started episodes have left. Each file can be deleted."""
         return (
             self.spool_folder,
             self.failed_events_folder,
             self.sessions_folder,
             self.inbox_folder,
+            self.drafts_folder,
         )
 
     @property
@@ -174,6 +176,11 @@ class Home(NamedTuple):
     def dropped_file(self) -> Path:
         """The digests of candidates that were dropped, so that they are not proposed again."""
         return self.inbox_folder / "dropped.txt"
+
+    @property
+    def drafts_folder(self) -> Path:
+        """Episodes that are still going on, which a harness without hooks has started."""
+        return self.state_folder / "drafts"
 
     @property
     def erasures_folder(self) -> Path:

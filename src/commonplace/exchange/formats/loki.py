@@ -18,15 +18,21 @@ from commonplace.exchange.items import (
     Source,
     Unreadable,
 )
-from commonplace.exchange.round_trip import add_extra, apply_extra, is_ours
-from commonplace.records import KINDS, Node
+from commonplace.exchange.round_trip import DERIVED, add_extra, apply_extra, is_derived, is_ours
+from commonplace.learn import learnings, metrics
+from commonplace.records import KINDS, Episode, Node
+from commonplace.records.episodes import with_agent_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
+
+    from commonplace.records import Record
 
 SUFFIXES = (".json", ".md")
 MARK = ".loki/memory"
+METRICS_MARK = ".loki/metrics"
 NODES = tuple(kind for kind, cls in KINDS.items() if cls is Node)
 KINDS_HELD = ("episode", "pattern", "anti_pattern", *NODES, "link", "ledger", "handoff", "lesson")
 INDEX = "episodic/index.json"
@@ -70,7 +76,10 @@ def read(source: Source) -> Iterator[Item]:
         yield Skipped(0, "is not part of the layout")
         return
     for number, entry in enumerate(_entries(value), 1):
-        yield _item(kind, entry, number, source)
+        if is_derived(entry):
+            yield Skipped(0, "is in the episodes beside it")
+        else:
+            yield _item(kind, entry, number, source)
 
 
 def _kind(folder: str | None, stem: str) -> str | None:
@@ -161,10 +170,7 @@ def _episode(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_agent(entry: Mapping[str, Any]) -> dict[str, Any]:
-    agent = entry.get("agent")
-    if "agent_id" in entry or not isinstance(agent, str):
-        return {"agent_id": "", **entry}
-    return {"agent_id": agent, **{name: value for name, value in entry.items() if name != "agent"}}
+    return {"agent_id": "", **with_agent_id(entry)}
 
 
 def _pattern(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -351,3 +357,36 @@ def episode_index(files: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[s
         if fields["kind"] == "episode"
     ]
     return sorted(rows, key=lambda row: (row["timestamp"], row["id"]))
+
+
+# --- What is derived from episodes ----------------------------------------------------------------
+
+
+def write_learnings(
+    records: Iterable[Mapping[str, Any]],
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the file and the entry of each solved error; an import leaves these entries out."""
+    for day in learnings.by_day(_episodes(records)):
+        for entry in day["learnings"]:
+            yield f"learnings/{day['day']}.json", {**entry, **DERIVED}
+
+
+def write_metrics(
+    records: Iterable[Mapping[str, Any]], feedback: Sequence[Record], now: datetime
+) -> dict[str, Any]:
+    """Return the content of each file of `.loki/metrics/`, by its name."""
+    episodes = _episodes(records)
+    tasks = metrics.tasks(episodes)
+    files: dict[str, Any] = {}
+    for task, reward in zip(tasks, metrics.rewards(tasks, feedback), strict=True):
+        files.setdefault(f"efficiency/{task.day}.json", []).append({**task._asdict(), **DERIVED})
+        files.setdefault(f"rewards/{task.day}.json", []).append({**reward, **DERIVED})
+    files["dashboard.json"] = {
+        **metrics.summarise_period(episodes, feedback, now),
+        **DERIVED,
+    }
+    return files
+
+
+def _episodes(records: Iterable[Mapping[str, Any]]) -> list[Record]:
+    return [Episode(dict(fields)) for fields in records if fields["kind"] == "episode"]
