@@ -45,8 +45,8 @@ def completions(line: str, shell: str = "bash") -> list[str]:
     ("line", "answer"),
     [
         ("commonplace ", list(COMMANDS)),
-        ("commonplace re", ["recall", "repos", "resolve"]),
-        ("cpb re", ["recall", "repos", "resolve"]),
+        ("commonplace re", ["recall", "resolve", "repos"]),
+        ("cpb re", ["recall", "resolve", "repos"]),
         ("commonplace --v", ["--version"]),
         ("commonplace notes ", ["list", "read", "write", "replace", "insert"]),
         ("commonplace notes read --li", ["--lines"]),

@@ -954,6 +954,9 @@ def test_names_of_files_are_safe_whatever_a_record_says(memory: Memory, tmp_path
     assert {path.parent.name for path in (tmp_path / "out").rglob("*.json")} == {
         "2026-01-01",
         "episodic",
+        "metrics",
+        "efficiency",
+        "rewards",
     }
 
 

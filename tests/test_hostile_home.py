@@ -303,7 +303,6 @@ COMMANDS = (
     "inbox list",
     "episode start --goal tea",
     "episode end --outcome success",
-    "learnings",
     "preamble",
     "token list",
     "index rebuild",
