@@ -20,7 +20,7 @@ from commonplace.errors import CommonplaceError
 from commonplace.index.embedded.index import EmbeddedIndex
 from commonplace.index.ports import Filter, no_progress
 from commonplace.lookup import FoundRecord
-from commonplace.recall import graph, listing, overview
+from commonplace.recall import listing, overview
 from commonplace.recall.priors import Weights
 from commonplace.recall.query import TEXT_KINDS
 from commonplace.recall.search import Found, Fusion, Search
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from commonplace.compose.answer import AnswerText
     from commonplace.embed.embedder import Vector
     from commonplace.index.ports import Index, Reader, Status
-    from commonplace.recall.graph import Statement
     from commonplace.recall.hits import Hit
     from commonplace.recall.listing import Page
     from commonplace.recall.overview import Verdict
@@ -254,33 +253,6 @@ class Engine:
                         record, number, card.log, card.standing, card.rate, card.feedback
                     )
         return None
-
-    def statements(
-        self, ids: Collection[str], untrusted: frozenset[int] = frozenset()
-    ) -> list[Statement]:
-        """Return the links at either end of *ids*, and the records that state them."""
-        self.catch_up()
-        with self._open_readers(None) as readers:
-            return graph.statements(readers, ids, untrusted)
-
-    def shown(
-        self, ids: Collection[str], untrusted: frozenset[int] = frozenset()
-    ) -> dict[str, FoundRecord]:
-        """Return those of *ids* that are records and not hidden."""
-        self.catch_up()
-        with self._open_readers(None) as readers:
-            found = graph.shown(readers, ids, untrusted)
-            return {
-                ident: FoundRecord(
-                    readers[home].records([key])[key],
-                    home,
-                    card.log,
-                    card.standing,
-                    card.rate,
-                    card.feedback,
-                )
-                for ident, ((home, key), card) in found.items()
-            }
 
     # --- Searching --------------------------------------------------------------------------------
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from commonplace.lookup import FoundRecord
     from commonplace.notes import Notes
     from commonplace.notes_of_homes import NotesOfHomes
-    from commonplace.recall.graph import Statement
     from commonplace.recall.hits import Hit
     from commonplace.recall.listing import Page
     from commonplace.recall.overview import Verdict
@@ -292,14 +291,6 @@ class Recaller(RecordChanger):
         the cost depends on the result.
         """
         return self.engine().select(self._exact_query("", _exactly(narrowing), narrowing), ids)
-
-    def statements(self, ids: Collection[str]) -> list[Statement]:
-        """Return the links at either end of *ids*, and the records that state them."""
-        return self.engine().statements(ids, self._untrusted())
-
-    def shown(self, ids: Collection[str]) -> dict[str, FoundRecord]:
-        """Return those of *ids* that are records and not hidden, with their standings."""
-        return self.engine().shown(ids, self._untrusted())
 
     def select_everywhere(self, **narrowing: Unpack[Narrowing]) -> Iterator[Record]:
         """Yield the current records of all homes that pass the filters, in line order.

@@ -53,6 +53,10 @@ SETTINGS: dict[str, Setting] = {
         True,
         "whether maintenance consolidates: makes patterns of what recent tasks have in common",
     ),
+    "maintenance.suggestions": Setting(
+        True,
+        "whether maintenance proposes links and contradictions of new records in the inbox",
+    ),
     "rotation.lines_max": Setting(
         10_000,
         "maintenance rotates a log that has more lines than this; 0 = never",

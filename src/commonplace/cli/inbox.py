@@ -84,8 +84,9 @@ def show(args: Namespace) -> int:
             return 0
         evidence = list(_evidence(memory, one))
     who = " in ".join(part for part in (one.agent, one.repo) if part)
-    seen = f"{one.attempts}, " if one.worked else ""
-    seen += ", ".join(part for part in (f"seen in {number_of(one.seen, 'session')}", who) if part)
+    sessions = f"in {number_of(one.seen, 'session')}"
+    seen = f"{one.attempts}, seen {sessions}" if one.worked else sessions
+    seen = ", ".join(part for part in (seen, who) if part)
     pairs = [
         ("error", one.error),
         *(("tried", str(command)) for command in one.tried),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from commonplace.recaller import Recaller
+    from commonplace.records import Record
     from commonplace.where.home import Home
 
 __all__ = [
@@ -205,19 +206,24 @@ def drop(memory: Recaller, prefixes: Collection[str]) -> list[Candidate]:
     return [one for _home, one in found]
 
 
-def settle(memory: Recaller, first: str, second: str) -> list[Candidate]:
-    """Drop what waits about a contradiction of two records, which was decided otherwise.
+def settle(memory: Recaller, first: Record, second: Record) -> None:
+    """Drop what waits about a contradiction of two records: it was decided in another way.
 
-    It is not proposed again.
+    Nor is it proposed later.
     """
-    ends = {first, second}
-    about = [
-        one.id
-        for one in candidates(*trusted(memory))
-        if one.kind in ("contradiction", "supersession")
-        and {one.record["of"], one.record["to"]} == ends
+    decided = [
+        _digest(repo, kind, *KINDS[kind].identity({"of": of.id, "to": to.id}))
+        for kind in ("contradiction", "supersession")
+        for of, to in ((first, second), (second, first))
+        for repo in {first.repo, second.repo}
     ]
-    return drop(memory, about)
+    for home in trusted(memory):
+        waiting = [one for one in candidates(home) if _digest_of(one) in decided]
+        if waiting or (home is memory.home and not set(decided) <= set(store.dropped(home))):
+            with hold(home.spool_lock):
+                store.add_dropped(home, decided)
+                for one in waiting:
+                    store.remove(home, one)
 
 
 def edit(

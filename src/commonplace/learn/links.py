@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace import inbox
 from commonplace.errors import RecordInvalid, RecordNotFound, UsageError
+from commonplace.learn import graph
 from commonplace.records import LinkRecord
 from commonplace.rules import Standing, one_side
 from commonplace.vocabulary import INVERSES, SYMMETRIC
@@ -67,8 +68,8 @@ def links(memory: Recaller, ident: str, depth: int = 1) -> list[SeenLink]:
 
 
 def _links_of(memory: Recaller, ids: list[str], depth: int) -> Iterator[SeenLink]:
-    stated = _by_triple(memory.statements(ids))
-    ends = memory.shown({end for of, _rel, to in stated for end in (of, to)})
+    stated = _by_triple(graph.statements(memory, ids))
+    ends = graph.shown(memory, {end for of, _rel, to in stated for end in (of, to)})
     order = {ident: number for number, ident in enumerate(ids)}
     rows = []
     for (of, rel, to), statements in stated.items():
@@ -135,7 +136,7 @@ def unlink(memory: Recaller, ident: str, rel: str, to: str) -> list[str]:
 
 def _remove(memory: Recaller, first: str, rel: str, second: str) -> list[str]:
     triple = one_side(first, rel, second)
-    stated = _by_triple(memory.statements([first])).get(triple, [])
+    stated = _by_triple(graph.statements(memory, [first])).get(triple, [])
     for one in stated:
         if not isinstance(one.record, LinkRecord) and not _without(one.record, triple)[1]:
             raise RecordInvalid(
@@ -171,18 +172,21 @@ def resolve(memory: Recaller, ident: str, other: str, keep: str) -> dict[str, An
 
     Doing it again changes nothing, and a later decision replaces an earlier one.
     """
-    first, second = (memory.get(end).id for end in (ident, other))
+    ends = [memory.get(end) for end in (ident, other)]
+    first, second = (end.id for end in ends)
     if first == second:
         raise UsageError(f"both are `{first}`", "name the two records that contradict each other")
     kept = _kept(first, second, keep)
     removed = _remove(memory, first, "contradicts", second)
     for winner, loser in ((first, second), (second, first)):
-        supersedes = _by_triple(memory.statements([winner])).get((winner, "supersedes", loser))
+        supersedes = _by_triple(graph.statements(memory, [winner])).get(
+            (winner, "supersedes", loser)
+        )
         if winner == kept and not supersedes:
             memory.link(winner, "supersedes", loser, meta={"source": "resolve"})
         elif winner != kept and supersedes:
             removed += _remove(memory, winner, "supersedes", loser)
-    inbox.settle(memory, first, second)
+    inbox.settle(memory, *ends)
     return {"of": first, "to": second, "kept": kept or BOTH, "removed": removed}
 
 

@@ -126,6 +126,15 @@ def consolidate(memory: Memory, turn: Turn) -> dict[str, Any]:
     }
 
 
+def suggest_links(memory: Memory, turn: Turn) -> dict[str, Any]:
+    """Propose links and contradictions of the records that are new since the last run."""
+    from commonplace.learn import contradictions  # noqa: PLC0415 (it loads NumPy, as above)
+
+    if not memory.settings["maintenance.suggestions"]:
+        return {}
+    return dict(contradictions.run(memory, dry_run=turn.dry_run, is_over=turn.is_over))
+
+
 def trim_usage(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Drop the usage counts of records that no longer exist."""
     return {"dropped": memory.engine().trim_usage(0 if turn.dry_run else USAGE_TRIMMED_MAX)}
@@ -157,6 +166,7 @@ STEPS: dict[str, Step] = {
         Step("index", "bring the index up to date", merge_index),
         Step("embedding", "embed memories that have no vectors", embed_backlog),
         Step("learning", "make patterns of what tasks have in common", consolidate),
+        Step("suggestions", "propose links and contradictions of new records", suggest_links),
         Step("usage", "drop usage counts of records that no longer exist", trim_usage),
         Step("leftovers", "remove temporary files of killed processes", remove_leftovers),
     )

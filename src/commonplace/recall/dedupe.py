@@ -39,7 +39,7 @@ PROVEN_SLACK = 0.3
 SAME_FIX = 0.6
 # The share of common sources from which a pattern and an anti-pattern are about the same.
 SAME_SOURCES = 0.8
-_CHANGE = re.compile(
+CHANGE = re.compile(
     r"\b(now|instead|no longer|any ?more|replace[ds]?|moved|switched|migrated|deprecated|removed|"
     r"dropped|took over|as of|used to|formerly|gone|retired)\b",
     re.IGNORECASE,
@@ -166,7 +166,7 @@ def _supersedes(newer: Entry, older: Entry) -> bool:
     if _are_alike(newer, older, REPLACED):
         return True
     is_close = _cosine(newer, older) >= REPLACED_OPENLY_COSINE
-    return is_close and _CHANGE.search(newer.text()) is not None
+    return is_close and CHANGE.search(newer.text()) is not None
 
 
 def _is_later(newer: Entry, older: Entry) -> bool:
@@ -188,7 +188,7 @@ def _are_rules(one: Entry, other: Entry) -> bool:
 
 
 def _are_alike(one: Entry, other: Entry, bar: Likeness) -> bool:
-    return _overlap(one.terms, other.terms) >= bar.terms or _cosine(one, other) >= bar.cosine
+    return overlap(one.terms, other.terms) >= bar.terms or _cosine(one, other) >= bar.cosine
 
 
 def _cosine(one: Entry, other: Entry) -> float:
@@ -202,10 +202,10 @@ def _are_twins(one: Entry, other: Entry) -> bool:
     size, other_size = len(one.terms), len(other.terms)
     if size < TWINS * other_size or other_size < TWINS * size:
         return False
-    return _overlap(one.terms, other.terms) >= TWINS
+    return overlap(one.terms, other.terms) >= TWINS
 
 
-def _overlap(one: frozenset[int], other: frozenset[int]) -> float:
+def overlap(one: frozenset[int], other: frozenset[int]) -> float:
     """Return the share of common terms (Jaccard)."""
     if not one or not other:
         return 0.0

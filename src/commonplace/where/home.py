@@ -183,6 +183,11 @@ class Home(NamedTuple):
         return self.state_folder / "drafts"
 
     @property
+    def suggestions_mark(self) -> Path:
+        """How far each log was searched for links to suggest."""
+        return self.state_folder / "suggestions.json"
+
+    @property
     def erasures_folder(self) -> Path:
         """Holds one file for each erasure that has begun and is not finished."""
         return self.state_folder / "erasures"
