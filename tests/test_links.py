@@ -109,7 +109,8 @@ def test_both_ends_see_a_link_in_any_order_of_lines_and_across_homes(
         if chance.random() < 0.5:
             own[of].append({"to": to, chance.choice(["rel", "relation"]): rel})
         else:
-            lines.append({"id": f"link-{number}", "kind": "link", "of": of, "rel": rel, "to": to})
+            name = chance.choice(["rel", "relation"])
+            lines.append({"id": f"link-{number}", "kind": "link", "of": of, name: rel, "to": to})
     lines += [
         {"id": ident, "kind": "lesson", "lesson": f"{ident} on npm", "links": own[ident]}
         for ident in NAMES
@@ -351,3 +352,10 @@ def test_a_home_that_is_not_trusted_contradicts_nothing(own_home: Path, tmp_path
         for of, to in (("les-mine", "les-theirs"), ("les-theirs", "les-mine")):
             with pytest.raises(CommonplaceError, match="not trusted"):
                 memory.link(of, "supersedes", to)
+
+
+def test_a_link_that_is_logged_with_a_relation_has_a_rel(memory: Memory) -> None:
+    record = memory.log(kind="link", of="les-a", relation="used_by", to="les-b", repo="shop")
+
+    assert record.fields["rel"] == "used_by"
+    assert ("les-b", "uses", "les-a") in seen(memory)

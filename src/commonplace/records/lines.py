@@ -37,6 +37,8 @@ def make(given: Mapping[str, Any], *, now: datetime, repo: str, agent_id: str) -
     fields |= {
         name: value for name, value in given.items() if value is not None or name not in known
     }
+    if kind == "link":
+        _name_relation(fields)
     fields["timestamp"] = _call("timestamp", to_utc, fields["timestamp"] or now)
     for name in cls.times:
         if fields.get(name) is not None:
@@ -62,6 +64,8 @@ def from_line(raw: bytes) -> Record:
     fields = fill_identity(decode(raw))
     kind = fields.get("kind")
     cls = KINDS.get(kind, Record) if isinstance(kind, str) else Record
+    if kind == "link":
+        _name_relation(fields)
     unusable: list[str] = []
     for name, field in cls.known.items():
         value = fields.get(name)
@@ -100,6 +104,12 @@ def fill_identity(fields: dict[str, Any]) -> dict[str, Any]:
     repo = fields.get("repo")
     named = {**rest, "kind": "lesson", "repo": repo if isinstance(repo, str) else ""}
     return {"id": make_id(Lesson(named)), "kind": "lesson", **rest}
+
+
+def _name_relation(fields: dict[str, Any]) -> None:
+    """Give a link its `rel`; Loki names it `relation`."""
+    if fields.get("rel") is None and fields.get("relation") is not None:
+        fields["rel"] = fields["relation"]
 
 
 def to_line(record: Record) -> bytes:
