@@ -29,6 +29,8 @@ def of_record(
         described["standing"] = "superseded"
     described["feedback"] = found.feedback._asdict()
     described["usage_count"], described["last_used"] = uses
+    if "summarized" in found.record.meta:
+        described["whole"] = "archive"  # Where the record is that this one was made from.
     described["home"] = str(home.path)
     if not is_trusted:
         described["trusted"] = False

@@ -55,9 +55,14 @@ class Lookup:
         return sorted(self._damages)
 
     def fold(
-        self, home: Home, repos: Iterable[str] | None = None, needle: bytes = b""
+        self,
+        home: Home,
+        repos: Iterable[str] | None = None,
+        needle: bytes = b"",
+        *,
+        whole: bool = False,
     ) -> Fold[Stored]:
-        folded, damages = fold(home, repos, needle)
+        folded, damages = fold(home, repos, needle, whole=whole)
         self._damages.update(damages)
         return folded
 
@@ -89,6 +94,13 @@ class Lookup:
         if is_gone(found.standing):
             raise self._forgotten_error(ident, self._heard(number))
         return found
+
+    def find_whole(self, prefix: str) -> FoundRecord:
+        """Return a record as `find` does, an episode as it was before it was summarized."""
+        found = self.find(prefix)
+        home, ident = self._homes[found.home_number], found.record.id
+        folded = self.fold(home, needle=ident.encode(), whole=True)
+        return found._replace(record=folded.current(ident).value.record)
 
     def find_forgotten(self, prefix: str) -> tuple[FoundRecord, bool]:
         """Return a record that was forgotten, and whether its next line needs a later time.
@@ -185,10 +197,11 @@ class Lookup:
     ) -> Iterator[Record]:
         """Yield the current records of the nearest home, with archive, and their statements.
 
-        Superseded ones are counted in `superseded_left_out`, unless *superseded* is set.
+        Of an episode that was summarized it is the whole one. Superseded ones are counted in
+        `superseded_left_out`, unless *superseded* is set.
         """
         self.superseded_left_out = 0
-        folded = self.fold(self._homes[0])
+        folded = self.fold(self._homes[0], whole=True)
         current = set(folded.visible_ids(statements=True))
         for ident in folded.visible_ids(superseded=True, statements=True):
             kept = folded.current(ident)

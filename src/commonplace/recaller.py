@@ -134,13 +134,20 @@ class Recaller(RecordChanger):
         """
         return self._lookup.history(ident)
 
-    def describe(self, ident: str) -> dict[str, Any]:
-        """Return the record with its feedback, its use and its home."""
+    def whole(self, ident: str) -> Record:
+        """Return the record as `get` does; an episode that was summarized as it was before."""
+        return self._lookup.find_whole(ident).record
+
+    def describe(self, ident: str, *, whole: bool = False) -> dict[str, Any]:
+        """Return the record with its feedback, its use and its home.
+
+        With *whole*, an episode that was summarized is returned as it was before that.
+        """
         from commonplace import description
 
         if ident.startswith(TEXT_PREFIXES):
             return description.of_text(self.homes, self.agent_id, ident)
-        found = self._find(ident)
+        found = self._lookup.find_whole(ident) if whole else self._find(ident)
         home = self.homes[found.home_number]
         return description.of_record(found, self._uses(found), home, is_trusted=self.trusts(home))
 
@@ -158,7 +165,8 @@ class Recaller(RecordChanger):
     ) -> Iterator[Record]:
         """Yield the current records of the nearest home, with archive, feedback and links.
 
-        Forgotten ones are left out, and superseded ones unless *superseded* is set.
+        Forgotten ones are left out, and superseded ones unless *superseded* is set. An episode that
+        was summarized is yielded as it was before that.
         """
         repos = None if repo is None else self.scope().named(repo)
         return self._lookup.records(repos, kind, superseded=superseded)

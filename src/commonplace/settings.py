@@ -165,6 +165,18 @@ SETTINGS: dict[str, Setting] = {
     "rotation.move": Setting(
         5_000, "the number of lines that a rotation moves to the archive; 0 = none", minimum=0
     ),
+    "learn.episodes_whole_days": Setting(
+        7,
+        "after how many days maintenance replaces an episode in the log by its summary, and moves "
+        "the whole one to the archive; 0 = never",
+        minimum=0,
+    ),
+    "learn.episodes_kept_days": Setting(
+        30,
+        "after how many days maintenance moves an episode to the archive, unless a memory was "
+        "derived from it; 0 = never",
+        minimum=0,
+    ),
 }
 
 

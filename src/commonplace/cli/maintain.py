@@ -1,4 +1,4 @@
-"""`commonplace maintain`: rotate, embed, take in and trim: what keeps a home small and complete."""
+"""`commonplace maintain`: rotate, summarize, merge, embed: what keeps a home small and complete."""
 
 from __future__ import annotations
 

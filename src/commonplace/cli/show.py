@@ -21,25 +21,30 @@ _FIRST = ("lesson", "pattern", "what_fails", "label", "text", "context", "comman
 # What is known about it, in this order.
 _ABOUT = (
     *("id", "kind", "event_type", "timestamp", "agent_id", "repo", "standing", "feedback"),
-    *("usage_count", "last_used", "links", "meta", "path", "home", "trusted"),
+    *("usage_count", "last_used", "links", "meta", "whole", "path", "home", "trusted"),
 )
 EXAMPLES = ("commonplace show les-always-ver",)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_id(parser)
+    parser.add_argument(
+        "--whole",
+        action="store_true",
+        help="Show an episode that was summarized as it was before that",
+    )
     add_home(parser)
     add_json(parser)
 
 
 def run(args: Namespace) -> int:
     with open_memory(args.home) as memory:
-        return show(memory, args.id, as_json=args.json)
+        return show(memory, args.id, as_json=args.json, whole=args.whole)
 
 
-def show(memory: Memory, ident: str, *, as_json: bool) -> int:
+def show(memory: Memory, ident: str, *, as_json: bool, whole: bool = False) -> int:
     """Print the latest version of the record, with the feedback on it."""
-    described = memory.describe(ident)
+    described = memory.describe(ident, whole=whole)
     if as_json:
         print_json(described)
     else:
@@ -70,6 +75,8 @@ def print_record(described: dict[str, Any]) -> None:
 
 
 def _text(name: str, value: object) -> str:
+    if name == "whole":
+        return f"in the {value}; `commonplace show --whole` prints it"
     if name == "feedback" and isinstance(value, dict):
         counts = [f"{count} {outcome}" for outcome, count in value.items() if count]
         return ", ".join(counts) or "none yet"

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 from commonplace.errors import unusable
 from commonplace.files import lock
-from commonplace.files.plain import is_same_file, open_for_append, read_all, sync
+from commonplace.files.plain import is_same_file, open_for_append, open_for_read, sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,16 +128,34 @@ class Appender:
         self._unsynced = self.fsync == "batch"
 
 
-def append_once(path: Path, lines: list[bytes]) -> None:
-    """Append *lines*, unless the file ends with exactly these lines.
+def append_once(path: Path, lines: Iterable[bytes]) -> None:
+    """Append *lines*, which can be read several times, unless the file ends with exactly these.
 
     Then a process appended them and was killed before it finished its work. Only the end of the
     file is compared: the same line may be elsewhere when a record returned to an older version.
     """
-    if not (b"\n" + read_all(path)).endswith(b"\n" + b"".join(lines)):
+    if not _ends_with(path, lines):
         appender = Appender(path, fsync="always")
         appender.append_many(lines)
         appender.close()
+
+
+def _ends_with(path: Path, lines: Iterable[bytes]) -> bool:
+    """Whether the file ends with *lines*, as whole lines."""
+    stream = open_for_read(path)
+    if stream is None:
+        return not any(lines)
+    try:
+        with stream:
+            start = stream.seek(0, os.SEEK_END) - sum(map(len, lines))
+            if start < 0:
+                return False
+            stream.seek(max(0, start - 1))
+            if start and stream.read(1) != b"\n":
+                return False
+            return all(stream.read(len(line)) == line for line in lines)
+    except OSError as error:
+        raise unusable(path, error) from error
 
 
 def _last_byte(descriptor: int, size: int) -> bytes:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from commonplace.files.plain import open_for_read
 from commonplace.log import read
 from commonplace.log.logs import list_repos
-from commonplace.records import Record, from_line
+from commonplace.records import Record, encode, from_line
 from commonplace.rules import Fold, Stamp, subjects, written_micros
 
 TYPE_CHECKING = False
@@ -74,14 +74,20 @@ def _lines(stream: BinaryIO | None, needles: Sequence[bytes]) -> Iterator[read.L
 
 
 def fold(
-    home: Home, repos: Iterable[str] | None = None, needle: bytes = b""
+    home: Home,
+    repos: Iterable[str] | None = None,
+    needle: bytes = b"",
+    *,
+    whole: bool = False,
 ) -> tuple[Fold[Stored], list[read.Damage]]:
     """Fold the logs of *home*, all or those of *repos*; return the damaged lines, too.
 
-    With *needle*, only lines that hold it and lines that forget a record are folded.
+    With *needle*, only lines that hold it and lines that forget a record are folded. With *whole*,
+    the line kept of an episode that was summarized is the one from before that.
     """
     folded: Fold[Stored] = Fold()
     damages: list[read.Damage] = []
+    episodes: dict[str, bytes] = {}
     for repo in list_repos(home) if repos is None else repos:
         for log_line in log_lines(home, repo, (needle, _FORGET) if needle else ()):
             raw = log_line.line.raw
@@ -94,8 +100,25 @@ def fold(
                 damages.append(read.Damage(path, log_line.line.number, str(error)))
             else:
                 stamp = Stamp(written_micros(record), repo, log_line.position)
+                if whole and record.kind == "episode":
+                    raw = _whole(record, raw, episodes.get(record.id))
+                    episodes[record.id] = raw
                 folded.add(stamp, record, Stored(raw, repo, log_line.archived))
     return folded, damages
+
+
+def _whole(record: Record, raw: bytes, before: bytes | None) -> bytes:
+    """Return the line of an episode as it was *before* it was summarized.
+
+    What was changed in the summary since stays changed.
+    """
+    if before is None or "summarized" not in record.meta or record.fields.get("action_log"):
+        return raw
+    episode = from_line(before)
+    actions = episode.fields.get("action_log", [])
+    fields = {**record.fields, "action_log": actions}
+    is_same = {**fields, "meta": None} == {**episode.fields, "meta": None}
+    return before if is_same else encode(fields).encode()
 
 
 def _is_unrelated(raw: bytes, needle: bytes) -> bool:

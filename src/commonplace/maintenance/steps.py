@@ -71,6 +71,13 @@ def close_drafts(memory: Memory, turn: Turn) -> dict[str, Any]:
     return {"episodes": drafts.tidy(memory, dry_run=turn.dry_run)}
 
 
+def prune_episodes(memory: Memory, turn: Turn) -> dict[str, Any]:
+    """Summarize the episodes that are some days old, and archive the old ones."""
+    from commonplace.learn.pruning import prune  # noqa: PLC0415 (as above)
+
+    return prune(memory, dry_run=turn.dry_run, is_over=turn.is_over)
+
+
 def rotate_logs(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Move the oldest records of long logs to their archives."""
     home, settings = memory.home, memory.settings
@@ -162,6 +169,10 @@ STEPS: dict[str, Step] = {
         Step("spool", "ingest the events of hooks", ingest_spool),
         Step("sessions", "write sessions that ended without an end event", close_sessions),
         Step("drafts", "write episodes that were started and not ended", close_drafts),
+        # Before rotation: what they move makes room in the log for other records.
+        Step(
+            "episodes", "summarize old episodes, and archive what nothing rests on", prune_episodes
+        ),
         Step("rotation", "move the oldest records of long logs to the archive", rotate_logs),
         Step("index", "bring the index up to date", merge_index),
         Step("embedding", "embed memories that have no vectors", embed_backlog),

@@ -1,0 +1,394 @@
+"""Old episodes get a summary, then leave the log. Nothing of them is lost, wherever it is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.cli import main
+from commonplace.errors import RecordNotFound
+from commonplace.learn.pruning import prune
+from commonplace.log import retire as retiring
+from commonplace.log.retire import Change, digest, retire
+from commonplace.maintenance import runner
+from commonplace.memory import Memory
+from commonplace.records import encode, from_line
+from commonplace.where.home import Home
+from conftest import SLOW_LAW
+from histories import forget, pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+CHANGES = {"os.remove", "os.rename", "os.truncate", "sqlite3.connect"}
+
+
+def open_memory(path: Path, **settings: Any) -> Memory:
+    given = {"embedder.kind": "none", **settings}
+    return Memory.open(path, settings=given, background=False, clock=lambda: NOW)
+
+
+def episode(ident: str, days: float, **more: Any) -> dict[str, Any]:
+    """An episode that is *days* old."""
+    return {
+        "id": ident,
+        "kind": "episode",
+        "task_id": f"task of {ident}",
+        "timestamp": (NOW - timedelta(days=days)).isoformat().replace("+00:00", "Z"),
+        "agent_id": "",
+        "context": {"goal": f"mend the zeppelin {ident}"},
+        "action_log": [{"t": 0, "action": "run", "target": f"command of {ident}"}],
+        "outcome": "success",
+        "errors_encountered": [{"type": "T", "message": "torn", "resolution": "sewn"}],
+        **more,
+    }
+
+
+def put(home: Path, rows: Iterable[dict[str, Any]], log: str = "app") -> None:
+    (home / "log").mkdir(parents=True, exist_ok=True)
+    with (home / "log" / f"{log}.jsonl").open("ab") as stream:
+        for row in rows:
+            fields = {"timestamp": NOW.isoformat(), "agent_id": "", "repo": log, **row}
+            stream.write(encode(fields).encode() + b"\n")
+
+
+def run(memory: Memory) -> dict[str, Any]:
+    return prune(memory, dry_run=False, is_over=lambda: False)
+
+
+def lines(home: Path) -> Counter[bytes]:
+    return Counter(
+        line for path in (home / "log").rglob("*.jsonl") for line in path.read_bytes().splitlines()
+    )
+
+
+def files(home: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in (home / "log").rglob("*.jsonl")}
+
+
+# --- What becomes of an episode -------------------------------------------------------------------
+
+
+def test_after_a_week_recall_finds_the_summary_and_the_whole_one_stays(
+    own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(own_home, [episode("ep-old", 8), episode("ep-young", 6)])
+    whole = from_line((own_home / "log/app.jsonl").read_bytes().splitlines()[0]).fields
+    with open_memory(own_home) as memory:
+        done = run(memory)
+        assert (done["summarized"], done["archived"]) == (1, 0)
+        found = {hit.id: hit for hit in memory.recall("zeppelin", all_repos=True).hits}
+        assert {"ep-old", "ep-young"} == set(found)
+        assert "command" not in found["ep-old"].text
+        summary = memory.get("ep-old")
+        assert "action_log" not in summary.fields
+        assert summary.meta["actions"] == 1
+        assert summary.meta["batch"] == done["batch"]
+        assert summary.timestamp == whole["timestamp"]
+        assert memory.whole("ep-old").fields == whole
+        assert [one.fields for one in memory.history("ep-old")] == [whole, summary.fields]
+        assert memory.get("ep-young").fields["action_log"]
+        assert [one.fields for one in memory.records(kind="episode")] == [
+            whole,
+            memory.get("ep-young").fields,
+        ]
+    assert main(["show", "ep-old"]) == 0
+    assert "`commonplace show --whole` prints it" in capsys.readouterr().out
+    assert main(["show", "ep-old", "--whole", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["action_log"] == whole["action_log"]
+    assert main(["history", "ep-old", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0] == whole
+    assert main(["export"]) == 0
+    assert encode(whole) in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        pattern("p", source_episodes=["ep-old"]),
+        {"id": "a", "kind": "anti_pattern", "what_fails": "x", "source": "ep-old"},
+        {
+            "id": "l",
+            "kind": "lesson",
+            "lesson": "x",
+            "links": [{"to": "ep-old", "rel": "derived_from"}],
+        },
+        {"id": "k", "kind": "link", "of": "les", "rel": "derived_from", "to": "ep-old"},
+        {"id": "k", "kind": "link", "of": "ep-old", "rel": "source_of", "to": "les"},
+    ],
+)
+def test_after_a_month_it_is_archived_unless_a_current_record_rests_on_it(
+    own_home: Path, record: dict[str, Any]
+) -> None:
+    les = {"id": "les", "kind": "lesson", "lesson": "zeppelins tear"}
+    put(own_home, [episode("ep-old", 40), episode("ep-alone", 40), les, record])
+    with open_memory(own_home) as memory:
+        done = run(memory)
+        assert (done["summarized"], done["archived"]) == (1, 1)
+        hits = memory.recall("zeppelin", kinds=["episode"], all_repos=True).hits
+        assert [hit.id for hit in hits] == ["ep-old"]
+        assert memory.archived_ids() == {"ep-alone"}
+        # What was forgotten holds nothing back.
+        memory.forget(record["id"])
+        assert run(memory)["archived"] == 1
+        assert memory.archived_ids() == {"ep-alone", "ep-old"}
+        archived = memory.recall("zeppelin", kinds=["episode"], all_repos=True, archived=True).hits
+        assert {hit.id for hit in archived} == {"ep-old", "ep-alone"}
+        assert memory.whole("ep-alone").fields["action_log"]
+
+
+def test_ages_are_settings_and_zero_means_never(own_home: Path) -> None:
+    put(own_home, [episode("ep-a", 3), episode("ep-b", 300)])
+    days = {"learn.episodes_whole_days": 0, "learn.episodes_kept_days": 0}
+    with open_memory(own_home, **days) as memory:
+        assert run(memory) == {"summarized": 0, "archived": 0}
+    days = {"learn.episodes_whole_days": 2, "learn.episodes_kept_days": 10**6}
+    with open_memory(own_home, **days) as memory:
+        assert run(memory)["summarized"] == 2
+    with open_memory(own_home, **{"learn.episodes_kept_days": 1}) as memory:
+        assert run(memory)["archived"] == 2
+
+
+def test_what_was_forgotten_stays_forgotten(own_home: Path) -> None:
+    put(own_home, [episode("ep-a", 50), forget("ep-a"), episode("ep-b", 10), forget("ep-b")])
+    before = files(own_home)
+    with open_memory(own_home) as memory:
+        assert run(memory) == {"summarized": 0, "archived": 0}
+        with pytest.raises(RecordNotFound):
+            memory.get("ep-a")
+    assert files(own_home) == before
+
+
+def test_what_was_taken_back_stays_as_it_is(own_home: Path) -> None:
+    put(own_home, [episode("ep-a", 10), episode("ep-b", 50)])
+    with open_memory(own_home) as memory:
+        run(memory)
+        # As undoing a batch does: the version from before it is written again.
+        memory.append([memory.whole("ep-a"), memory.whole("ep-b")])
+        assert run(memory) == {"summarized": 0, "archived": 0}
+        assert memory.get("ep-a").fields["action_log"]
+        assert memory.archived_ids() == set()
+
+
+def test_an_edit_of_a_summary_is_in_the_whole_one(own_home: Path) -> None:
+    put(own_home, [episode("ep-a", 10)])
+    with open_memory(own_home) as memory:
+        run(memory)
+        memory.edit("ep-a", tags=["balloon"])
+        whole = memory.whole("ep-a").fields
+        assert whole["tags"] == ["balloon"]
+        assert whole["action_log"]
+
+
+def test_a_dry_run_counts_the_same_and_writes_nothing(
+    own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(
+        own_home,
+        [episode("ep-a", 10_000), episode("ep-b", 10_000), pattern("p", source_episodes=["ep-b"])],
+    )
+    before = files(own_home)
+    assert main(["maintain", "--step", "episodes", "--dry-run"]) == 0
+    assert "1 summarized, 1 archived" in capsys.readouterr().out
+    assert files(own_home) == before
+    assert main(["maintain", "--step", "episodes"]) == 0
+    assert "1 summarized, 1 archived; batch-" in capsys.readouterr().out
+
+
+def test_a_home_that_is_not_trusted_is_left_as_it_is(tmp_path: Path) -> None:
+    repository = tmp_path / "clone"
+    home = repository / ".commonplace"
+    (repository / ".git").mkdir(parents=True)
+    put(home, [episode("ep-a", 50)])
+    before = files(home)
+    homes = [Home(home, of_user=False), Home(tmp_path / "user")]
+    from commonplace.where import repository as repositories
+
+    memory = Memory(
+        homes,
+        repositories.find(repository),
+        settings={"embedder.kind": "none"},
+        background=False,
+        clock=lambda: NOW,
+    )
+    with memory:
+        assert not memory.trusts(memory.home)
+        assert run(memory) == {"summarized": 0, "archived": 0}
+    assert files(home) == before
+
+
+def test_a_record_that_changed_meanwhile_is_left_as_it_is(own_home: Path) -> None:
+    put(own_home, [episode("ep-a", 10), episode("ep-b", 10), forget("ep-b"), episode("ep-c", 10)])
+    first, second, _forget, third = (own_home / "log/app.jsonl").read_bytes().splitlines()
+    changes = {
+        "ep-a": Change(digest(b"another line"), b"{}\n"),
+        "ep-b": Change(digest(second), b"{}\n"),
+        "ep-c": Change(digest(third)),
+    }
+    assert retire(Home(own_home), "app", changes) == {"ep-c"}
+    assert (own_home / "log/app.jsonl").read_bytes().splitlines()[0] == first
+    assert (own_home / "log/archive/app.jsonl").read_bytes() == third + b"\n"
+
+
+# --- Laws -----------------------------------------------------------------------------------------
+
+IDS = st.sampled_from([f"ep-{letter}" for letter in "abcd"])
+EPISODES = st.builds(
+    episode, IDS, st.integers(0, 60), outcome=st.sampled_from(["success", "failure"])
+)
+ROWS = st.lists(
+    EPISODES
+    | st.builds(forget, IDS)
+    | st.builds(
+        lambda ident, of: pattern(ident, source_episodes=of),
+        st.sampled_from(["p", "q"]),
+        st.lists(IDS, max_size=2, unique=True),
+    ),
+    max_size=10,
+)
+
+
+@given(ROWS, ROWS)
+@SLOW_LAW
+def test_pruning_loses_nothing_and_twice_is_once(
+    rows: list[dict[str, Any]], others: list[dict[str, Any]]
+) -> None:
+    with TemporaryDirectory() as folder:
+        home = Path(folder) / "home"
+        put(home, rows)
+        put(home, others, "other")
+        written = lines(home)
+        with open_memory(home) as memory:
+            exported = sorted(memory.export_lines())
+            done = run(memory)
+            assert sorted(memory.export_lines()) == exported
+            assert not written - lines(home)
+            # Each that was put away has one line more.
+            assert lines(home).total() == written.total() + done["summarized"] + done["archived"]
+            once = files(home)
+            assert run(memory) == {"summarized": 0, "archived": 0}
+            assert files(home) == once
+            current = {
+                record.id: memory.get(record.id) for record in memory.records(kind="episode")
+            }
+            for ident, record in current.items():
+                age = (NOW - datetime.fromisoformat(record.timestamp)).days
+                assert bool(record.fields.get("action_log")) is (age <= 7)
+                assert memory.whole(ident).fields["action_log"]
+            evidence = {one for record in memory.records(kind="pattern") for one in record.sources}
+            archived = memory.archived_ids()
+            for ident, record in current.items():
+                age = (NOW - datetime.fromisoformat(record.timestamp)).days
+                assert (ident in archived) is (age > 30 and ident not in evidence)
+        # The index that caught up equals one that is built anew.
+        with open_memory(home) as memory:
+            before = memory.stats()
+            shutil.rmtree(home / ".index")
+        with open_memory(home) as memory:
+            assert memory.stats() == before
+
+
+# --- Killed anywhere ------------------------------------------------------------------------------
+
+
+def maintain_until_killed(home: Path, change: int, steps: list[str]) -> bool:
+    """Run steps in a child that dies before its n-th change to the disk; return whether it died."""
+    child = os.fork()
+    if child == 0:
+        changes = 0
+
+        def die_at(event: str, given: tuple[Any, ...]) -> None:
+            nonlocal changes
+            is_write = event == "open" and isinstance(given[2], int) and given[2] & os.O_ACCMODE
+            if event in CHANGES or is_write:
+                changes += 1
+                if changes == change:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        code = 1
+        try:
+            with open_memory(home) as memory:
+                memory.engine().catch_up()
+                sys.addaudithook(die_at)
+                report = runner.run(memory, steps)
+                code = any("error" in done for done in report.steps.values())
+        finally:
+            os._exit(code)
+    _pid, status = os.waitpid(child, 0)
+    assert status in (0, signal.SIGKILL)
+    return os.WIFSIGNALED(status)
+
+
+def view(home: Path) -> tuple[list[str], dict[str, list[Any]]]:
+    """What a home says: its export, and the history of each record without times and batches."""
+    with open_memory(home) as memory:
+        exported = sorted(_without_batch(json.loads(line)) for line in memory.export_lines())
+        ids = sorted({json.loads(line)["id"] for line in memory.export_lines(superseded=True)})
+        told = {
+            ident: [_without_batch(one.fields) for one in memory.history(ident)] for ident in ids
+        }
+        assert not memory.damages
+        return exported, told
+
+
+def _without_batch(fields: dict[str, Any]) -> str:
+    meta = {name: value for name, value in fields.get("meta", {}).items() if name != "batch"}
+    return encode({**fields, "meta": meta})
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the child is a fork")
+def test_killed_at_any_change_it_is_readable_and_the_next_run_finishes(tmp_path: Path) -> None:
+    full = tmp_path / "full"
+    put(full, [episode(f"ep-{number}", 3 * number) for number in range(15)])
+    put(full, [episode("ep-4", 12, outcome="failure"), pattern("p", source_episodes=["ep-14"])])
+    put(full, [episode("ep-other", 20), episode("ep-far", 90)], "other")
+    with open_memory(full) as memory:
+        memory.engine().catch_up()
+    written = lines(full)
+    steps = ["episodes"]
+    whole = tmp_path / "whole"
+    shutil.copytree(full, whole)
+    with open_memory(whole) as memory:
+        report = runner.run(memory, steps).steps
+    assert all(report["episodes"].values())
+    expected = view(whole)
+    change, is_killed = 0, True
+    while is_killed:
+        change += 1
+        home = tmp_path / "home"
+        shutil.rmtree(home, ignore_errors=True)
+        shutil.copytree(full, home)
+        is_killed = maintain_until_killed(home, change, steps)
+        assert not written - lines(home)
+        view(home)
+        with open_memory(home) as memory:
+            assert not any("error" in done for done in runner.run(memory, steps).steps.values())
+        assert not written - lines(home)
+        assert view(home) == expected
+    assert change > 10
+
+
+def test_a_log_is_not_read_into_memory_to_see_whether_it_was_moved_before(own_home: Path) -> None:
+    """What a killed run has moved is recognized, also where the archive is longer."""
+    put(own_home, [episode("ep-a", 10), episode("ep-b", 10)])
+    home = Home(own_home)
+    raws = home.log("app").read_bytes().splitlines()
+    changes = {f"ep-{name}": Change(digest(raw)) for name, raw in zip("ab", raws, strict=True)}
+    home.archive("app").parent.mkdir(parents=True)
+    home.archive("app").write_bytes(b'{"id":"x"}\n' + b"\n".join(raws) + b"\n")
+    before = home.archive("app").read_bytes()
+    assert retiring.retire(home, "app", changes) == {"ep-a", "ep-b"}
+    assert home.archive("app").read_bytes() == before
