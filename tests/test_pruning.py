@@ -227,6 +227,7 @@ def test_a_home_that_is_not_trusted_is_left_as_it_is(tmp_path: Path) -> None:
     with memory:
         assert not memory.trusts(memory.home)
         assert run(memory) == {"summarized": 0, "archived": 0}
+        assert runner.run(memory, ["merging"]).steps["merging"]["patterns"] == 0
     assert files(home) == before
 
 
@@ -355,15 +356,30 @@ def test_killed_at_any_change_it_is_readable_and_the_next_run_finishes(tmp_path:
     put(full, [episode(f"ep-{number}", 3 * number) for number in range(15)])
     put(full, [episode("ep-4", 12, outcome="failure"), pattern("p", source_episodes=["ep-14"])])
     put(full, [episode("ep-other", 20), episode("ep-far", 90)], "other")
+    said = "mend the zeppelin with a needle and strong thread, look at every seam, fill the cells again"
+    for number, word in enumerate(["", " carefully", " again"]):
+        put(
+            full,
+            [
+                {
+                    "id": f"les-{number}",
+                    "kind": "lesson",
+                    "event_type": "error",
+                    "lesson": said + word,
+                }
+            ],
+        )
+        put(full, [pattern(f"pat-{number}", pattern=said + word, usage_count=number + 1)])
     with open_memory(full) as memory:
         memory.engine().catch_up()
     written = lines(full)
-    steps = ["episodes"]
+    steps = ["episodes", "merging"]
     whole = tmp_path / "whole"
     shutil.copytree(full, whole)
     with open_memory(whole) as memory:
         report = runner.run(memory, steps).steps
     assert all(report["episodes"].values())
+    assert report["merging"]["lessons"] == report["merging"]["patterns"] == 2
     expected = view(whole)
     change, is_killed = 0, True
     while is_killed:

@@ -17,8 +17,9 @@ from commonplace.writing import Writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from commonplace.log.prepare import PreparedLine
     from commonplace.lookup import FoundRecord, Lookup
 
 
@@ -127,6 +128,22 @@ class RecordChanger(Writer):
         raise RecordInvalid(
             "rel", f"is `{rel}`, which is no relation", f"{hint}There are {', '.join(RELATIONS)}"
         )
+
+    def append_if(
+        self, log: str, entries: Sequence[PreparedLine], is_current: Callable[[], bool]
+    ) -> bool:
+        """Append *entries* to a log of the nearest home, if *is_current* while we hold it.
+
+        Return whether they were. For lines that depend on what nobody may change meanwhile.
+        """
+        if not entries:
+            return True
+        with self._logs[0].hold(log) as append:
+            if not is_current():
+                return False
+            append([entry.line for entry in entries])
+        self._after_write([entry.record for entry in entries], 0)
+        return True
 
     def _state(self, ident: str, given: dict[str, Any]) -> Record:
         """Append a statement about the record."""

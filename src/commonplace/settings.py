@@ -177,6 +177,9 @@ SETTINGS: dict[str, Setting] = {
         "derived from it; 0 = never",
         minimum=0,
     ),
+    "learn.merge": Setting(
+        True, "whether maintenance merges patterns, and lessons, that say the same"
+    ),
 }
 
 

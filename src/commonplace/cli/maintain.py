@@ -18,6 +18,7 @@ from commonplace.where import homes
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+MERGES_SHOWN_MAX = 5
 EXAMPLES = ("commonplace maintain", "commonplace maintain --step rotation --dry-run")
 
 
@@ -84,7 +85,17 @@ def _summary(done: dict[str, object]) -> str:
         _counted(name, value) for name, value in done.items() if isinstance(value, int)
     )
     texts = [str(value) for value in done.values() if isinstance(value, str) and value]
+    texts += _merges(done.get("merges"))
     return "; ".join([counts, *texts] if counts else texts) or "nothing to do"
+
+
+def _merges(merges: object) -> list[str]:
+    """Return which records were merged: `pat-a takes in pat-b`."""
+    if not isinstance(merges, list):
+        return []
+    rows = [f"{row['kept']} takes in {', '.join(row['superseded'])}" for row in merges]
+    left = len(rows) - MERGES_SHOWN_MAX
+    return [*rows[:MERGES_SHOWN_MAX], *([f"and {left:,} more"] if left > 0 else [])]
 
 
 def _counted(name: str, value: int) -> str:

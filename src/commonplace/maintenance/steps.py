@@ -78,6 +78,13 @@ def prune_episodes(memory: Memory, turn: Turn) -> dict[str, Any]:
     return prune(memory, dry_run=turn.dry_run, is_over=turn.is_over)
 
 
+def merge_records(memory: Memory, turn: Turn) -> dict[str, Any]:
+    """Merge the patterns, anti-patterns and lessons that say the same."""
+    from commonplace.learn.merging import merge  # noqa: PLC0415 (as above)
+
+    return merge(memory, dry_run=turn.dry_run, is_over=turn.is_over)
+
+
 def rotate_logs(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Move the oldest records of long logs to their archives."""
     home, settings = memory.home, memory.settings
@@ -173,6 +180,7 @@ STEPS: dict[str, Step] = {
         Step(
             "episodes", "summarize old episodes, and archive what nothing rests on", prune_episodes
         ),
+        Step("merging", "merge patterns and lessons that say the same", merge_records),
         Step("rotation", "move the oldest records of long logs to the archive", rotate_logs),
         Step("index", "bring the index up to date", merge_index),
         Step("embedding", "embed memories that have no vectors", embed_backlog),

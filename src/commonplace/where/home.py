@@ -294,6 +294,11 @@ class Home(NamedTuple):
         return self.state_folder / "learning.json"
 
     @property
+    def merging_mark(self) -> Path:
+        """Which records were compared with one another, to merge those that say the same."""
+        return self.state_folder / "merging.json"
+
+    @property
     def setup_file(self) -> Path:
         """The folders `commonplace setup` has made."""
         return self.state_folder / "setup.json"
