@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.cli import main
+from commonplace.learn import batches
 from commonplace.learn.merging import merge
 from commonplace.learn.sameness import have_same_words, pairs_with_same_words, same_values
 from commonplace.memory import Memory
@@ -230,9 +231,11 @@ def test_the_lesson_with_the_better_record_stays_and_rates_add_up(own_home: Path
 def test_what_was_undone_is_not_merged_again(own_home: Path) -> None:
     put(own_home, [lesson("l-1", SAID, success_rate="5/5"), lesson("l-2", SAID_MORE)])
     with open_memory(own_home) as memory:
-        before = memory.get("l-1")
-        assert run(memory)["lessons"] == 1
-        memory.append([before])
+        before = memory.get("l-1").fields
+        done = run(memory)
+        assert done["lessons"] == 1
+        assert batches.undo(memory, done["batch"]).changed == ("l-1",)
+        assert memory.get("l-1").fields == before
         assert run(memory)["lessons"] == 0
         assert set(current(memory, "lesson")) == {"l-1", "l-2"}
 

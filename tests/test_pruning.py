@@ -19,12 +19,15 @@ from hypothesis import strategies as st
 
 from commonplace.cli import main
 from commonplace.errors import RecordNotFound
+from commonplace.learn import batches
 from commonplace.learn.pruning import prune
 from commonplace.log import retire as retiring
 from commonplace.log.retire import Change, digest, retire
 from commonplace.maintenance import runner
 from commonplace.memory import Memory
-from commonplace.records import encode, from_line
+from commonplace.records import encode, from_line, to_utc
+from commonplace.transfer.merge import merge_logs
+from commonplace.where import repository
 from commonplace.where.home import Home
 from conftest import SLOW_LAW
 from histories import forget, pattern
@@ -61,7 +64,7 @@ def put(home: Path, rows: Iterable[dict[str, Any]], log: str = "app") -> None:
     (home / "log").mkdir(parents=True, exist_ok=True)
     with (home / "log" / f"{log}.jsonl").open("ab") as stream:
         for row in rows:
-            fields = {"timestamp": NOW.isoformat(), "agent_id": "", "repo": log, **row}
+            fields = {"timestamp": to_utc(NOW), "agent_id": "", "repo": log, **row}
             stream.write(encode(fields).encode() + b"\n")
 
 
@@ -209,17 +212,16 @@ def test_a_dry_run_counts_the_same_and_writes_nothing(
 
 
 def test_a_home_that_is_not_trusted_is_left_as_it_is(tmp_path: Path) -> None:
-    repository = tmp_path / "clone"
-    home = repository / ".commonplace"
-    (repository / ".git").mkdir(parents=True)
+    clone = tmp_path / "clone"
+    home = clone / ".commonplace"
+    (clone / ".git").mkdir(parents=True)
     put(home, [episode("ep-a", 50)])
     before = files(home)
     homes = [Home(home, of_user=False), Home(tmp_path / "user")]
-    from commonplace.where import repository as repositories
 
     memory = Memory(
         homes,
-        repositories.find(repository),
+        repository.find(clone),
         settings={"embedder.kind": "none"},
         background=False,
         clock=lambda: NOW,
@@ -242,6 +244,105 @@ def test_a_record_that_changed_meanwhile_is_left_as_it_is(own_home: Path) -> Non
     assert retire(Home(own_home), "app", changes) == {"ep-c"}
     assert (own_home / "log/app.jsonl").read_bytes().splitlines()[0] == first
     assert (own_home / "log/archive/app.jsonl").read_bytes() == third + b"\n"
+
+
+def test_a_batch_of_summaries_can_be_undone(own_home: Path) -> None:
+    put(own_home, [episode("ep-a", 10), episode("ep-b", 50)])
+    with open_memory(own_home) as memory:
+        before = {record.id: record.fields for record in memory.records()}
+        undone = batches.undo(memory, run(memory)["batch"])
+        assert set(undone.changed) == {"ep-a", "ep-b"}
+        assert {record.id: record.fields for record in memory.records()} == before
+        assert all(memory.get(ident).fields["action_log"] for ident in undone.changed)
+        assert memory.archived_ids() == set()
+        assert run(memory) == {"summarized": 0, "archived": 0}
+
+
+def test_a_pattern_of_another_home_holds_an_episode_back(tmp_path: Path) -> None:
+    put(tmp_path / "near", [episode("ep-a", 50), episode("ep-b", 50)])
+    put(tmp_path / "user", [pattern("p", source_episodes=["ep-a"])])
+    homes = [Home(tmp_path / "near", trusted=True), Home(tmp_path / "user")]
+    memory = Memory(
+        homes,
+        repository.find(tmp_path),
+        settings={"embedder.kind": "none"},
+        background=False,
+        clock=lambda: NOW,
+    )
+    with memory:
+        run(memory)
+        assert memory.archived_ids() == {"ep-b"}
+
+
+def test_erasing_a_summarized_episode_leaves_nothing_of_it(own_home: Path) -> None:
+    put(own_home, [episode("ep-xylophone", 10), episode("ep-b", 10)])
+    with open_memory(own_home) as memory:
+        run(memory)
+        memory.erase("ep-xylophone")
+    assert not any(b"xylophone" in content for content in files(own_home).values())
+
+
+def test_two_machines_that_both_summarized_keep_everything(own_home: Path, tmp_path: Path) -> None:
+    """Sync merges the logs: of one whole line, with two summaries of it and a later edit."""
+    put(own_home, [episode("ep-a", 10), episode("ep-b", 10)])
+    other = tmp_path / "other"
+    shutil.copytree(own_home, other)
+
+    def logs(home: Path) -> dict[str, list[bytes]]:
+        return {
+            path.relative_to(home).as_posix(): path.read_bytes().splitlines()
+            for path in (home / "log").rglob("*.jsonl")
+        }
+
+    base = logs(own_home)
+    for home in (own_home, other):
+        with open_memory(home) as memory:
+            run(memory)
+    later = {"edited": "2026-03-02T00:00:00Z"}
+    put(other, [episode("ep-b", 10, outcome="failure", meta=later)])
+    for path, content in merge_logs(base, logs(own_home), logs(other), {}).items():
+        (own_home / path).write_bytes(b"".join(raw + b"\n" for raw in content))
+    assert set(base["log/app.jsonl"]) <= set(lines(own_home))
+    with open_memory(own_home) as memory:
+        assert "action_log" not in memory.get("ep-a").fields
+        assert memory.get("ep-b").fields["outcome"] == "failure"
+        assert memory.whole("ep-a").fields["action_log"]
+        assert run(memory) == {"summarized": 0, "archived": 0}
+
+
+def test_lines_of_other_programs_keep_what_they_say(own_home: Path) -> None:
+    mine = {**episode("ep-a", 10), "agent": "eng", "mood": "calm"}
+    bare = {name: value for name, value in mine.items() if name != "agent_id"}
+    odd = {**bare, "id": "ep-odd", "duration_seconds": "long"}
+    (own_home / "log").mkdir(parents=True)
+    raws = [json.dumps(bare), json.dumps(odd), "{damaged", '{"id":"ep-b"']
+    (own_home / "log/app.jsonl").write_text("\n".join(raws), "utf-8")
+    with open_memory(own_home) as memory:
+        assert run(memory)["summarized"] == 1
+        assert memory.get("ep-a").repo == "app"
+        assert memory.get("ep-a").agent_id == ""
+        assert memory.whole("ep-a").fields == bare
+    kept = (own_home / "log/app.jsonl").read_text("utf-8").splitlines()
+    assert kept[1:] == raws[1:]
+
+
+@given(share=st.floats(0, 1))
+@SLOW_LAW
+def test_a_half_written_archive_is_written_again(share: float) -> None:
+    with TemporaryDirectory() as folder:
+        home = Path(folder) / "home"
+        put(home, [episode(f"ep-{number}", 10 + number * 8) for number in range(5)])
+        written = lines(home)
+        whole = (home / "log/app.jsonl").read_bytes()
+        with open_memory(home) as memory:
+            exported = sorted(memory.export_lines())
+        (home / "log/archive").mkdir()
+        (home / "log/archive/app.jsonl").write_bytes(whole[: int(len(whole) * share)])
+        with open_memory(home) as memory:
+            run(memory)
+            assert sorted(memory.export_lines()) == exported
+            assert not written - lines(home)
+            assert run(memory) == {"summarized": 0, "archived": 0}
 
 
 # --- Laws -----------------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ class Finder:
             (
                 Member(card, records[card.key])
                 for card in cards
-                if not is_doubted(card.feedback) and not was_edited_by_user(records[card.key])
+                if _may_merge(card, records[card.key])
             ),
             key=lambda member: member.rank,
         )
@@ -190,6 +190,11 @@ class Finder:
         }
         others = tuple(one for one in merge.others if one.record.id not in before)
         return Merge(merge.kept, others)
+
+
+def _may_merge(card: Card, record: Record) -> bool:
+    """Whether no user has judged or changed it, and a new version would keep all its values."""
+    return not (is_doubted(card.feedback) or was_edited_by_user(record) or record.unusable)
 
 
 def _say_the_same(one: Record, other: Record) -> bool:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import RecordInvalid
+from commonplace.learn.batches import new_name
 from commonplace.learn.duplicates import Finder, Marks, Merge
-from commonplace.learn.versions import new_batch, next_version
+from commonplace.learn.versions import next_version
 from commonplace.records import Rate
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def merge(memory: Recaller, *, dry_run: bool, is_over: Callable[[], bool]) -> di
     if not memory.settings["learn.merge"] or not memory.trusts(memory.home):
         return done
     now = memory._clock()  # noqa: SLF001 (the clock of the memory)
-    batch = new_batch(now)
+    batch = new_name(now)
     marks = Marks(memory.home)
     merged: list[Merge] = []
     for kind in KINDS:
@@ -68,9 +69,11 @@ def _write(
     """
     written, entries = [], []
     for one in merges:
-        fields = next_version(one.kept.record, _take_in(one), batch=batch, step=STEP, now=now)
+        kept = one.kept.record
+        fields = next_version(kept, _take_in(one), batch=batch, step=STEP, now=now)
+        named = {"agent_id": kept.agent_id, **fields, "repo": kept.repo or log}
         try:
-            entries.append(memory.prepare({**fields, "repo": one.kept.record.repo or log}, now))
+            entries.append(memory.prepare(named, now))
         except RecordInvalid:
             continue  # An older version wrote what is refused today: it stays as it is.
         written.append(one)

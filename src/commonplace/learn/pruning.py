@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.errors import RecordInvalid
 from commonplace.index.ports import Filter
-from commonplace.learn.versions import new_batch, next_version
+from commonplace.learn.batches import new_name
+from commonplace.learn.versions import next_version
 from commonplace.log.retire import Change, digest, lines_with_ids, retire
 from commonplace.recall.visibility import shown_cards
 from commonplace.records import from_line, micros, to_utc
@@ -57,7 +58,7 @@ def prune(memory: Recaller, *, dry_run: bool, is_over: Callable[[], bool]) -> di
     if not memory.trusts(memory.home):
         return done
     now = memory._clock()  # noqa: SLF001 (the clock of the memory)
-    batch = new_batch(now)
+    batch = new_name(now)
     home = memory.home
     with memory.engine().reading() as readers:
         by_log = _find_due(memory, readers, now)
@@ -141,17 +142,20 @@ def _plan(
     for ident, raw, was_summarized in _current_lines(memory.home.log(log), due.whole | due.archive):
         if is_over():
             break
-        record = from_line(raw)
         is_archived = ident in due.archive
+        # One that was summarized before and is whole again was taken back, or its session went on.
+        if ident in taken_back or (was_summarized and not is_archived):
+            continue
+        record = from_line(raw)
         if ARCHIVED in record.meta and is_archived:
             plan.archived[ident] = Change(digest(raw))  # A run was killed before it moved it.
             continue
-        # One that was summarized before and is whole again was taken back, or its session went on.
-        is_done = was_summarized or not record.fields.get("action_log")
-        if ident in taken_back or (is_done and not is_archived):
+        has_actions = bool(record.fields.get("action_log"))
+        # There is nothing to leave out; or a new version would lose a value that we cannot read.
+        if record.unusable or not (is_archived or has_actions):
             continue
         try:
-            line = _summarize(memory, record, batch, now, is_archived=is_archived)
+            line = _summarize(memory, log, record, batch, now, is_archived=is_archived)
         except RecordInvalid:
             continue  # An older version wrote what is refused today: it stays as it is.
         plan.summaries[ident] = Change(digest(raw), line)
@@ -161,7 +165,7 @@ def _plan(
 
 
 def _summarize(
-    memory: Recaller, record: Record, batch: str, now: datetime, *, is_archived: bool
+    memory: Recaller, log: str, record: Record, batch: str, now: datetime, *, is_archived: bool
 ) -> bytes:
     """Return the line of the version without the actions."""
     fields = dict(record.fields)
@@ -172,7 +176,8 @@ def _summarize(
     if is_archived:
         meta[ARCHIVED] = to_utc(now)
     given = next_version(type(record)(fields), {"meta": meta}, batch=batch, step=STEP, now=now)
-    return memory.prepare(given, now).line
+    named = {"agent_id": record.agent_id, **given, "repo": record.repo or log}
+    return memory.prepare(named, now).line
 
 
 class _Current(NamedTuple):
@@ -199,5 +204,15 @@ def _were_archived(path: Path, ids: Collection[str]) -> set[str]:
     """Return those of *ids* that were put away before: somebody has taken them back since."""
     if not ids:
         return set()
-    needle = f'"{ARCHIVED}"'.encode()
-    return {line.ident for line in lines_with_ids(path) if line.ident in ids and needle in line.raw}
+    return {
+        line.ident for line in lines_with_ids(path) if line.ident in ids and _was_archived(line.raw)
+    }
+
+
+def _was_archived(raw: bytes) -> bool:
+    if f'"{ARCHIVED}"'.encode() not in raw:
+        return False
+    try:
+        return ARCHIVED in from_line(raw).meta
+    except ValueError:
+        return False  # A damaged line: `doctor` tells of it.

@@ -1,10 +1,10 @@
-"""The versions of records that an automatic step writes; each names the batch it belongs to."""
+"""The versions of records that maintenance writes; each names the batch it belongs to."""
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
+from commonplace.learn.batches import PREFIX, mark
 from commonplace.records import to_utc
 
 if TYPE_CHECKING:
@@ -12,13 +12,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from commonplace.records import Record
-
-PREFIX = "batch-"
-
-
-def new_batch(now: datetime) -> str:
-    """Return a name for a batch that begins *now*."""
-    return f"{PREFIX}{_compact(to_utc(now))}-{os.urandom(2).hex()}"
 
 
 def next_version(
@@ -28,9 +21,8 @@ def next_version(
 
     *changes* may hold more of `meta`.
     """
-    meta = {**record.meta, **changes.get("meta", {})}
-    meta |= {"edited": to_utc(now), "batch": batch, "step": step}
-    return {**record.fields, **changes, "meta": meta}
+    meta = {**record.meta, **changes.get("meta", {}), "edited": to_utc(now)}
+    return mark({**record.fields, **changes, "meta": meta}, batch, step)
 
 
 def was_edited_by_user(record: Record) -> bool:

@@ -117,8 +117,9 @@ def _whole(record: Record, raw: bytes, before: bytes | None) -> bytes:
     episode = from_line(before)
     actions = episode.fields.get("action_log", [])
     fields = {**record.fields, "action_log": actions}
-    is_same = {**fields, "meta": None} == {**episode.fields, "meta": None}
-    return before if is_same else encode(fields).encode()
+    # A line that somebody else wrote may lack what every line of ours has.
+    given = {"repo": record.repo, "agent_id": record.agent_id, **episode.fields, "meta": None}
+    return before if {**fields, "meta": None} == given else encode(fields).encode()
 
 
 def _is_unrelated(raw: bytes, needle: bytes) -> bool:
