@@ -27,7 +27,6 @@ from commonplace.learn.sameness import (
     words_of,
 )
 from commonplace.learn.versions import was_edited_by_user
-from commonplace.log.fold import history
 from commonplace.recall.priors import UNTRIED, wilson
 from commonplace.recall.visibility import shown_cards
 from commonplace.rules import is_doubted
@@ -152,12 +151,12 @@ class Finder:
                     break
             else:
                 leaders[place] = []
-        found = (
+        found = [
             Merge(members[leader], tuple(members[place] for place in places))
             for leader, places in leaders.items()
             if places
-        )
-        return [one for one in map(self._without_undone, found) if one.others]
+        ]
+        return _without_undone(reader, found)
 
     def _near(self, reader: Reader, members: Sequence[Member]) -> dict[int, set[int]] | None:
         """Return for each member the earlier ones that say the same; `None` as above."""
@@ -181,15 +180,6 @@ class Finder:
             if first != second and _say_the_same(members[first].record, members[second].record):
                 near[second].add(first)
         return near
-
-    def _without_undone(self, merge: Merge) -> Merge:
-        """Return *merge* without what it took in before: somebody has undone that since."""
-        versions = history(self._memory.home, merge.kept.record.id)
-        before = {
-            edge.to for version in versions for edge in version.edges if edge.rel == "supersedes"
-        }
-        others = tuple(one for one in merge.others if one.record.id not in before)
-        return Merge(merge.kept, others)
 
 
 def _may_merge(card: Card, record: Record) -> bool:
@@ -256,6 +246,23 @@ def _alike_pairs(
             if other < place + start:
                 pairs.append((int(place) + start, int(other)))
     return pairs
+
+
+def _without_undone(reader: Reader, merges: Sequence[Merge]) -> list[Merge]:
+    """Return *merges* without what was taken in before: somebody has undone that since."""
+    versions = reader.versions([one.kept.record.id for one in merges])
+    left = []
+    for one in merges:
+        before = {
+            edge.to
+            for _log, version in versions.get(one.kept.record.id, ())
+            for edge in version.edges
+            if edge.rel == "supersedes"
+        }
+        others = tuple(other for other in one.others if other.record.id not in before)
+        if others:
+            left.append(Merge(one.kept, others))
+    return left
 
 
 def _embedded_text(record: Record) -> str:
