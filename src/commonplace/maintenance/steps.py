@@ -176,15 +176,15 @@ STEPS: dict[str, Step] = {
         Step("spool", "ingest the events of hooks", ingest_spool),
         Step("sessions", "write sessions that ended without an end event", close_sessions),
         Step("drafts", "write episodes that were started and not ended", close_drafts),
-        # Before rotation: what they move makes room in the log for other records.
-        Step(
-            "episodes", "summarize old episodes, and archive what nothing rests on", prune_episodes
-        ),
-        Step("merging", "merge patterns and lessons that say the same", merge_records),
         Step("rotation", "move the oldest records of long logs to the archive", rotate_logs),
         Step("index", "bring the index up to date", merge_index),
         Step("embedding", "embed memories that have no vectors", embed_backlog),
         Step("learning", "make patterns of what tasks have in common", consolidate),
+        # After learning: what a new pattern rests on stays, and a new pattern is compared at once.
+        Step(
+            "episodes", "summarize old episodes, and archive what nothing rests on", prune_episodes
+        ),
+        Step("merging", "merge patterns and lessons that say the same", merge_records),
         Step("suggestions", "propose links and contradictions of new records", suggest_links),
         Step("usage", "drop usage counts of records that no longer exist", trim_usage),
         Step("leftovers", "remove temporary files of killed processes", remove_leftovers),
