@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from skills_ref.parser import parse_frontmatter
 from skills_ref.validator import validate, validate_metadata
 
-from commonplace import skills
+from commonplace import inbox, skills
 from commonplace.errors import SkillRefused
+from commonplace.maintenance import runner
 from commonplace.memory import Memory
 from commonplace.records import make
 from commonplace.sessions.intents import intents
@@ -273,7 +274,7 @@ def test_skills_of_an_untrusted_home_are_marked_and_stay_there(
     everything = commonplace("skill", "export", "--to", "out", cwd=repo)
     assert (everything.returncode, everything.stdout) == (0, "")
     assert "not exported" in everything.stderr
-    assert commonplace("skill", "export", "evil", "--to", "out", cwd=repo).returncode == 36
+    assert commonplace("skill", "export", "evil", "--to", "out", cwd=repo).returncode == 46
     assert not (repo / "out").exists()
     made = commonplace("skill", "new", "mine", "--description", "x", "--json", cwd=repo)
     assert json.loads(made.stdout)["path"].startswith(str(tmp_path / ".commonplace"))
@@ -307,14 +308,14 @@ def test_the_commands_as_a_user_types_them(
 @pytest.mark.parametrize(
     ("words", "code", "reason"),
     [
-        (["new", "Bad", "--description", "x"], 36, "only a-z"),
+        (["new", "Bad", "--description", "x"], 46, "only a-z"),
         (["new", "a"], 2, "--description"),
         (["new", "a", "--description", "x" * 1025], 2, "1,025"),
         (["new", "a", "--from", "nowhere.md"], 2, "nowhere.md"),
-        (["show", "a"], 37, "no skill `a`"),
-        (["check", "a"], 37, "no skill `a`"),
+        (["show", "a"], 47, "no skill `a`"),
+        (["check", "a"], 47, "no skill `a`"),
         (["export"], 2, "--to"),
-        (["export", "a", "--to", "out"], 37, "no skill `a`"),
+        (["export", "a", "--to", "out"], 47, "no skill `a`"),
     ],
 )
 def test_a_mistake_is_a_sentence_and_costs_nothing(
@@ -393,6 +394,14 @@ def test_a_gap_in_a_long_session_is_no_step() -> None:
     assert sequences([episode(n, [*looks, *RELEASE[:2], "make a"]) for n in range(3)], intents)
 
 
+def test_a_long_sequence_is_cut_into_skills_that_are_not_alike() -> None:
+    long = [f"tool{number} go" for number in range(50)]
+    found = sequences([episode(n, [*long, f"other{n} go"]) for n in range(3)], intents)
+
+    assert len(found[0].keys) == 20
+    assert all(len(set(one.keys) & set(found[0].keys)) < 17 for one in found[1:])
+
+
 steps = st.lists(st.sampled_from(["a b", "c d", "e f", "g h", "i j"]), max_size=8)
 
 
@@ -429,3 +438,82 @@ def test_the_name_depends_on_the_steps_alone() -> None:
 
     assert few[0].name == many[0].name
     assert not skills.why_no_name(few[0].name)
+
+
+# --- Proposed in the inbox ------------------------------------------------------------------------
+
+
+def log_release(memory: Memory, number: int, **more: Any) -> None:
+    fields = episode(number, RELEASE, **more).fields
+    memory.log(
+        **{name: value for name, value in fields.items() if name not in ("repo", "agent_id")}
+    )
+
+
+def maintain(memory: Memory) -> dict[str, Any]:
+    return runner.run(memory, ["skills"]).steps["skills"]
+
+
+def test_maintenance_proposes_a_skill_once(memory: Memory) -> None:
+    for number in range(2):
+        log_release(memory, number)
+    assert maintain(memory) == {"proposed": 0}
+    log_release(memory, 2)
+    assert runner.run(memory, ["skills"], dry_run=True).steps["skills"]["found"]
+    assert memory.candidates() == []
+    assert maintain(memory) == {"proposed": 1}
+    (one,) = memory.candidates("skill")
+    before = one.record["text"]
+    assert maintain(memory) == {"proposed": 0}
+    assert [each.record["text"] for each in memory.candidates()] == [before]
+    # One more episode is more evidence, not another candidate.
+    log_release(memory, 3)
+    maintain(memory)
+    (again,) = memory.candidates()
+    assert again.id == one.id
+    assert again.evidence == ["ep-0", "ep-1", "ep-2", "ep-3"]
+
+    (written,) = memory.accept(one.id)
+    name = written["id"].removeprefix("skill:")
+    assert not skills.check(name, memory.skill(name).text)
+    log_release(memory, 4)
+    assert maintain(memory) == {"proposed": 0}
+    assert memory.candidates() == []
+
+
+def test_what_was_dropped_is_not_proposed_again(memory: Memory) -> None:
+    for number in range(3):
+        log_release(memory, number)
+    maintain(memory)
+    memory.drop(*(one.id for one in memory.candidates()))
+    for number in range(3, 6):
+        log_release(memory, number)
+
+    assert maintain(memory) == {"proposed": 0}
+    assert memory.candidates() == []
+
+
+def test_an_edited_name_is_the_name_of_the_skill(memory: Memory) -> None:
+    for number in range(3):
+        log_release(memory, number)
+    maintain(memory)
+    (one,) = memory.candidates()
+    inbox.edit(memory, one.id, fields={"name": "release"})
+
+    memory.accept(one.id)
+
+    assert [skill.name for skill in memory.skills()] == ["release"]
+    assert not any(each.is_error for each in skills.check("release", memory.skill("release").text))
+
+
+def test_nothing_is_learned_from_a_home_that_is_not_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COMMONPLACE_HOME")
+    repo = make_repository(tmp_path / "clone")
+    (repo / ".commonplace" / "log").mkdir(parents=True)
+    lines = "".join(json.dumps(episode(n, RELEASE).fields) + "\n" for n in range(3))
+    (repo / ".commonplace" / "log" / "app.jsonl").write_text(lines)
+    with Memory.open(cwd=repo) as memory:
+        assert not memory.trusts(memory.home)
+        assert maintain(memory) == {"proposed": 0}

@@ -371,7 +371,7 @@ class ExtraMissing(CommonplaceError, ImportError):
 class SkillRefused(CommonplaceError):
     """A skill whose name or text is not allowed, or that is there already."""
 
-    exit_code = 36
+    exit_code = 46
 
     def __init__(self, name: str, reason: str, hint: str = "") -> None:
         super().__init__(f"the skill `{name}` {reason}")
@@ -379,7 +379,7 @@ class SkillRefused(CommonplaceError):
 
 
 class SkillNotFound(CommonplaceError):
-    exit_code = 37
+    exit_code = 47
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no skill `{name}`")
@@ -389,7 +389,7 @@ class SkillNotFound(CommonplaceError):
 class HandoffClosed(CommonplaceError):
     """A handoff that somebody has accepted, or that is closed for another reason."""
 
-    exit_code = 38
+    exit_code = 48
 
     def __init__(self, ident: str, reason: str) -> None:
         super().__init__(f"the handoff `{ident}` {reason}")
@@ -399,7 +399,7 @@ class HandoffClosed(CommonplaceError):
 class NothingTrusted(CommonplaceError):
     """No home here may be written to: the user trusts none of them."""
 
-    exit_code = 39
+    exit_code = 49
 
     def __init__(self, path: Path | str) -> None:
         super().__init__(f"the home `{path}` came with a repository and is not trusted")

@@ -64,6 +64,16 @@ def _write_link(rel: str = "") -> Callable[[Recaller, Candidate], dict[str, Any]
     return write
 
 
+def _write_skill(memory: Recaller, one: Candidate) -> dict[str, Any]:
+    from commonplace import skills  # noqa: PLC0415 (see `accept`)
+    from commonplace.skills.format import valid_text  # noqa: PLC0415
+
+    name, home = one.record["name"], memory.homes[memory.trusted_home()]
+    # Somebody may have edited the name, and the text must have the same.
+    path = skills.create(home, name, valid_text(name, one.record["text"]))
+    return {"id": f"skill:{name}", "kind": "skill", "path": str(path)}
+
+
 class Kind(NamedTuple):
     """A row of the table."""
 
@@ -133,5 +143,14 @@ KINDS = {
         _ends("supersedes"),
         "Recall no longer shows `{to}`, because `{of}` supersedes it.",
         _write_link("supersedes"),
+    ),
+    "skill": Kind(
+        "skill",
+        "skills",
+        "text",
+        ("name", "text"),
+        _values("name"),
+        "Writes the skill `{name}`, which recall then finds and `skill export` gives to agents.",
+        _write_skill,
     ),
 }

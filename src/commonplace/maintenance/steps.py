@@ -85,6 +85,14 @@ def merge_records(memory: Memory, turn: Turn) -> dict[str, Any]:
     return merge(memory, dry_run=turn.dry_run, is_over=turn.is_over)
 
 
+def propose_skills(memory: Memory, turn: Turn) -> dict[str, Any]:
+    """Propose in the inbox, as skills, what several successful episodes did in the same order."""
+    from commonplace.learn import routines  # noqa: PLC0415 (as above)
+    from commonplace.sessions.intents import intents  # noqa: PLC0415
+
+    return routines.propose(memory, intents, dry_run=turn.dry_run)
+
+
 def rotate_logs(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Move the oldest records of long logs to their archives."""
     home, settings = memory.home, memory.settings
@@ -180,6 +188,7 @@ STEPS: dict[str, Step] = {
         Step("index", "bring the index up to date", merge_index),
         Step("embedding", "embed memories that have no vectors", embed_backlog),
         Step("learning", "make patterns of what tasks have in common", consolidate),
+        Step("skills", "propose what several episodes did as skills", propose_skills),
         # After learning: what a new pattern rests on stays, and a new pattern is compared at once.
         Step(
             "episodes", "summarize old episodes, and archive what nothing rests on", prune_episodes

@@ -200,7 +200,7 @@ def valid_text(folder: str, text: str, metadata: Mapping[str, str] | None = None
         "metadata": {**kept, **(metadata or {})},
         "allowed-tools": _as_text(given.get("allowed-tools")),
     }
-    return "\n".join([*_front_lines(chosen), "", body.strip("\n"), ""])
+    return "\n".join([*_front_lines(chosen), "", body.strip("\r\n"), ""])
 
 
 def left_out_fields(text: str) -> list[str]:

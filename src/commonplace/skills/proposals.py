@@ -10,6 +10,8 @@ from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from commonplace.foreign import code, one_line
 from commonplace.records import slug
 from commonplace.records.ids import blake2b
@@ -17,6 +19,8 @@ from commonplace.skills.format import NAME_CHARS_MAX, SECTIONS, valid_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from commonplace.records import Record
 
@@ -112,55 +116,61 @@ def _shared(rows: Mapping[str, int]) -> list[str]:
     from those of the round before that enough rows share, so a round looks at each place once.
     """
     flat = _GAP.join([*rows, ""])
-    row_of = [number for number, row in enumerate(rows) for _ in range(len(row) + 1)]
-    counts = list(rows.values())
-    # The run at each place, by a number; -1 where none is shared.
-    runs = [-1 if letter == _GAP else ord(letter) for letter in flat]
+    if not flat.strip(_GAP):
+        return []
+    letters = np.array([0 if letter == _GAP else ord(letter) for letter in flat], np.int64)
+    row_of = np.repeat(np.arange(len(rows)), [len(row) + 1 for row in rows])[: len(flat)]
+    counts = np.array(list(rows.values()), np.int64)
     found: list[tuple[int, int, int]] = []  # How long, in how many rows, and where.
-    before: dict[int, tuple[int, int, int]] = {}
-    previous: list[int] = []
-    for length in range(1, STEPS_MAX + 1):
-        shared = _count(runs, row_of, counts)
-        longer = [at for at, run in enumerate(runs) if run in shared]
+    # Where the runs of this round begin, and which run is there, by a number from 0.
+    places = np.nonzero(letters)[0]
+    runs = _numbers(letters[places])
+    before: list[tuple[int, int, int]] = []
+    previous = np.full(len(flat) + 1, -1)
+    for length in range(1, STEPS_MAX + 2):
+        in_rows, first = _count(runs, row_of[places], counts)
+        is_shared = in_rows[runs] >= EPISODES_MIN
+        if length > STEPS_MAX:
+            found += before
+            break
         if length > 1:
             # What a longer run begins or ends with is no sequence of its own.
-            for at in longer:
-                before.pop(previous[at], None)
-                before.pop(previous[at + 1], None)
-            found += before.values()
-        if not shared:
+            longer = places[is_shared]
+            covered = {*previous[longer].tolist(), *previous[longer + 1].tolist()}
+            found += [one for run, one in enumerate(before) if run not in covered]
+        if not is_shared.any():
             break
-        before = {run: (length, count, at) for run, (count, at) in shared.items()}
-        previous = [run if run in shared else -1 for run in runs]
-        numbers: dict[tuple[int, str], int] = {}
-        runs = [
-            numbers.setdefault((run, flat[at + length]), len(numbers))
-            if run >= 0 and previous[at + 1] >= 0
-            else -1
-            for at, run in enumerate(previous)
+        places, runs = places[is_shared], _numbers(runs[is_shared])
+        in_rows, first = _count(runs, row_of[places], counts)
+        before = [
+            (length, rows_with, int(places[at]))
+            for rows_with, at in zip(in_rows.tolist(), first.tolist(), strict=True)
         ]
-    else:
-        found += before.values()
+        previous = np.full(len(flat) + 1, -1)
+        previous[places] = runs
+        goes_on = previous[places + 1] >= 0
+        places, runs = places[goes_on], runs[goes_on]
+        runs = _numbers(runs * (len(letters) + 0x110000) + letters[places + length])
+        if not len(places):
+            found += before
+            break
     found.sort(key=lambda one: (-one[0], -one[1], one[2]))
     return [flat[at : at + length] for length, _n, at in found if length >= STEPS_MIN][:RUNS_MAX]
 
 
+def _numbers(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the same values numbered from 0."""
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+
 def _count(
-    runs: Sequence[int], row_of: Sequence[int], counts: Sequence[int]
-) -> dict[int, tuple[int, int]]:
-    """Return the runs that enough rows share: in how many, and the first place of each."""
-    seen: dict[int, list[int]] = {}
-    for at, run in enumerate(runs):
-        if run < 0:
-            continue
-        row = row_of[at]
-        entry = seen.get(run)
-        if entry is None:
-            seen[run] = [counts[row], at, row]
-        elif entry[2] != row:
-            entry[0] += counts[row]
-            entry[2] = row
-    return {run: (n, at) for run, (n, at, _row) in seen.items() if n >= EPISODES_MIN}
+    runs: NDArray[np.int64], rows: NDArray[np.int64], counts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return in how many rows each run is, and the first place of each."""
+    pairs = np.unique(runs * len(counts) + rows)
+    weights = counts[pairs % len(counts)]
+    first = np.unique(runs, return_index=True)[1]
+    return np.bincount(pairs // len(counts), weights, len(first)).astype(np.int64), first
 
 
 def _is_alike(keys: tuple[str, ...], other: tuple[str, ...]) -> bool:

@@ -289,6 +289,11 @@ class Home(NamedTuple):
         return self.state_folder / "learning.lock"
 
     @property
+    def skills_mark(self) -> Path:
+        """Up to which episode this home was searched for skills."""
+        return self.state_folder / "skills.json"
+
+    @property
     def learning_mark(self) -> Path:
         """How far consolidation has read the index of this home."""
         return self.state_folder / "learning.json"

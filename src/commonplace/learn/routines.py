@@ -1,0 +1,89 @@
+"""Skills are proposed in the inbox: steps that succeeded in several episodes, as `SKILL.md`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from commonplace import inbox, skills
+from commonplace.errors import unusable
+from commonplace.files import atomic
+from commonplace.files.plain import read_small
+from commonplace.index.ports import Filter
+from commonplace.records import micros
+from commonplace.skills.proposals import Routine, sequences, skill_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from commonplace.recaller import Recaller
+    from commonplace.records import Record
+
+# Only the newest episodes are looked at.
+EPISODES_MAX = 10_000
+MARK_BYTES_MAX = 4096
+KINDS = ("episode",)
+
+
+def propose(
+    memory: Recaller, intents_of: Callable[[str], Sequence[str]], *, dry_run: bool = False
+) -> dict[str, Any]:
+    """Propose the routines of the nearest home, if it has episodes that were not looked at.
+
+    What is a skill already, or was dropped, is not proposed. Nothing is learned from a home that is
+    not trusted.
+    """
+    if not memory.trusts(memory.home) or not memory.home.path.is_dir():
+        return {"proposed": 0}
+    episodes, mark = _read(memory)
+    known = {skill.name for skill in skills.of_homes(memory)}
+    found = [one for one in sequences(episodes, intents_of) if one.name not in known]
+    if dry_run:
+        return {"found": [one.name for one in found]}
+    proposed = sum(inbox.propose(memory.home, _proposal(one)).seen > 0 for one in found)
+    # The mark comes last: a run that is killed before is done again, with the same result.
+    if mark:
+        atomic.replace(memory.home.skills_mark, [mark])
+    return {"proposed": proposed}
+
+
+def _read(memory: Recaller) -> tuple[list[Record], bytes]:
+    """Return the newest episodes, none if all were looked at before, and the mark to write."""
+    wanted = Filter(kinds=frozenset(KINDS), archived=True)
+    with memory.engine().reading() as readers:
+        reader = readers[0]
+        build, last = reader.build(), _last_key(memory, reader.build())
+        newest = max((key for key, *_rest in reader.records_after(last, KINDS)), default=0)
+        if not newest:
+            return [], b""
+        keys = [card.key for card in reader.select(wanted, newest=EPISODES_MAX)]
+        records = reader.records(keys)
+    mark = json.dumps({"build": build, "key": newest}).encode()
+    return [records[key] for key in sorted(keys) if key in records], mark
+
+
+def _last_key(memory: Recaller, build: str) -> int:
+    path = memory.home.skills_mark
+    try:
+        fields = json.loads(read_small(path, MARK_BYTES_MAX))
+        return int(fields["key"]) if fields["build"] == build else 0
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise unusable(path, error) from error
+    except (ValueError, TypeError, KeyError):
+        return 0  # A damaged mark: everything is looked at again.
+
+
+def _proposal(routine: Routine) -> inbox.Proposal:
+    count = len(routine.episodes)
+    return inbox.Proposal(
+        kind="skill",
+        title=", ".join(routine.keys),
+        fields={"name": routine.name, "text": skill_text(routine)},
+        evidence=tuple(one.id for one in routine.episodes),
+        reason=f"these steps followed each other in {count} episodes that succeeded",
+        # A skill belongs to the home, not to one repository.
+        at=max(micros(one.timestamp) for one in routine.episodes) / 1e6,
+        rank=float(count),
+    )
