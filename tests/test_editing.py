@@ -58,7 +58,8 @@ def test_every_text_of_every_kind_can_be_edited_and_the_others_are_kept(
 ) -> None:
     before = memory.log(kind=kind, **REQUIRED[kind], mine={"kept": 1})
     choices = {"event_type": "learned", "outcome": "failed", "rel": "uses"}
-    others = {"success_rate": "1/2", "last_used": "2026-01-02T00:00:00Z"}
+    time = "2026-01-02T00:00:00Z"
+    others = {"success_rate": "1/2", "last_used": time, "accepted_at": time}
     for name in editable_fields(before):
         default = before.known[name].default
         if name in ("timestamp", "agent_id", "last_checkpoint") or not isinstance(default, str):
