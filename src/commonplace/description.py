@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.errors import NoteNotFound, NoteRefused, RecordNotFound
 from commonplace.files.plain import read_small
 from commonplace.notes import Notes
+from commonplace.records import Pattern
 from commonplace.rules import Standing
 from commonplace.where.home import SKILL_BYTES_MAX
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from commonplace.lookup import FoundRecord
+    from commonplace.records import Record
     from commonplace.where.home import Home
 
 
@@ -28,13 +30,28 @@ def of_record(
     if found.standing is Standing.SUPERSEDED:
         described["standing"] = "superseded"
     described["feedback"] = found.feedback._asdict()
-    described["usage_count"], described["last_used"] = uses
     if "summarized" in found.record.meta:
         described["whole"] = "archive"  # Where the record is that this one was made from.
+    described |= _counts(found.record, uses)
     described["home"] = str(home.path)
     if not is_trusted:
         described["trusted"] = False
     return described
+
+
+def _counts(record: Record, uses: tuple[int, str]) -> dict[str, Any]:
+    """Return how often and when it was used. A pattern says that itself, and what it rests on."""
+    delivered, last = uses
+    if not isinstance(record, Pattern):
+        return {"usage_count": delivered, "last_used": last}
+    return {
+        "confidence": record.confidence,
+        "usage_count": record.usage_count,
+        "last_used": record.last_used,
+        "sources": len(set(record.sources)),
+        "delivered": delivered,
+        "last_delivered": last,
+    }
 
 
 def of_text(homes: Sequence[Home], agent_id: str, ident: str) -> dict[str, Any]:

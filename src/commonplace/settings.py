@@ -92,7 +92,9 @@ SETTINGS: dict[str, Setting] = {
         True, "whether near-duplicates are folded and the newest of a changed rule comes first"
     ),
     "recall.priors": Setting(
-        True, "whether recency, success, use, kind, repository, agent, tags and files affect ranks"
+        True,
+        "whether recency, success, use, evidence, kind, repository, agent, tags and files affect "
+        "ranks",
     ),
     "recall.half_life_days": Setting(
         180.0, "after how many days recency has lost half its weight", minimum=1

@@ -21,8 +21,11 @@ _FIRST = ("lesson", "pattern", "what_fails", "label", "text", "context", "comman
 # What is known about it, in this order.
 _ABOUT = (
     *("id", "kind", "event_type", "timestamp", "agent_id", "repo", "standing", "feedback"),
-    *("usage_count", "last_used", "links", "meta", "whole", "path", "home", "trusted"),
+    *("confidence", "usage_count", "last_used", "sources", "delivered", "last_delivered"),
+    *("links", "meta", "whole", "path", "home", "trusted"),
 )
+# What the numbers of a pattern count.
+_COUNTED = {"sources": "record", "delivered": "time"}
 EXAMPLES = ("commonplace show les-always-ver",)
 
 
@@ -80,6 +83,8 @@ def _text(name: str, value: object) -> str:
     if name == "feedback" and isinstance(value, dict):
         counts = [f"{count} {outcome}" for outcome, count in value.items() if count]
         return ", ".join(counts) or "none yet"
+    if name in _COUNTED and isinstance(value, int):
+        return f"{value:,} {_COUNTED[name]}{'' if value == 1 else 's'}"
     if isinstance(value, str):
         return value
     if isinstance(value, list) and all(isinstance(item, str) for item in value):

@@ -87,6 +87,9 @@ class Card(NamedTuple):
     # The success rate that the record states, and the feedback about it.
     stated: Rate | None = None
     feedback: Tally = NO_FEEDBACK
+    # What a pattern says of itself: how sure it is, and how often it was used.
+    confidence: float = 0.0
+    used: int = 0
 
     @property
     def rate(self) -> Rate | None:

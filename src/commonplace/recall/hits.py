@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.foreign import UNTRUSTED
 from commonplace.index.document import Document, document
+from commonplace.records import Pattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,6 +100,10 @@ class Hit:
         stored = {name: self.record.fields.get(name) for name in ("lesson", "context", "command")}
         return {name: text if isinstance(text, str) else None for name, text in stored.items()}
 
+    def _count(self) -> dict[str, int]:
+        # A pattern has its own count, which its record states.
+        return {} if isinstance(self.record, Pattern) else {"usage_count": self.uses}
+
     def as_dict(self) -> dict[str, Any]:
         """Return the hit as JSON shows it."""
         return {
@@ -111,6 +116,6 @@ class Hit:
             **self.content,
             "success_rate": str(self.rate) if self.rate else None,
             "marks": list(self.marks),
-            "record": {**self.record.fields, "usage_count": self.uses},
+            "record": {**self.record.fields, **self._count()},
             "why": self.why.as_dict() if self.why else {},
         }

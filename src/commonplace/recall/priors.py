@@ -25,6 +25,8 @@ _Z = 1.0
 # The share of successes that is neutral.
 UNTRIED = 0.4
 DOUBTS_COUNTED_MAX = 3
+# As many uses as count: each doubling adds a sixth.
+_USES_COUNTED_MAX = 63
 _MICROS_A_DAY = 86_400_000_000
 # A factor this near to 1 changes nothing.
 _SAME = 1e-6
@@ -42,6 +44,7 @@ class Weights(NamedTuple):
     agent: float = 0.02
     tags: float = 0.05
     files: float = 0.25
+    evidence: float = 0.10
     semantic: float = 0.5
     episodic: float = 0.3
     skills: float = 0.2
@@ -69,6 +72,7 @@ NO_PRIORS = Weights(
     agent=0.0,
     tags=0.0,
     files=0.0,
+    evidence=0.0,
     semantic=1.0,
     episodic=1.0,
     skills=1.0,
@@ -94,7 +98,9 @@ class Priors:
         if doubts := card.feedback.wrong + card.feedback.stale:
             found["doubt"] = 0.5 ** min(DOUBTS_COUNTED_MAX, doubts)
         if uses:
-            found["use"] = 1 + weights.use * min(1.0, math.log2(1 + uses) / 6)
+            found["use"] = 1 + weights.use * _share_of_uses(uses)
+        if card.confidence or card.used:
+            found["evidence"] = evidence(card.confidence, card.used, weights)
         found["kind"] = kind(card.kind, weights)
         if query.here and card.repo == query.here:
             found["repo"] = 1 + weights.repo
@@ -119,6 +125,18 @@ def success(rate: Rate | None, weights: Weights) -> float:
     if rate is None or rate.tried == 0:
         return 1.0
     return 1 + weights.success * 2 * (wilson(rate) - UNTRIED)
+
+
+def evidence(confidence: float, used: int, weights: Weights) -> float:
+    """Return 1 for a pattern that states neither, up to 1 + weight for a sure, often used one.
+
+    It falls with neither. A record states both itself, so the factor is small.
+    """
+    return 1 + weights.evidence * (min(max(confidence, 0.0), 1.0) + _share_of_uses(used)) / 2
+
+
+def _share_of_uses(count: int) -> float:
+    return math.log2(1 + min(max(count, 0), _USES_COUNTED_MAX)) / 6
 
 
 @lru_cache(maxsize=1024)

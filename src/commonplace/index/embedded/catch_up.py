@@ -18,7 +18,7 @@ from commonplace.index.embedded.settle import Settling
 from commonplace.index.embedded.tables import FOREVER
 from commonplace.index.ports import no_progress
 from commonplace.log import read
-from commonplace.records import Record, encode, from_line, micros, parse_rate
+from commonplace.records import Pattern, Record, encode, from_line, micros, parse_rate
 from commonplace.rules import Standing, edges, is_statement, written_micros
 from commonplace.where.home import LOG_SUFFIX
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # How many lines are indexed in one transaction; then other processes can write.
 BATCH_LINES = 5_000
 NOTE_BYTES_MAX = 1 << 20
+USES_MAX = 10**9
 
 
 class Changes(NamedTuple):
@@ -240,14 +241,14 @@ class CatchUp:
         cursor = self._connection.execute(
             "INSERT INTO line (digest, log, position, archived, id, kind, repo, timestamp, micros,"
             ' written, until, agent, type, tags, of, "to", outcome, stated_worked, stated_tried,'
-            " standing) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+            " confidence, used, standing) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
             " ON CONFLICT (log, digest) DO NOTHING",
             (
                 digest, log, position, archived, record.id, record.kind, repo, record.timestamp,
                 micros(record.timestamp), written_micros(record), FOREVER, record.agent_id,
                 event_type if isinstance(event_type, str) else "",
                 "\n".join(tag.lower() for tag in record.tags), of, to, outcome,
-                stated[0], stated[1], Standing.REPLACED,
+                stated[0], stated[1], *_own_counts(record), Standing.REPLACED,
             ),
         )  # fmt: skip
         if not cursor.rowcount:
@@ -344,6 +345,14 @@ def _statement(record: Record) -> tuple[str | None, str | None, str | None]:
 def _stated_rate(record: Record) -> tuple[int, int] | tuple[None, None]:
     stated = record.fields.get("success_rate") if record.kind == "lesson" else None
     return parse_rate(stated) if stated else (None, None)
+
+
+def _own_counts(record: Record) -> tuple[float, int]:
+    """Return the confidence and the number of uses that a pattern states; of others, none."""
+    if not isinstance(record, Pattern):
+        return 0.0, 0
+    # A line may hold any number; SQLite's integers have 64 bits.
+    return min(max(float(record.confidence), 0.0), 1.0), min(record.usage_count, USES_MAX)
 
 
 def _text_record(text: TextFile, content: str, name: str, mtime: float) -> Record:

@@ -27,7 +27,7 @@ _STANDINGS = tuple(Standing)
 CARD_COLUMNS = (
     "line.key, line.id, line.log, repo, line.kind, timestamp, line.micros, agent, type, tags,"
     " archived,"
-    " standing, stated_worked, stated_tried, worked, failed, wrong, stale"
+    " standing, stated_worked, stated_tried, confidence, used, worked, failed, wrong, stale"
 )
 
 
@@ -216,7 +216,7 @@ def card_of(
     """Return the card in a row of `CARD_COLUMNS`, or with another *standing* and *feedback*."""
     (
         key, ident, log, repo, kind, timestamp, micros, agent, event_type, tags, archived, stored,
-        stated_worked, stated_tried, *counts,
+        stated_worked, stated_tried, confidence, used, *counts,
     ) = row  # fmt: skip
     tally = feedback
     if tally is None:
@@ -236,6 +236,8 @@ def card_of(
         _STANDINGS[stored] if standing is None else standing,
         None if stated_tried is None else Rate(stated_worked, stated_tried),
         tally,
+        confidence,
+        used,
     )
 
 

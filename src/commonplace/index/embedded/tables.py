@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Increase this when the tables change, which lines can be read, or the text of a document. An old
 # index is rebuilt, as it is when the terms change.
-SCHEMA_VERSION = 1100 + terms.VERSION
+SCHEMA_VERSION = 1200 + terms.VERSION
 BUSY_MS_MAX = 30_000
 # SQLite maps its shared memory in pieces of this size; reading a truncated one kills the process.
 SHARED_BYTES_MIN = 32_768
@@ -34,10 +34,11 @@ _SWITCH_TRIES_MAX = 100
 
 # `line` has a row for every line of the logs and for every note and skill, current or not.
 # `written` orders the lines of several logs: an edit keeps the `micros` of its record. `until` is
-# the time of the later line of its log that replaced it. `standing` is a `rules.Standing`; the four
-# counts are feedback. `term_set` has the terms of documents. `dropped` are documents that are no
-# longer current and must be deleted from the text index; `terms` is NULL for those that are not in
-# it. `old_term` and `old_vector` keep replaced lines for questions about the past.
+# the time of the later line of its log that replaced it. `confidence` and `used` are what a pattern
+# says of itself. `standing` is a `rules.Standing`; the four counts are feedback. `term_set` has the
+# terms of documents. `dropped` are documents that are no longer current and must be deleted from
+# the text index; `terms` is NULL for those that are not in it. `old_term` and `old_vector` keep
+# replaced lines for questions about the past.
 SCHEMA = """
 CREATE TABLE file (
     path TEXT PRIMARY KEY, inode INTEGER, size INTEGER, mtime INTEGER, "end" INTEGER, tail BLOB);
@@ -47,7 +48,8 @@ CREATE TABLE line (
     repo TEXT NOT NULL, timestamp TEXT NOT NULL, micros INTEGER NOT NULL, written INTEGER NOT NULL,
     until INTEGER NOT NULL,
     agent TEXT NOT NULL, type TEXT NOT NULL, tags TEXT NOT NULL, of TEXT, "to" TEXT, outcome TEXT,
-    stated_worked INTEGER, stated_tried INTEGER, standing INTEGER NOT NULL,
+    stated_worked INTEGER, stated_tried INTEGER, confidence REAL NOT NULL DEFAULT 0,
+    used INTEGER NOT NULL DEFAULT 0, standing INTEGER NOT NULL,
     worked INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0,
     wrong INTEGER NOT NULL DEFAULT 0, stale INTEGER NOT NULL DEFAULT 0);
 CREATE UNIQUE INDEX line_digest ON line (log, digest);
