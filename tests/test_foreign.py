@@ -337,6 +337,7 @@ SHOWN_BY_COMMAND: dict[str, list[list[str]] | str] = {
     "token add": "prints what the user typed",
     "token list": "prints what the user typed",
     "token revoke": "prints what the user typed",
+    "brief": [["--goal", "npm ownership", "--tokens", "5000", "--action", "npm"]],
     "preamble": [[]],
     "init": "prints paths",
     "trust": "names of agents, in test_trust.py",

@@ -267,9 +267,10 @@ def test_toolsets_are_chosen_by_name(memory: Memory) -> None:
     with pytest.raises(UsageError, match="no toolset"):
         choose_toolsets("core,kitchen", memory)
     assert choose_toolsets("notes", memory) == ["notes"]
-    assert choose_toolsets("episodes", memory) == ["episodes"]
-    assert choose_toolsets(None, memory) == ["core", "notes"]
     assert list(TOOLSETS) == ["core", "notes", "episodes"]
+    # A toolset that is off unless it is named costs no session anything.
+    assert choose_toolsets(None, memory) == ["core", "notes"]
+    assert choose_toolsets("episodes", memory) == ["episodes"]
     with Memory.open(settings={"tools.sets": ["core"]}) as other:
         assert choose_toolsets(None, other) == ["core"]
         assert choose_toolsets("notes", other) == ["notes"]

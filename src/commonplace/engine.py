@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from commonplace import backlog
 from commonplace.background import Background
@@ -21,6 +21,7 @@ from commonplace.index.embedded.index import EmbeddedIndex
 from commonplace.index.ports import Filter, no_progress
 from commonplace.lookup import FoundRecord
 from commonplace.recall import listing, overview
+from commonplace.recall.consultation import Consultation, from_elsewhere
 from commonplace.recall.priors import Weights
 from commonplace.recall.query import TEXT_KINDS
 from commonplace.recall.search import Found, Fusion, Search
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from commonplace.settings import Settings
     from commonplace.where.home import Home
 
+T = TypeVar("T")
 LINE_TOKENS_MAX = 60
 NOTHING = "No relevant memories."
 _EMBED_HINT = "they are made in the background, or by `commonplace index embed`"
@@ -129,6 +131,35 @@ class Engine:
             hits = [*text.hits, *found.hits[len(text.hits) :]]
         notes = self._notes(compares_meaning=search.compares_meaning, is_asked=vector is not None)
         return Answer(hits, text.text, text.tokens, found.considered, notes)
+
+    def consult(
+        self, query: Query, ask: Callable[[Consultation], T], delivered: Callable[[T], list[Hit]]
+    ) -> tuple[T, list[str]]:
+        """Return what *ask* makes of several questions about *query*, and remarks on that.
+
+        All are answered from one state of the files, by one catch-up and one vector of the text.
+        The use of what was *delivered* is counted.
+        """
+        query.check()
+        started = self.vectors.start(query.text)
+        self.catch_up()
+        vector = self.vectors.of_question(query.text, started)
+
+        def ask_once() -> T:
+            with self._open_readers(None) as readers:
+                return ask(
+                    Consultation(
+                        readers,
+                        lambda one, by_words: self._make_search(
+                            readers, one, None if by_words else vector
+                        ),
+                    )
+                )
+
+        found = self._repairing(ask_once)
+        self._count(query.with_(automatic=True), delivered(found), 0, Sizes(0, 0))
+        self._leave_work()
+        return found, self._notes(compares_meaning=True, is_asked=vector is not None)
 
     def preview(self, query: Query) -> Answer:
         """Return the answer to *query* without counting it, and leave no work: for a comparison."""
@@ -272,10 +303,7 @@ class Engine:
         if not query.elsewhere or first[1].hits:
             return first
         search, found, sizes = self._search(query.with_(repos=None, limit=1), vector)
-        hits = [
-            replace(hit, marks=(*hit.marks, f"from the repository {hit.repo}"))
-            for hit in found.hits
-        ]
+        hits = [from_elsewhere(hit) for hit in found.hits]
         return search, found._replace(hits=hits), sizes
 
     def _search(
@@ -285,13 +313,16 @@ class Engine:
 
         If part of an index is broken, it is rebuilt and the search is repeated.
         """
+        return self._repairing(lambda: self._search_once(query, vector))
+
+    def _repairing(self, ask: Callable[[], T]) -> T:
         for index in self.indexes:
             try:
-                return self._search_once(query, vector)
+                return ask()
             except BaseException as error:  # A panic of Tantivy is no `Exception`.
                 if not index.repair(error):
                     raise
-        return self._search_once(query, vector)
+        return ask()
 
     def _search_once(
         self, query: Query, vector: Callable[[], Vector] | None

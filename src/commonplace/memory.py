@@ -10,12 +10,13 @@ from commonplace.recaller import Recaller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
     from commonplace.inbox import Candidate, Proposal
     from commonplace.learn.batches import Batch
+    from commonplace.learn.brief import Brief
     from commonplace.learn.consolidation import Report
     from commonplace.learn.drafts import Draft, Note, Started
     from commonplace.learn.ledgers import Resume
@@ -30,6 +31,24 @@ class Memory(Recaller):
 
     `Writer`, `RecordChanger` and `Recaller` write, change and recall; here is what it learns.
     """
+
+    def before_task(
+        self,
+        goal: str,
+        task_id: str | None = None,
+        action: str | None = None,
+        files: Iterable[str] | None = None,
+        tokens: int = 1500,
+    ) -> Brief:
+        """Return what is known before a task: patterns, mistakes to avoid, skills and more.
+
+        *action* is the type of the next action (`write_file`) or a command (`npm install`): the
+        anti-patterns about it come first. *files* are those that will be worked on. The text has
+        at most *tokens*; nothing of a home that is not trusted is in it.
+        """
+        from commonplace.learn.brief import before_task
+
+        return before_task(self, goal, task_id, action, files, tokens)
 
     # --- Episodes ---------------------------------------------------------------------------------
 

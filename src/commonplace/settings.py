@@ -104,6 +104,15 @@ SETTINGS: dict[str, Setting] = {
     ),
     "recall.episodic": Setting(0.3, "the weight of episodes among kinds", minimum=0),
     "recall.skills": Setting(0.2, "the weight of skills among kinds", minimum=0),
+    "brief.weights.semantic": Setting(
+        0.5, "the weight of patterns, lessons and facts among the memories of a brief", minimum=0
+    ),
+    "brief.weights.episodic": Setting(
+        0.3, "the weight of episodes among the memories of a brief", minimum=0
+    ),
+    "brief.weights.skills": Setting(
+        0.2, "the weight of skills among the memories of a brief", minimum=0
+    ),
     "trust.repositories": Setting(
         False, "whether the home that any repository brings is trusted at once", user_only=True
     ),

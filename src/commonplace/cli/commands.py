@@ -70,6 +70,9 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "ledger": Entry("ledger", "Keep what an agent is doing, and resume it"),
         "handoff": Entry("handoff", "Hand work over to another agent, and accept it"),
     },
+    "learn": {
+        "brief": Entry("brief", "Show what is known before a task: patterns, mistakes, skills"),
+    },
     "agents and servers": {
         "setup": Entry("setup", "Connect agents to the memory, or disconnect them"),
         "mcp": Entry("mcp", "Serve the memory to one agent over stdio (MCP)"),

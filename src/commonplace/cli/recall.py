@@ -6,10 +6,6 @@ made from the JSON form of the answer, which is the same either way.
 
 from __future__ import annotations
 
-import json
-import os
-
-import commonplace
 from commonplace.cli.arguments import (
     add_home,
     add_json,
@@ -17,8 +13,8 @@ from commonplace.cli.arguments import (
     suggest,
     whole_number,
 )
+from commonplace.cli.asking import ask
 from commonplace.cli.output import note, print_json, style, terminal_columns
-from commonplace.client import ASK_PATH, find_server, nearest_home, send, state_folder
 from commonplace.errors import UsageError
 from commonplace.foreign import one_line
 from commonplace.vocabulary import EVENT_TYPES, KIND_NAMES, LIMIT_MAX, TOKENS_MIN
@@ -29,10 +25,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from commonplace.recall.query import Narrowing
-
-# A server that does not answer in this time is not waited for.
-SERVER_S_MAX = 2.0
-REPLY_BYTES_MAX = 64 << 20
 
 EXAMPLES = (
     "commonplace recall npm install fails with EACCES",
@@ -93,9 +85,7 @@ def run(args: Namespace) -> int:
     # Words need no quotes: they are joined as they were typed.
     args.query = " ".join(args.query) if args.query else None
     request = request_of(args)
-    found = ask_server(args.home, request)
-    if found is None:
-        found = ask_memory(args.home, request)
+    found = ask(args.home, request)
     if args.stats:
         from commonplace.cli.stats import print_counts  # noqa: PLC0415 (another command's)
 
@@ -151,42 +141,6 @@ def request_of(args: Namespace) -> dict[str, Any]:
         "all_repos": args.all_repos,
         "narrowing": narrowing,
     }
-
-
-def ask_server(home: str | None, request: dict[str, Any]) -> Any:  # noqa: ANN401 (its JSON)
-    """Return the answer of the home's server; `None` if there is no server that can give it."""
-    try:
-        cwd = os.getcwd()
-    except OSError:
-        return None
-    if home:
-        home = os.path.join(cwd, os.path.expanduser(home))
-    server = find_server(state_folder(home or nearest_home(cwd, os.environ), os.environ))
-    if server is None:
-        return None
-    names = ("HOME", "USERPROFILE", "COMMONPLACE_HOME")
-    request = {
-        **request,
-        "version": commonplace.__version__,
-        "agent": os.environ.get("COMMONPLACE_AGENT"),
-        "home": home or None,
-        "cwd": cwd,
-        "environment": {name: os.environ[name] for name in names if name in os.environ},
-    }
-    body = json.dumps(request).encode()
-    reply = send(server, "POST", ASK_PATH, body, SERVER_S_MAX, REPLY_BYTES_MAX)
-    return json.loads(reply) if reply else None
-
-
-def ask_memory(home: str | None, request: dict[str, Any]) -> Any:  # noqa: ANN401 (see above)
-    """Return the answer of the memory itself, opened in this process."""
-    # These load the libraries of the index. A server answers in a third of that time.
-    from commonplace.ask import answer  # noqa: PLC0415
-    from commonplace.cli.open_memory import open_memory  # noqa: PLC0415
-
-    with open_memory(home) as memory:
-        memory.engine(for_one_query=True)
-        return answer(memory, request)
 
 
 def print_answer(fields: dict[str, Any], *, explain: bool) -> None:

@@ -126,6 +126,14 @@ def _entry(number: int, hit: Hit, excerpt: Callable[[int], str], tokens_max: int
     return with_id if tokens.count(with_id) <= tokens_max else entry
 
 
+def entry_text(
+    hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float], tokens_max: int
+) -> str:
+    """Return a memory as an entry of a list, without its number; "" if nothing of it fits."""
+    entry = _entry(1, hit, partial(_excerpt, hit, wanted, idf), tokens_max)
+    return entry.partition(". ")[2]
+
+
 def _has_code(text: str) -> bool:
     """Whether *text* holds code, in fences or indented, so that its line ends must be kept."""
     return "```" in text or "\n    " in text or "\n\t" in text

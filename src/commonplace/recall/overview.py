@@ -67,6 +67,19 @@ def _with_records(
     return [(home, card, records[home, card.key]) for home, card in found]
 
 
+def named(readers: Sequence[Reader], ids: Collection[str], query: Query) -> list[Hit]:
+    """Return the current records with *ids* that pass the filters, in the order of *ids*."""
+    found: list[tuple[int, Card]] = []
+    for home, reader in enumerate(readers):
+        cards = reader.cards(list(reader.keys(ids).values())).values()
+        found += ((home, card) for card in shown_cards(readers, home, cards, query))
+    hits = {
+        record.id: Hit(record, card.repo, rate=card.rate, address=(home, card.key))
+        for home, card, record in _with_records(readers, found)
+    }
+    return [hits[ident] for ident in dict.fromkeys(ids) if ident in hits]
+
+
 def select(
     readers: Sequence[Reader], filter_: Filter, ids: Collection[str] | None = None
 ) -> list[Record]:

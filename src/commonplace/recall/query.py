@@ -58,6 +58,8 @@ class Query(Filter):
     files: tuple[str, ...] = ()
     # A minimum relevance above that of the settings.
     relevance_min: float = 0.0
+    # Whether more candidates are proposed where the filters leave few.
+    extend: bool = True
     # If nothing in `repos` is relevant, the best memory of another repository is shown.
     elsewhere: bool = False
     # Asked by a hook, not by an agent: automatic recalls are not counted as savings.

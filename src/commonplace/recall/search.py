@@ -152,8 +152,8 @@ class Search:
                     break
             # If the filters removed nearly all of them, propose more while there are more.
             plenty = len(found) >= min(enough, 2 * query.limit)
-            last = limit >= CANDIDATES_MAX
-            if not plenty and more and last:
+            last = limit >= CANDIDATES_MAX or not query.extend
+            if not plenty and more and last and query.extend:
                 found = self._candidates.choose(self._score_filtered())
             if plenty or not more or last:
                 found.sort(key=lambda one: (-one.score, one.address))

@@ -62,7 +62,7 @@ def build_server(open_memory: OpenMemory, toolsets: list[str]) -> MCPServer[Any]
     )
     for name in toolsets:
         TOOLSETS[name].add(server, open_memory)
-    resources.register(server, open_memory)
+    resources.register(server, open_memory, has_brief="episodes" in toolsets)
     return server
 
 
@@ -72,7 +72,7 @@ def choose_toolsets(toolsets: str | None, memory: Memory) -> list[str]:
     Notes are left out where the settings disable them.
     """
     wanted = [name.strip() for name in toolsets.split(",") if name.strip()] if toolsets else []
-    names = wanted or memory.settings["tools.sets"] or DEFAULT_TOOLSETS
+    names = wanted or memory.settings["tools.sets"] or list(DEFAULT_TOOLSETS)
     unknown = [name for name in names if name not in TOOLSETS]
     if unknown:
         raise UsageError(

@@ -32,6 +32,34 @@ class RecallModel(BaseModel):
     notes: list[str] = Field(default_factory=list)
 
 
+class BriefEntryModel(BaseModel):
+    """One memory of a brief."""
+
+    id: str
+    kind: str
+    summary: str
+    score: float
+    timestamp: str
+    repo: str
+    outcome: str | None = None
+    contradicts: str | None = None
+
+
+class BriefModel(BaseModel):
+    """What is known before a task, in parts, and the best of it merged."""
+
+    relevant_patterns: list[BriefEntryModel]
+    avoid_these: list[BriefEntryModel]
+    applicable_skills: list[BriefEntryModel]
+    similar_episodes: list[BriefEntryModel]
+    open_handoffs: list[BriefEntryModel]
+    contradictions: list[BriefEntryModel]
+    memories: list[BriefEntryModel]
+    text: str
+    tokens: int
+    notes: list[str] = Field(default_factory=list)
+
+
 class StoredModel(BaseModel):
     """A record that was written, and what was redacted in it (`kind in field`)."""
 

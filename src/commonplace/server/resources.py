@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from commonplace.server.tools import OpenMemory
 
 
-def register(server: MCPServer[Any], open_memory: OpenMemory) -> None:
-    """Add the resources and prompts to *server*."""
+def register(server: MCPServer[Any], open_memory: OpenMemory, *, has_brief: bool) -> None:
+    """Add the resources and prompts to *server*; *has_brief*: whether it offers `before_task`."""
 
     @server.resource("memory://records/{id}", mime_type="application/json", title="A memory")
     def record(id: str) -> str:  # noqa: A002 (its name in the URI)
@@ -40,10 +40,17 @@ def register(server: MCPServer[Any], open_memory: OpenMemory) -> None:
     @server.prompt("recall-before-task", title="Recall before a task")
     def recall_before_task(task: str) -> str:
         """Start a task with what is already known about it."""
+        if has_brief:
+            return (
+                f"Task: {task}\n\nBefore anything else call the tool `before_task` with this task "
+                "as the goal and read what other agents learned. Say in one line what of it "
+                "applies. Then do the task."
+            )
+        with errors_as_tool_results(ResourceError):
+            known = open_memory().before_task(task).text
         return (
-            f"Task: {task}\n\nBefore anything else call the tool `recall` with this task in your "
-            "own words and read what other agents learned. Say in one line what of it applies. "
-            "Then do the task."
+            f"Task: {task}\n\nWhat is known about it, from earlier sessions:\n\n{known}\n\nSay in "
+            "one line what of it applies. Then do the task."
         )
 
     @server.prompt("write-lesson", title="Write down a lesson")

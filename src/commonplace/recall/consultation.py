@@ -1,0 +1,71 @@
+"""A consultation: several questions about one matter, answered from one state of the files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from commonplace.index.terms import query_terms
+from commonplace.recall import overview
+from commonplace.recall.visibility import standings_of
+from commonplace.rules import is_gone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from commonplace.index.ports import Reader
+    from commonplace.recall.hits import Hit
+    from commonplace.recall.query import Query
+    from commonplace.recall.search import Search
+    from commonplace.rules import Edge
+
+
+class Consultation:
+    """Open readers of all homes, and the searches in them that share one vector.
+
+    *search* makes the search for a question; with its second argument, by words alone.
+    """
+
+    def __init__(self, readers: Sequence[Reader], search: Callable[[Query, bool], Search]) -> None:
+        self._readers = readers
+        self._search = search
+        self._standings = standings_of(readers)
+
+    def hits(self, query: Query, *, by_words: bool = False) -> list[Hit]:
+        """Return the relevant records, best first; if there are none, the best from elsewhere."""
+        found = self._search(query, by_words).run().hits
+        if found or not query.elsewhere:
+            return found
+        others = self._search(query.with_(repos=None, limit=1), by_words).run().hits
+        return [from_elsewhere(hit) for hit in others]
+
+    def terms(self, query: Query) -> tuple[Mapping[str, float], Callable[[str], float]]:
+        """Return the weighted terms of the question, and what weighs each by its rarity."""
+        wanted = query_terms(query.text)
+        known = (reader.statistics(wanted) for reader in self._readers)
+        return wanted, cache(max(known, key=lambda one: one.documents).idf)
+
+    def named(self, ids: Collection[str], query: Query) -> list[Hit]:
+        """Return the records with *ids* that pass the filters of *query*, in the order of ids."""
+        return overview.named(self._readers, ids, query)
+
+    def latest(self, count: int, query: Query) -> list[Hit]:
+        """Return the newest records that pass the filters."""
+        return overview.latest(self._readers, count, query)
+
+    def edges(self, ids: Collection[str], rel: str, query: Query) -> list[Edge]:
+        """Return the edges of that relation at *ids*, stated in homes that *query* includes."""
+        found = dict.fromkeys(
+            edge
+            for number, reader in enumerate(self._readers)
+            if number not in query.without_homes
+            for edge in reader.edges(ids, rel)
+        )
+        standing = self._standings.of({edge.by for edge in found})
+        return [edge for edge in found if not is_gone(standing[edge.by])]
+
+
+def from_elsewhere(hit: Hit) -> Hit:
+    """Return *hit* with the mark that it is from another repository."""
+    return replace(hit, marks=(*hit.marks, f"from the repository {hit.repo}"))
