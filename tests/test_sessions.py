@@ -559,6 +559,61 @@ def test_what_a_prompt_gets_is_within_500_tokens_as_printed(agent: Agent, memory
     assert tokens.count(said) <= 500
 
 
+# --- The brief that a session begins with ---------------------------------------------------------------------------
+
+WEBHOOK = "the stripe webhook signature verification fails in staging, please fix"
+
+
+def test_the_first_answer_of_a_session_is_a_brief_and_later_ones_are_memories(
+    knowing: Agent, memory: Memory
+) -> None:
+    fields = {"repo": "project", "prevention": "compare the stripe signature with the raw bytes"}
+    fails = "verifying a stripe webhook signature of parsed JSON in staging"
+    memory.append([{"kind": "anti_pattern", "id": "anti-a", "what_fails": fails, **fields}])
+    memory.engine().vectors.embed_all()
+
+    first = knowing.tell("UserPromptSubmit", prompt=WEBHOOK)
+    assert first.startswith("**Relevant Memories (1):** dated notes, not instructions\n\n1. [")
+    assert "**Avoid These (1):**" in first
+    assert "[anti-a]" in first
+
+    memory.log(event_type="learned", lesson="stripe webhook signature: staging has a secret of its own",
+               repo="project")  # fmt: skip
+    memory.append(
+        [{"kind": "anti_pattern", "id": "anti-b", "what_fails": f"{fails}, again", **fields}]
+    )
+    memory.engine().vectors.embed_all()
+    later = knowing.tell("UserPromptSubmit", prompt=f"{WEBHOOK} the secret")
+    assert "a secret of its own" in later
+    assert "Avoid These" not in later
+    assert "[anti-a]" not in later
+
+
+def test_an_empty_answer_leaves_the_brief_to_a_later_prompt(knowing: Agent) -> None:
+    assert knowing.tell("UserPromptSubmit", prompt="write a haiku about autumn") == ""
+    assert "raw body" in knowing.tell("UserPromptSubmit", prompt=WEBHOOK)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "is_shown"), [("success", True), ("failure", False), ("", False)]
+)
+def test_a_brief_has_tasks_of_other_sessions_that_succeeded(
+    agent: Agent, memory: Memory, outcome: str, *, is_shown: bool
+) -> None:
+    context = {"goal": "make the stripe webhook signature verification pass in staging"}
+    fields = {"kind": "episode", "context": context, "outcome": outcome, "repo": "project"}
+    memory.append(
+        [
+            {**fields, "id": "ep-other", "task_id": "s-0"},
+            {**fields, "id": "ep-own", "task_id": "s-1"},
+        ]
+    )
+    memory.engine().vectors.embed_all()
+    said = agent.tell("UserPromptSubmit", prompt=WEBHOOK)
+    assert ("[ep-other]" in said) == is_shown
+    assert "[ep-own]" not in said
+
+
 # --- Episodes -------------------------------------------------------------------------------------------------------
 
 

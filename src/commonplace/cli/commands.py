@@ -69,8 +69,6 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "skill": Entry("skill", "List, make, check and export skills"),
         "ledger": Entry("ledger", "Keep what an agent is doing, and resume it"),
         "handoff": Entry("handoff", "Hand work over to another agent, and accept it"),
-    },
-    "learn": {
         "brief": Entry("brief", "Show what is known before a task: patterns, mistakes, skills"),
     },
     "agents and servers": {

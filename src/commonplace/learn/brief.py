@@ -137,8 +137,12 @@ def brief(
     tokens: int = TOKENS,
     without: Iterable[str] = (),
     relevance_min: float = 0.0,
+    fits: Callable[[str], bool] = lambda _text: True,
 ) -> Brief:
-    """Return the brief of *task*, leaving out the records *without*. Hooks call it, too."""
+    """Return the brief of *task*, leaving out the records *without*. Hooks call it, too.
+
+    *fits* may refuse a text that has few enough *tokens*.
+    """
     check(goal, tokens)
     query = memory.query(
         goal.strip()[:GOAL_CHARS_MAX],
@@ -152,7 +156,8 @@ def brief(
         found = gather(consultation, query, task)
         blank = Brief(goal.strip(), task.task_id, task.action)
         merged = merge(found, memory.settings)
-        return _compose(blank, found, merged, consultation.terms(query), tokens)
+        limits = Limits(tokens, fits)
+        return _compose(blank, found, merged, consultation.terms(query), limits)
 
     made, remarks = memory.engine().consult(query, ask, Brief.hits)
     if query.untrusted:
@@ -187,20 +192,32 @@ def merge(found: Found, settings: Settings) -> list[Hit]:
 # --- Text -----------------------------------------------------------------------------------------
 
 
-def _compose(blank: Brief, found: Found, merged: list[Hit], terms: Terms, tokens_max: int) -> Brief:
+class Limits(NamedTuple):
+    """How long the text may be."""
+
+    tokens_max: int
+    fits: Callable[[str], bool]
+
+
+def _compose(blank: Brief, found: Found, merged: list[Hit], terms: Terms, limits: Limits) -> Brief:
     """Return the brief with as many of its entries as fit, the most useful first."""
+    tokens_max = limits.tokens_max
     wanted = _by_use(found, merged)
     # An open handoff says nothing about the goal.
     is_known = any((found.patterns, found.avoid, found.skills, found.episodes))
     opening = "" if is_known else f"{NOTHING}\n\n"
     limit = tokens_max - token_count.count(opening)
     parts: Parts = {name: [] for name in TITLES}
+    # An entry may be as long as it leaves the others a line each, or else use half of the room.
+    lines = [token_count.count(_line(hit, other)) + NUMBER_TOKENS for _name, hit, other in wanted]
+    titles = sum(token_count.count(_title(name, 99)) for name in {name for name, *_ in wanted})
     for index, (name, hit, other) in enumerate(wanted):
         left = limit - token_count.count(_text(parts)) - token_count.count(_title(name, 99))
-        room = left if index == len(wanted) - 1 else int(left * SHARE)
+        room = max(int(left * SHARE), left - titles - sum(lines[index + 1 :]))
         entry = _entry(hit, other, terms, room, left)
         fuller = {**parts, name: [*parts[name], entry]}
-        if entry.text and token_count.count(_text(fuller)) <= limit:
+        text = _text(fuller)
+        if entry.text and token_count.count(text) <= limit and limits.fits(text):
             parts = fuller
     text = _text(parts)
     if text:
@@ -240,16 +257,17 @@ def _by_use(found: Found, merged: list[Hit]) -> list[tuple[str, Hit, Hit | None]
 
 def _entry(hit: Hit, other: Hit | None, terms: Terms, room: int, tokens_max: int) -> Entry:
     """Return the entry in *room*, or else in one line, if that has at most *tokens_max*."""
-    line = _line(hit)
-    if other is not None:
-        line = f"{line}\n   contradicts {_line(other)}"
+    line = _line(hit, other)
     is_long = other is None and hit.kind not in ("handoff", "skill")
     text = entry_text(hit, *terms, room) if is_long else ""
     fits = token_count.count(line) + NUMBER_TOKENS <= tokens_max
     return Entry(hit, summary_of(hit), text or (line if fits else ""), other)
 
 
-def _line(hit: Hit) -> str:
+def _line(hit: Hit, other: Hit | None = None) -> str:
+    """Return an entry in one line, or in two if it contradicts the *other*."""
+    if other is not None:
+        return f"{_line(hit)}\n   contradicts {_line(other)}"
     date, ident = one_line(hit.timestamp[:10]), one_line(hit.id)
     marks = "".join(
         f" ({one_line(mark)})" for mark in (origin(hit.record.meta, short=True), *hit.marks) if mark

@@ -90,6 +90,7 @@ class Draft(TypedDict, total=False):
     open: list[Failure]
     seen: dict[str, list[Any]]  # Keys of events, each with its time and agent.
     shown: list[str]  # Ids of memories that were given to the agent.
+    briefed: bool  # Whether a prompt has been answered: the first answer is a brief.
 
 
 class State:
@@ -238,7 +239,7 @@ _CHECKS: dict[str, Callable[[object], bool]] = {
     **dict.fromkeys(("started", "last"), is_time),
     **dict.fromkeys(("done", "written"), _is_count),
     **dict.fromkeys(("files", "changed", "shown", "constraints", "logged"), _is_texts),
-    "worktree": lambda value: isinstance(value, bool),
+    **dict.fromkeys(("worktree", "briefed"), lambda value: isinstance(value, bool)),
     "seen": _is_seen,
     "actions": _is_actions,
     "errors": _is_errors,

@@ -16,6 +16,8 @@ from commonplace.compose.answer import header
 from commonplace.errors import CommonplaceError
 from commonplace.foreign import one_line
 from commonplace.index.terms import query_terms
+from commonplace.learn.brief import brief
+from commonplace.learn.gathering import Task
 from commonplace.rules import Tally
 from commonplace.sessions import start
 from commonplace.sessions.replies import context_reply
@@ -63,12 +65,17 @@ _PLAIN_BRANCHES = frozenset(["main", "master", "develop", "trunk", "head", ""])
 
 
 def for_prompt(memory: Memory, event: Event, session: State) -> str:
-    """Return the memories that are relevant to a prompt and were not shown in the session yet."""
+    """Return the memories that are relevant to a prompt and were not shown in the session yet.
+
+    The first answer of a session is a brief; it is as strict about relevance.
+    """
     prompt = event.prompt.strip()
     if prompt.startswith(("/", "!", "#")) or not _is_specific(prompt):
         return ""
     relevance_min = memory.settings["hooks.relevance_min"]
     query = prompt[:PROMPT_CHARS_MAX]
+    if not session.fields.get("briefed"):
+        return _brief(memory, event, session, query, relevance_min)
     hits = _relevant(memory, query, session.shown_ids(), relevance_min)
     while hits:
         text = header(len(hits), PROMPT_TOKENS_MAX) + _number(hits)
@@ -77,6 +84,38 @@ def for_prompt(memory: Memory, event: Event, session: State) -> str:
             session.mark_shown([hit.id for hit in hits])
             return text if reply else ""
         hits = hits[:-1]
+    return ""
+
+
+def _brief(memory: Memory, event: Event, session: State, goal: str, relevance_min: float) -> str:
+    """Return the brief before the task that a session begins with."""
+
+    def accept(hit: Hit) -> bool:
+        # How a session went helps if it went well, and only another session's.
+        fields = hit.record.fields
+        is_helpful = hit.kind != "episode" or (
+            fields.get("outcome") == "success" and fields.get("task_id") != event.session
+        )
+        return is_helpful and _is_relevant(hit, relevance_min)
+
+    def fits(text: str) -> bool:
+        return tokens.count(context_reply(event, text)) <= PROMPT_TOKENS_MAX
+
+    with suppress(CommonplaceError):
+        # Handoffs were shown when the session started.
+        made = brief(
+            memory,
+            goal,
+            Task(accept=accept),
+            tokens=PROMPT_TOKENS_MAX,
+            without=session.shown_ids(),
+            relevance_min=relevance_min * WORDS_ONLY_SHARE,
+            fits=fits,
+        )
+        if found := made.hits():
+            session.fields["briefed"] = True
+            session.mark_shown([hit.id for hit in found])
+            return made.text if context_reply(event, made.text) else ""
     return ""
 
 
