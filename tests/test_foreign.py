@@ -338,6 +338,8 @@ SHOWN_BY_COMMAND: dict[str, list[list[str]] | str] = {
     "token list": "prints what the user typed",
     "token revoke": "prints what the user typed",
     "brief": [["--goal", "npm ownership", "--tokens", "5000", "--action", "npm"]],
+    "continuity update": [["--goal", "npm ownership"]],
+    "continuity show": "prints a section of a file, in test_continuity.py",
     "preamble": [[]],
     "init": "prints paths",
     "trust": "names of agents, in test_trust.py",

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from commonplace import agents
 from commonplace.agents.opencode import plugin_source
 from commonplace.agents.parts import INSTRUCTIONS, Scope
-from commonplace.setup import jsonc, launch, marked_section
+from commonplace.files import marked_section
+from commonplace.files.marked_section import NotEditable
+from commonplace.setup import jsonc, launch
 from commonplace.setup.edits import (
     Edit,
     HooksEdit,
@@ -24,7 +26,6 @@ from commonplace.setup.edits import (
     TomlServerEdit,
     edit_for,
 )
-from commonplace.setup.jsonc import NotEditable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,6 +6,8 @@ on another core while this one catches up with the files and searches for the wo
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -48,6 +50,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LINE_TOKENS_MAX = 60
+JOBS_MAX = 8
+# A job waits this long, so that it does not share the processor with the answer before it.
+ANSWER_S_MAX = 0.05
 NOTHING = "No relevant memories."
 _EMBED_HINT = "they are made in the background, or by `commonplace index embed`"
 
@@ -103,6 +108,7 @@ class Engine:
         self.usage = UsageOfHomes(homes)
         self._background: Background | None = None
         self._is_catch_up_wanted = False
+        self._jobs: deque[Callable[[], None]] = deque(maxlen=JOBS_MAX)
 
     def close(self) -> None:
         if self._background is not None:
@@ -383,6 +389,7 @@ class Engine:
             self._background = Background(
                 [
                     self._catch_up_if_wanted,
+                    self._do_jobs,
                     self.merge,
                     self.vectors.embed_batch,
                     self.usage.flush_if_due,
@@ -401,6 +408,23 @@ class Engine:
         if self._background is not None:
             self._is_catch_up_wanted = True
             self._background.notify()
+
+    def do_soon(self, job: Callable[[], None]) -> None:
+        """Do *job* in the background, after the answer that is being given; without a thread, now.
+
+        Of many jobs at once, the latest are done.
+        """
+        if self._background is None:
+            job()
+            return
+        self._jobs.append(job)
+        self._background.notify()
+
+    def _do_jobs(self) -> None:
+        if self._jobs:
+            time.sleep(ANSWER_S_MAX)
+        while self._jobs:
+            self._jobs.popleft()()
 
     def _catch_up_if_wanted(self) -> None:
         if self._is_catch_up_wanted:

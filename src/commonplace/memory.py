@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from commonplace.learn.batches import Batch
     from commonplace.learn.brief import Brief
     from commonplace.learn.consolidation import Report
+    from commonplace.learn.continuity import Updated
     from commonplace.learn.drafts import Draft, Note, Started
     from commonplace.learn.ledgers import Resume
     from commonplace.learn.links import SeenLink
@@ -49,6 +50,27 @@ class Memory(Recaller):
         from commonplace.learn.brief import before_task
 
         return before_task(self, goal, task_id, action, files, tokens)
+
+    def update_continuity(self, goal: str = "", path: Path | None = None) -> Updated:
+        """Write what is known about *goal* into our section of `CONTINUITY.md`, or of *path*.
+
+        Without a goal it is the one noted there. The rest of the file stays as it is.
+        """
+        from commonplace.learn import continuity
+
+        return continuity.update(self, goal, path)
+
+    def show_continuity(self, path: Path | None = None) -> Updated:
+        """Return our section of `CONTINUITY.md`, or of *path*, as it is."""
+        from commonplace.learn import continuity
+
+        return continuity.show(self, path)
+
+    def continuity_goal(self, path: Path | None = None) -> str:
+        """Return the goal that our section was written for; "" if there is none."""
+        from commonplace.learn import continuity
+
+        return continuity.noted_goal(continuity.find_file(self, path))
 
     # --- Episodes ---------------------------------------------------------------------------------
 

@@ -113,6 +113,13 @@ SETTINGS: dict[str, Setting] = {
     "brief.weights.skills": Setting(
         0.2, "the weight of skills among the memories of a brief", minimum=0
     ),
+    "continuity.maintain": Setting(
+        True, "whether hooks keep our section of a CONTINUITY.md up to date, where there is one"
+    ),
+    "continuity.create": Setting(False, "whether hooks create a CONTINUITY.md where there is none"),
+    "continuity.path": Setting(
+        "", "where CONTINUITY.md is in a repository, e.g. .loki/CONTINUITY.md; empty = in the home"
+    ),
     "trust.repositories": Setting(
         False, "whether the home that any repository brings is trusted at once", user_only=True
     ),

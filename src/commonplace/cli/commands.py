@@ -70,6 +70,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "ledger": Entry("ledger", "Keep what an agent is doing, and resume it"),
         "handoff": Entry("handoff", "Hand work over to another agent, and accept it"),
         "brief": Entry("brief", "Show what is known before a task: patterns, mistakes, skills"),
+        "continuity": Entry("continuity", "Keep the relevant memories in an agent's CONTINUITY.md"),
     },
     "agents and servers": {
         "setup": Entry("setup", "Connect agents to the memory, or disconnect them"),

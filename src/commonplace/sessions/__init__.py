@@ -34,6 +34,7 @@ WAIT_S_MAX = 0.1
 COMMAND_WAIT_S_MAX = 5.0
 # How long a hook without a server drains: the end of a session has one second in all.
 HOOK_DRAIN_S_MAX = 0.4
+CONTINUITY_KINDS = ("start", "prompt", "compact")
 DRAINING_KINDS = ("start", "stop", "subagent_stop", "compact", "end")
 
 
@@ -55,8 +56,7 @@ def answer(
     event = read_event(agent, raw, at=time.time(), cwd=cwd, environment=environment)
     if event is None:
         return ""
-    from commonplace.sessions import ingest, start, state, suggest
-    from commonplace.sessions.replies import context_reply
+    from commonplace.sessions import ingest
 
     there = memory.beside(agent_id=event.name, cwd=event.cwd)
     event = event._replace(repo=there.repository.name)
@@ -64,8 +64,16 @@ def answer(
     ingest.drain(there, wait_s_max=WAIT_S_MAX)
     if event.kind in ("stop", "compact", "end"):
         there.engine().catch_up_soon()
-    if not _wants_answer(there, event):
-        return ""
+    reply = _reply(there, event, is_awaited) if _wants_answer(there, event) else ""
+    if event.kind in CONTINUITY_KINDS and not _is_exempt(there, event):
+        _keep_continuity(there, event)
+    return reply
+
+
+def _reply(there: Memory, event: Event, is_awaited: Callable[[], bool]) -> str:
+    from commonplace.sessions import ingest, start, state, suggest
+    from commonplace.sessions.replies import context_reply
+
     with ingest.drain_lock(there.home, WAIT_S_MAX) as is_held:
         session = state.load(there.home, event.session)
         if session.is_answered_by_other_hook(event):
@@ -77,6 +85,19 @@ def answer(
         if is_held and text and is_awaited():
             session.save()
     return context_reply(event, text)
+
+
+def _keep_continuity(memory: Memory, event: Event) -> None:
+    """Have our section of `CONTINUITY.md` updated after the answer, where there is such a file."""
+    from functools import partial
+
+    from commonplace.learn import continuity
+    from commonplace.sessions.suggest import is_specific
+
+    if continuity.is_kept(memory):
+        # Without a goal of its own, the event leaves the goal that is noted in the file.
+        goal = event.prompt if event.kind == "prompt" and is_specific(event.prompt) else ""
+        memory.engine().do_soon(partial(continuity.maintain, memory, goal))
 
 
 def answer_from_files(memory: Memory, event: Event) -> str:
@@ -128,8 +149,12 @@ def _wants_answer(memory: Memory, event: Event) -> bool:
     """Whether *event* is of a kind that is answered, and its agent is not exempt."""
     if event.kind not in ("start", "prompt"):
         return False
-    exempt = {event.subagent, event.name, event.agent} & set(memory.settings["hooks.exempt"])
-    return bool(memory.settings[f"hooks.{event.kind}"]) and not exempt
+    return bool(memory.settings[f"hooks.{event.kind}"]) and not _is_exempt(memory, event)
+
+
+def _is_exempt(memory: Memory, event: Event) -> bool:
+    names = {event.subagent, event.name, event.agent}
+    return not names.isdisjoint(memory.settings["hooks.exempt"])
 
 
 def _states_lesson(memory: Memory, event: Event) -> bool:

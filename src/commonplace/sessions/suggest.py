@@ -70,7 +70,7 @@ def for_prompt(memory: Memory, event: Event, session: State) -> str:
     The first answer of a session is a brief; it is as strict about relevance.
     """
     prompt = event.prompt.strip()
-    if prompt.startswith(("/", "!", "#")) or not _is_specific(prompt):
+    if prompt.startswith(("/", "!", "#")) or not is_specific(prompt):
         return ""
     relevance_min = memory.settings["hooks.relevance_min"]
     query = prompt[:PROMPT_CHARS_MAX]
@@ -119,7 +119,7 @@ def _brief(memory: Memory, event: Event, session: State, goal: str, relevance_mi
     return ""
 
 
-def _is_specific(prompt: str) -> bool:
+def is_specific(prompt: str) -> bool:
     """Whether it has words of its own, unlike `please fix the failing tests`."""
     if len(_WORD.findall(prompt)) < PROMPT_WORDS_MIN:
         return False

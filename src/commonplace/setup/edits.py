@@ -19,8 +19,9 @@ from commonplace.agents.parts import (
     ServerEntry,
     TomlServerEntry,
 )
-from commonplace.setup import jsonc, launch, marked_section
-from commonplace.setup.jsonc import NotEditable
+from commonplace.files import marked_section
+from commonplace.files.marked_section import NotEditable
+from commonplace.setup import jsonc, launch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

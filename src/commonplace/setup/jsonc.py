@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import NamedTuple
 
+from commonplace.files.marked_section import NotEditable
+
 DEPTH_MAX = 100
 _INDENT = "  "
 _WAS_EMPTY = " "
@@ -26,10 +28,6 @@ _NEWLINE = re.compile(r"\r\n|\n|\r")
 _LITERAL = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null", re.ASCII)
 
 Path = tuple[str | int, ...]
-
-
-class NotEditable(ValueError):
-    """A text that cannot be edited: damaged, or laid out so that nothing can be added. Says why."""
 
 
 @dataclass(frozen=True, slots=True)

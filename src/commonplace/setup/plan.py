@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace import agents
 from commonplace.errors import CommonplaceError
 from commonplace.files import atomic
+from commonplace.files.marked_section import NotEditable
 from commonplace.files.plain import read_small
 from commonplace.redaction.text import redact_text
 from commonplace.setup.edits import edit_for
-from commonplace.setup.jsonc import NotEditable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -80,6 +80,16 @@ class Home(NamedTuple):
         return self.path / "scripts" / "log_memory.sh"
 
     @property
+    def continuity_file(self) -> Path:
+        """The agents' working memory, of which one section is ours (see `learn/continuity.py`)."""
+        return self.path / "CONTINUITY.md"
+
+    @property
+    def continuity_lock(self) -> Path:
+        """Held by a process that changes our section of a `CONTINUITY.md`, wherever that is."""
+        return self.state_folder / "continuity.lock"
+
+    @property
     def skills_folder(self) -> Path:
         return self.path / "skills"
 
@@ -260,6 +270,8 @@ class Home(NamedTuple):
             return self.notes_lock(path.relative_to(self.notes_folder).parts[0])
         if self.skills_folder in path.parents:
             return self.skills_lock
+        if path == self.continuity_file:
+            return self.continuity_lock
         if set(self.hook_folders).intersection(path.parents):
             return self.spool_lock
         return self.access_tokens_lock if path == self.access_tokens_file else path

@@ -25,7 +25,7 @@ _MARKER_BYTES_MAX = 64 << 10
 # What a home without the marker may hold: one that was made by hand, or of which hooks or a server
 # have written only the state so far. `.DS_Store` is the work of a file manager.
 _NAMES = frozenset([
-    "config.toml", "log", "repos.jsonl", "agents", "skills", "scripts", STATE,
+    "config.toml", "log", "repos.jsonl", "agents", "skills", "scripts", "CONTINUITY.md", STATE,
     ".git", ".gitignore", MARKER_FILE, ".DS_Store",
 ])  # fmt: skip
 # One of these shows that a repository without the marker is a home; these others many have.

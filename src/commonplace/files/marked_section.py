@@ -10,25 +10,28 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from commonplace.setup.jsonc import NotEditable
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+class NotEditable(ValueError):
+    """A text that cannot be edited: damaged, or laid out so that nothing can be added. Says why."""
+
+
 class Marks(NamedTuple):
-    """How a comment begins and ends in a kind of file."""
+    """How a comment begins and ends in a kind of file, and the name of our section in it."""
 
     opens: str
     closes: str
+    name: str = "commonplace"
 
     @property
     def start(self) -> str:
-        return f"{self.opens}commonplace:start{self.closes}"
+        return f"{self.opens}{self.name}:start{self.closes}"
 
     def end(self, names: Iterable[str]) -> str:
-        return f"{self.opens}commonplace:end ({', '.join(sorted(names))}){self.closes}"
+        return f"{self.opens}{self.name}:end ({', '.join(sorted(names))}){self.closes}"
 
 
 MARKDOWN = Marks("<!-- ", " -->")
@@ -47,7 +50,8 @@ def find(text: str, marks: Marks) -> Section | None:
     """Return the section in *text*, if there is one."""
     start = re.search(rf"(?m)^{re.escape(marks.start)}(?=\r?$)", text)
     opens, closes = re.escape(marks.opens), re.escape(marks.closes)
-    end = re.search(rf"(?m)^{opens}commonplace:end \(([^)\r\n]*)\){closes}(?=\r?$)", text)
+    name = re.escape(marks.name)
+    end = re.search(rf"(?m)^{opens}{name}:end \(([^)\r\n]*)\){closes}(?=\r?$)", text)
     if start is None and end is None:
         return None
     if start is None or end is None or end.start() < start.end():

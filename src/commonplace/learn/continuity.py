@@ -1,0 +1,204 @@
+"""`CONTINUITY.md`: an agent's working memory, of which one marked section is ours.
+
+The section names memories and mistakes by their ids, as the memory reference of Loki shows it. The
+rest of the file belongs to the agent, and every byte of it stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.compose import tokens
+from commonplace.errors import CommonplaceError, UsageError, unusable
+from commonplace.files import atomic, marked_section
+from commonplace.files.lock import hold
+from commonplace.files.plain import make_folder, read_small
+from commonplace.foreign import one_line
+from commonplace.learn.brief import NOTHING, before_task, summary_of
+from commonplace.records import AntiPattern, Pattern
+from commonplace.redaction.text import redact_text
+
+if TYPE_CHECKING:
+    from commonplace.learn.brief import Entry
+    from commonplace.recaller import Recaller
+    from commonplace.where.home import Home
+
+FILE_BYTES_MAX = 1 << 20
+GOAL_CHARS_MAX = 300
+LINE_TOKENS_MAX = 40
+MARKS = marked_section.Marks("<!-- ", " -->", "commonplace:continuity")
+# The end marker names whom a section is for.
+WRITER = "kept by `commonplace continuity`"
+MEMORIES = "## Relevant Memories (Auto-Retrieved)"
+MISTAKES = "## Mistakes to Avoid (From Learnings)"
+_GOAL = re.compile(r"(?m)^<!-- goal: (.*?) -->\r?$")
+
+
+class Updated(NamedTuple):
+    """What became of a file: whether it changed, and what our section says."""
+
+    path: Path
+    changed: bool
+    goal: str
+    section: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON shows it."""
+        return {**self._asdict(), "path": str(self.path)}
+
+
+def find_file(memory: Recaller, path: Path | None = None) -> Path:
+    """Return the file *path*, or the one that the settings name, or that of the home in use.
+
+    Raises `UsageError` for a path that is not a Markdown file of the repository.
+    """
+    named = memory.settings["continuity.path"]
+    if path is None and not (named and memory.repository.root):
+        return _trusted_home(memory).continuity_file
+    root = (memory.repository.root or Path.cwd()).resolve()
+    # Not resolved: a link in it is refused when the file is opened.
+    file = Path(os.path.normpath(root / (path or named)))
+    reason = ""
+    if root not in file.parents:
+        reason = f"is not in `{root}`"
+    elif file.suffix.lower() != ".md":
+        reason = "is no Markdown file: its name does not end with `.md`"
+    elif ".git" in file.relative_to(root).parts:
+        reason = "is git's own"
+    elif any(home.path in file.parents for home in memory.homes):
+        reason = "is in a home, where only its own CONTINUITY.md is for this"
+    if reason:
+        raise UsageError(
+            f"the path `{one_line(str(file))}` {reason}", "name a file of this repository"
+        )
+    return file
+
+
+def is_kept(memory: Recaller) -> bool:
+    """Whether hooks keep the file up to date: it is there, or the settings ask for one."""
+    if not memory.settings["continuity.maintain"]:
+        return False
+    with suppress(CommonplaceError, OSError):
+        file = find_file(memory)
+        return file.is_file() or bool(memory.settings["continuity.create"])
+    return False
+
+
+def maintain(memory: Recaller, goal: str = "") -> None:
+    """Update the file for hooks, if it `is_kept`. What cannot be done is left to the next event."""
+    with suppress(CommonplaceError, OSError):
+        if is_kept(memory) and (goal.strip() or noted_goal(find_file(memory))):
+            update(memory, goal)
+
+
+def update(memory: Recaller, goal: str = "", path: Path | None = None) -> Updated:
+    """Write what is known about *goal* into our section, if that changes it.
+
+    Without a goal it is the one that the section was last written for.
+    """
+    file = find_file(memory, path)
+    goal = one_line(redact_text(goal.strip())[0])[:GOAL_CHARS_MAX].strip() or noted_goal(file)
+    if not goal:
+        raise UsageError("no goal is known", 'say what the task is: `--goal "fix the login"`')
+    body = _body(memory, goal)
+    home = _trusted_home(memory)
+    is_of_home = file == home.continuity_file
+    make_folder(home.state_folder)
+    with hold(home.continuity_lock):
+        before = _read(file)
+        try:
+            after = marked_section.add(before, MARKS, body, WRITER)
+        except marked_section.NotEditable as error:
+            raise UsageError(f"`{one_line(str(file))}` cannot be changed: {error}") from None
+        if after != before:
+            try:
+                # A file in a repository is for all who read that; one in a home is the user's.
+                raw = after.encode("utf-8", "surrogateescape")
+                atomic.write(file, [raw], mode=0o600 if is_of_home else 0o644)
+            except OSError as error:
+                raise unusable(file, error) from error
+    return Updated(file, after != before, goal, body)
+
+
+def show(memory: Recaller, path: Path | None = None) -> Updated:
+    """Return our section as it is in the file."""
+    file = find_file(memory, path)
+    text = _read(file)
+    section = _section(text or "")
+    if section is None:
+        what = "does not exist" if text is None else "has no section of ours"
+        hint = '`commonplace continuity update --goal "…"` writes it'
+        raise UsageError(f"`{one_line(str(file))}` {what}", hint)
+    return Updated(file, changed=False, goal=noted_goal(file), section=section)
+
+
+def noted_goal(file: Path) -> str:
+    """Return the goal that our section in *file* was written for; "" if there is none."""
+    found = _GOAL.search(_section(_read(file) or "") or "")
+    return found[1] if found else ""
+
+
+def _trusted_home(memory: Recaller) -> Home:
+    """Return the nearest home that the user trusts: nothing is written to another."""
+    trusted = next((home for home in memory.homes if memory.trusts(home)), None)
+    if trusted is None:
+        raise UsageError("the home in use is not trusted", "`commonplace trust` changes that")
+    return trusted
+
+
+def _section(text: str) -> str | None:
+    with suppress(marked_section.NotEditable):
+        if found := marked_section.find(text, MARKS):
+            return "\n".join(text[found.start : found.end].splitlines()[1:-1])
+    return None
+
+
+def _read(file: Path) -> str | None:
+    """Return the file with every byte that is not UTF-8 kept; `None` if there is none."""
+    try:
+        return read_small(file, FILE_BYTES_MAX).decode("utf-8", "surrogateescape")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise unusable(file, error) from error
+
+
+def _body(memory: Recaller, goal: str) -> str:
+    made = before_task(memory, goal)
+    # A comment ends at the first `-->`.
+    said = goal.replace("--", "- -").rstrip("-")
+    return "\n".join(
+        [
+            f"<!-- goal: {said} -->",
+            MEMORIES,
+            *(_lines(made.memories) or [NOTHING]),
+            "",
+            MISTAKES,
+            *(_lines(made.parts.get("avoid_these", [])) or [NOTHING]),
+        ]
+    )
+
+
+def _lines(entries: list[Entry]) -> list[str]:
+    return [f"- [{_label(entry.hit.id)}] {_title(entry)}" for entry in entries]
+
+
+def _label(ident: str) -> str:
+    kind, colon, name = ident.partition(":")
+    return one_line(f"skill: {name}" if colon and kind == "skill" else ident)
+
+
+def _title(entry: Entry) -> str:
+    """Return what the memory says in a few words: the file refers to it, and does not repeat it."""
+    record = entry.hit.record
+    if isinstance(record, Pattern):
+        text = record.pattern
+    elif isinstance(record, AntiPattern):
+        text = ": ".join(part for part in (record.what_fails, record.prevention) if part)
+    else:
+        text = summary_of(entry.hit)
+    return tokens.cut(one_line(text), LINE_TOKENS_MAX)
