@@ -1,8 +1,8 @@
 """The gate: a new record must not make what it came from harder to find.
 
 The goal of each source is asked as a question, before and after, with 500 tokens for the answer.
-*Found* means that the source, or the fix it tells of, is in the answer. If a source was found
-before and is not found after, the new records in that answer are held back.
+Best is an answer that tells the fix of the source; next, one that names the source. If the answer
+after is worse than before, the new record that is placed best in it is held back.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def judge(
     engine = memory.engine()
     asked = list(dict.fromkeys(one for some in questions.values() for one in some))
     engine.catch_up()
-    before = {one: is_found(_answer(engine, memory, one), one) for one in asked}
+    before = {one: find(_answer(engine, memory, one), one) for one in asked}
     held_back: dict[str, str] = {}
-    after: dict[Asked, bool] = {}
+    after: dict[Asked, int] = {}
     waiting = asked
     for _round in range(ROUNDS_MAX):
         let_through = [entry for entry in entries if entry.record.id not in held_back]
@@ -74,8 +74,8 @@ def judge(
             new = [entry.record.id for entry in let_through]
             for one in waiting:
                 answer = _answer(trial, memory, one)
-                after[one] = is_found(answer, one)
-                if before[one] and not after[one]:
+                after[one] = find(answer, one)
+                if after[one] < before[one]:
                     harmed.append(one)
                     # The best placed of the new ones; the next round tells whether that is enough.
                     shown = [hit.id for hit in answer.hits if hit.id in new]
@@ -91,12 +91,16 @@ def judge(
             if not set(some).isdisjoint(waiting):
                 held_back.setdefault(ident, "with it, its sources are harder to find")
         after |= {one: before[one] for one in waiting}
-    return Verdict(held_back, len(asked), sum(before.values()), sum(after.values()))
+    return Verdict(
+        held_back, len(asked), *(sum(map(bool, one.values())) for one in (before, after))
+    )
 
 
-def is_found(answer: Answer, asked: Asked) -> bool:
-    """Whether the source, or its fix, is in *answer*."""
-    return any(hit.id == asked.source for hit in answer.hits) or says(answer.text, asked.fix)
+def find(answer: Answer, asked: Asked) -> int:
+    """Return 2 if *answer* tells the fix of the source, 1 if it only names the source, else 0."""
+    if says(answer.text, asked.fix):
+        return 2
+    return int(any(hit.id == asked.source for hit in answer.hits))
 
 
 def says(text: str, fix: str) -> bool:

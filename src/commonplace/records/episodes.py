@@ -31,8 +31,9 @@ class EpisodeError(NamedTuple):
         """The error as text: what failed, and what fixed it."""
         failed = f"{self.type} failed" if self.type else "Failed" if self.message else ""
         told = ": ".join(part for part in (failed, self.message.rstrip(". ")) if part)
-        fixed = f"Fixed by: {self.resolution.rstrip('. ')}" if self.resolution else ""
-        return " ".join(f"{part}." for part in (told, fixed) if part)
+        # A command stays as it is: a full stop after it would be taken for a part of it.
+        fixed = f"Fixed by: {self.resolution}" if self.resolution else ""
+        return " ".join(part for part in (f"{told}." if told else "", fixed) if part)
 
     def cut(self) -> EpisodeError:
         """Return the error with parts that fit into a summary."""
@@ -74,7 +75,9 @@ def summarise(
     errors = errors_of(record)
     best = sorted(errors, key=lambda one: (-rank(one.sentence), not one.resolution))[:errors_max]
     told = [one.cut().sentence for one in errors if one in best]
-    return " ".join([f"{_headline(record, goal_chars_max)}.", *told])
+    return " ".join(
+        part for part in (f"{_headline(record, goal_chars_max)}.", "; ".join(told)) if part
+    )
 
 
 def _headline(record: Record, goal_chars_max: int) -> str:
