@@ -14,6 +14,7 @@ from commonplace.cli.output import note as print_note
 from commonplace.cli.output import print_json
 from commonplace.errors import UsageError
 from commonplace.foreign import one_line
+from commonplace.maintenance.due import start_if_due
 from commonplace.vocabulary import EPISODE_OUTCOMES, LIMIT_MAX
 
 if TYPE_CHECKING:
@@ -80,11 +81,21 @@ def start(args: Namespace) -> int:
             files=args.file or (),
             ident=args.id,
         )
+        if args.phase and _last_phase(memory) not in ("", args.phase):
+            start_if_due(memory)  # What the last phase has taught is learned now.
     if started.abandoned:
         print_note(
             f"note: `{one_line(started.abandoned)}` was still open; it is over, its outcome unknown"
         )
     return _print_draft(started.draft, as_json=args.json)
+
+
+def _last_phase(memory: Memory) -> str:
+    """Return the phase of the latest episode of this repository; "" if it says none."""
+    for hit in memory.recent(1, kinds=["episode"]):
+        context = hit.record.fields.get("context")
+        return str(context.get("phase") or "") if isinstance(context, dict) else ""
+    return ""
 
 
 def add_note(parser: ArgumentParser) -> None:
@@ -151,6 +162,8 @@ def end(args: Namespace) -> int:
         raise UsageError("`--outcome` is missing", f"give one of {', '.join(EPISODE_OUTCOMES)}")
     with _open(args) as memory:
         written = memory.end_episode(args.outcome, git_commit=args.git_commit, ident=args.id)
+        if args.outcome != "unknown":
+            start_if_due(memory)
         return _print_written(written, as_json=args.json)
 
 

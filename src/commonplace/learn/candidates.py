@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SESSIONS_MIN = 2
 SOURCES_MAX = 1000
+QUESTION_CHARS_MAX = 300
 
 
 class Place(NamedTuple):
@@ -40,6 +41,8 @@ class Candidate(NamedTuple):
     questions: tuple[Asked, ...]
     # Whether hooks saw all of it; the inbox has what they saw once as lessons already.
     by_hook: bool = False
+    # Whether lessons of one repository say it already, each by itself.
+    is_said: bool = False
 
     @property
     def kind(self) -> str:
@@ -78,6 +81,7 @@ def of_cluster(
     questions = questions_of(cluster.members)
     common = {"repo": place.repo, **({"tags": list(wording.tags)} if wording.tags else {})}
     by_hook = all(one.by_hook for one in cluster.members)
+    is_said = not episodes and place.repo != GENERAL
     found: list[Candidate] = []
     if count >= SESSIONS_MIN:
         fields: dict[str, Any] = {
@@ -95,7 +99,7 @@ def of_cluster(
         }
         # One problem may have two patterns, if the tasks tell which fix is for which.
         fields["id"] = make_id(Pattern({**fields, "pattern": text_of(fields)}))
-        found.append(Candidate(fields, place, sure, count, questions, by_hook))
+        found.append(Candidate(fields, place, sure, count, questions, by_hook, is_said))
     if episodes and wording.correct_approach:
         fields = {
             "kind": "anti_pattern",
@@ -106,7 +110,7 @@ def of_cluster(
             **common,
             "links": _derived(episodes),
         }
-        found.append(Candidate(fields, place, sure, count, questions, by_hook))
+        found.append(Candidate(fields, place, sure, count, questions, by_hook, is_said))
     return found
 
 
@@ -128,7 +132,7 @@ def _ids(observations: Iterable[Observation]) -> list[str]:
 def questions_of(members: Sequence[Observation]) -> tuple[Asked, ...]:
     """Return the questions of the gate: the goals of some members, spread over time."""
     asked = [
-        Asked(one.goal or one.problem, one.source, one.fix, one.repo)
+        Asked((one.goal or one.problem)[:QUESTION_CHARS_MAX], one.source, one.fix, one.repo)
         for one in members
         if one.goal or one.problem
     ]

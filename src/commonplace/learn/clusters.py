@@ -34,6 +34,8 @@ PROBLEM = Bar(0.55, 0.80)
 # Problems that had one fix may be worded more differently.
 PROBLEM_WITH_ONE_FIX = Bar(0.20, 0.50)
 FIX = Bar(0.35, 0.60)
+# A lesson is a text of its own, often long, and about one project: two must say nearly the same.
+LESSON = Bar(0.60, 0.85)
 # A command is often a part of the sentence that tells of it: then this share of its words is there.
 PART_MIN = 0.8
 PART_TERMS_MIN = 2
@@ -90,10 +92,11 @@ class _Key(NamedTuple):
     codes: frozenset[str]
     # The fix that came with a problem.
     fix: str = ""
+    is_lesson: bool = False
 
 
 def _of_problem(one: Observation) -> _Key:
-    return _Key(one.problem, one.signature, one.codes, one.fix)
+    return _Key(one.problem, one.signature, one.codes, one.fix, one.kind == "lesson")
 
 
 def _of_fix(one: Observation) -> _Key:
@@ -244,6 +247,8 @@ class _Leaders:
     def _are_one(self, number: int, leader: int, words: float, cosine: float) -> bool:
         if not self._are_problems:
             return _passes(FIX, words, cosine) or self._texts.have_part(number, leader)
+        if self._keys[number].is_lesson or self._keys[leader].is_lesson:
+            return _passes(LESSON, words, cosine)
         if _passes(PROBLEM, words, cosine):
             return True
         return _passes(PROBLEM_WITH_ONE_FIX, words, cosine) and self._have_one_fix(number, leader)

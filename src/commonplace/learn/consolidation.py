@@ -6,11 +6,13 @@ batch that can be undone. What is not sure enough, or was seen once, waits in th
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace import inbox
-from commonplace.files.lock import try_hold
+from commonplace.errors import LogBusy
+from commonplace.files.lock import hold
 from commonplace.learn import batches, candidates, existing, gate, pool
 from commonplace.learn.clusters import clusters
 from commonplace.learn.confidence import CONFIDENCE_MIN
@@ -28,9 +30,12 @@ if TYPE_CHECKING:
 
 SINCE = "24h"
 STEP = "consolidation"
+WAIT_S_MAX = 60.0
 FORGOTTEN = "it was made before, and forgotten"
 # A run puts at most so many candidates into the inbox.
 PROPOSED_MAX = 20
+# Lessons that say the same are proposed as a pattern from so many sessions on.
+SAID_MIN = 3
 TAGS_COMPARED_MAX = 300
 
 
@@ -47,9 +52,9 @@ class HeldBack(NamedTuple):
     @property
     def is_for_inbox(self) -> bool:
         """Whether somebody may want to decide: a pattern, or an error that was told of once."""
-        if self.reason == FORGOTTEN:
-            return False
         one = self.candidate
+        if self.reason == FORGOTTEN or (one.is_said and one.sessions < SAID_MIN):
+            return False
         is_pattern = one.sessions >= candidates.SESSIONS_MIN
         return one.kind == "pattern" if is_pattern else not one.by_hook
 
@@ -105,14 +110,20 @@ def consolidate(
     *,
     dry_run: bool = False,
     is_over: Callable[[], bool] = lambda: False,
+    wait_s_max: float = WAIT_S_MAX,
 ) -> Report:
-    """Learn from the episodes and lessons that are new and not older than *since*."""
+    """Learn from the episodes and lessons that are new and not older than *since*.
+
+    If another process consolidates, wait for it up to *wait_s_max*.
+    """
     since_micros = micros(parse_moment(since, memory.now(), "since"))
     report = Report(dry_run=dry_run)
     if not memory.home.path.is_dir():
         return report  # Nothing was ever written.
-    with try_hold(memory.home.learning_lock) as is_mine:
-        if not is_mine:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(hold(memory.home.learning_lock, wait_s_max))
+        except LogBusy:
             report.busy = True
             return report
         found = pool.read(memory, since_micros)
@@ -209,6 +220,8 @@ def _doubt(candidate: Candidate) -> str:
     """Return why *candidate* is not sure enough to be written; "" if it is."""
     if candidate.sessions < candidates.SESSIONS_MIN:
         return "it was seen in one session"
+    if candidate.is_said:
+        return "lessons say it already, each by itself"
     if candidate.confidence < CONFIDENCE_MIN:
         return f"its confidence is {candidate.confidence}, under {CONFIDENCE_MIN}"
     return ""

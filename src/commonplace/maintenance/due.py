@@ -1,8 +1,11 @@
-"""Whether automatic maintenance is due, at the end of a session or in an idle server."""
+"""Whether automatic maintenance is due: at the end of a session or task, or in an idle server."""
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
+
+from commonplace import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,3 +27,11 @@ def since_last(home: Home) -> float:
         return abs(time.time() - home.maintenance_mark.stat().st_mtime)
     except OSError:
         return float("inf")
+
+
+def start_if_due(memory: Memory) -> None:
+    """Maintain the nearest home in a process of its own, if that is due."""
+    if memory.background and memory.home.path.is_dir() and is_due(memory):
+        with suppress(OSError):
+            arguments = ["maintain", "--if-due", "--home", str(memory.home.path)]
+            processes.start("commonplace", arguments, lowest_priority=True)
