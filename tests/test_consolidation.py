@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.errors import BatchInUse, BatchUnknown, ProposalHeldBack
+from commonplace.errors import (
+    BatchInUse,
+    BatchUnknown,
+    ProposalHeldBack,
+    RecordNotFound,
+    UsageError,
+)
+from commonplace.learn import gate
 from commonplace.learn.gate import Asked, judge, says
 from commonplace.learn.observations import OPEN, observe
 from commonplace.learn.values import differ_in_value
@@ -23,7 +31,7 @@ from commonplace.log.read import lines_of
 from commonplace.maintenance import runner
 from commonplace.memory import Memory
 from commonplace.records import make
-from conftest import SLOW_LAW
+from conftest import SLOW_LAW, make_repository
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -238,6 +246,147 @@ def test_what_was_undone_does_not_come_back_by_itself(tmp_path: Path) -> None:
     assert {one.reason for one in again.held_back} == {"it was made before, and forgotten"}
 
 
+def test_a_person_who_edits_a_pattern_keeps_it(tmp_path: Path) -> None:
+    home = tmp_path / "h"
+    first = learn(home, *(episode(n, VOID) for n in range(2)))
+    pattern = next(one for one in first.made if one.kind == "pattern")
+    with open_memory(home) as memory:
+        memory.edit(pattern.id, pattern="Handlers need a return type")
+        with pytest.raises(BatchInUse):
+            memory.undo(first.batch)
+        assert memory.get(pattern.id).fields["pattern"] == "Handlers need a return type"
+
+
+def test_what_is_forgotten_while_the_gate_judges_stays_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "h"
+    first = learn(home, *(episode(n, VOID) for n in range(2)))
+    pattern, anti = first.made
+    with open_memory(home) as memory:
+        memory.append([episode(2, VOID)])
+
+        def forget_first(*given: Any) -> gate.Verdict:
+            memory.forget(pattern.id)
+            memory.edit(anti.id, why="as I say")
+            return judge(*given)
+
+        monkeypatch.setattr(gate, "judge", forget_first)
+        memory.consolidate("30d")
+        with pytest.raises(RecordNotFound):
+            memory.get(pattern.id)
+        assert memory.get(anti.id).fields["why"] == "as I say"
+
+
+def test_what_came_late_is_learned_from_at_the_next_run(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "h") as memory:
+        assert not memory.consolidate().made
+        memory.log(lesson="the first record", timestamp="2026-01-06T23:00:00Z")
+        memory.consolidate()
+        memory.append([episode(n, VOID, timestamp="2025-12-01T00:00:00Z") for n in range(2)])
+        assert memory.consolidate().made
+
+
+def test_a_run_that_is_stopped_goes_on_next_time(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "h") as memory:
+        memory.append([episode(n, VOID) for n in range(2)])
+        assert not memory.consolidate("30d", is_over=lambda: True).made
+        assert memory.consolidate("30d").made
+
+
+def test_many_records_are_learned_from_in_rounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("commonplace.learn.pool.RECORDS_MAX", 2)
+    report = learn(tmp_path / "h", *(episode(n, VOID) for n in range(7)))
+    with open_memory(tmp_path / "h") as memory:
+        (pattern,) = memory.records(kind="pattern")
+
+    assert report.looked_at == 7
+    assert set(pattern.sources) == {f"ep-00{n}" for n in range(7)}
+
+
+def test_new_evidence_makes_nobody_less_sure(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "h") as memory:
+        memory.append([
+            {"kind": "pattern", "pattern": f"{VOID[0]}: {VOID[1]}", "correct_approach": VOID[2],
+             "confidence": 0.99, "repo": "app"},
+            *(episode(n, VOID) for n in range(2)),
+        ])  # fmt: skip
+        memory.consolidate("30d")
+        (pattern,) = memory.records(kind="pattern")
+
+    assert pattern.fields["confidence"] == 0.99
+    assert len(pattern.sources) == 2
+
+
+def test_commands_that_differ_in_a_flag_are_two_fixes(tmp_path: Path) -> None:
+    problem = ("docker compose", "Bind for 0.0.0.0:5432 failed: port is already allocated")
+    fixes = ["docker compose up -d --force-recreate", "docker compose down && docker compose up -d"]
+    report = learn(
+        tmp_path / "h",
+        *(
+            episode(n, (*problem, fix), context={"goal": "start the stack"})
+            for n, fix in enumerate(fixes)
+        ),
+    )
+
+    assert not report.made
+    assert {one.reason for one in report.held_back} == {
+        "the same problem was solved in different ways"
+    }
+    assert set(report.held_back[0].candidate.evidence) == {"ep-000", "ep-001"}
+
+
+def test_problems_of_two_names_with_one_fix_are_one(tmp_path: Path) -> None:
+    report = learn(
+        tmp_path / "h",
+        *(
+            episode(
+                n,
+                (
+                    "kubectl",
+                    f"ImagePullBackOff for {name}",
+                    "Logged in to the registry again with it",
+                ),
+                context={"goal": f"roll out {name}"},
+            )
+            for n, name in enumerate(("payment", "mail"))
+        ),
+    )
+
+    assert [one.kind for one in report.made] == ["pattern", "anti_pattern"]
+
+
+def test_what_was_imported_says_so_in_what_it_gives(tmp_path: Path) -> None:
+    outside = {"meta": {"origin": "import:loki"}}
+    with open_memory(tmp_path / "h") as memory:
+        memory.append([episode(n, VOID) for n in range(2)])
+        own = {one.id: one.sources for one in memory.consolidate("30d").made}
+        memory.append([episode(n, VOID, **outside) for n in range(2, 4)])
+        memory.append([episode(n, NPM, **outside) for n in range(4, 6)])
+        made = memory.consolidate("30d").made
+
+        assert {one.meta["origin"] for one in made} == {"import:loki"}
+        assert {ident: memory.get(ident).sources for ident in own} == own
+
+
+def test_a_strangers_episodes_are_no_evidence(tmp_path: Path) -> None:
+    clone = make_repository(tmp_path / "clone")
+    learn(tmp_path / "theirs", *(episode(n, VOID, repo="x") for n in range(3)))
+    shutil.copytree(tmp_path / "theirs" / "log", clone / ".commonplace" / "log")
+    with Memory.open(
+        cwd=clone,
+        settings={"embedder.kind": "none"},
+        background=False,
+        environment={"HOME": str(tmp_path)},
+    ) as memory:
+        assert len(memory.homes) == 2
+        with pytest.raises(UsageError, match="not trusted"):
+            memory.propose_pattern(["ep-000", "ep-001"], pattern=VOID[1], correct_approach=VOID[2])
+        assert not memory.consolidate("100y").made
+
+
 def test_a_batch_on_which_another_rests_is_not_undone(tmp_path: Path) -> None:
     home = tmp_path / "h"
     first = learn(home, *(episode(n, VOID) for n in range(2)))
@@ -339,6 +488,10 @@ def test_an_agents_words_pass_the_same_gate_and_both_are_kept(tmp_path: Path) ->
         (made, _anti) = memory.consolidate("30d").made
         with pytest.raises(ProposalHeldBack, match="two are needed"):
             memory.propose_pattern(["ep-000"], pattern="x", correct_approach="y")
+        with pytest.raises(ProposalHeldBack, match="says little"):
+            memory.propose_pattern(
+                ["ep-000", "ep-001"], pattern="Bananas are yellow", correct_approach="Eat them"
+            )
         worded = memory.propose_pattern(
             ["ep-000", "ep-001"],
             pattern="Express route handlers need a return type in strict mode",

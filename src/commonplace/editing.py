@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 # They name the record and its log: another value would be another record.
+# What an automatic step notes in `meta` of the records that it writes (see learn/batches.py).
+OF_BATCH = ("batch", "step")
 FIXED = ("id", "kind", "repo")
 # The type of a lesson whose line has none, which a writer must give.
 TYPE_DEFAULT = "learned"
@@ -62,7 +64,10 @@ def next_version(record: Record, changes: Mapping[str, Any], now: datetime) -> d
     if record.kind == "lesson":
         fields.setdefault("event_type", TYPE_DEFAULT)
     meta = fields.get("meta")
-    fields["meta"] = {**(meta if isinstance(meta, dict) else {}), "edited": to_utc(now)}
+    kept = dict(meta) if isinstance(meta, dict) else {}
+    for name in OF_BATCH:
+        kept.pop(name, None)  # What a person changed is no longer what the batch wrote.
+    fields["meta"] = {**kept, "edited": to_utc(now)}
     return fields
 
 

@@ -155,15 +155,16 @@ class Memory(Recaller):
 
     def consolidate(
         self,
-        since: str = "24h",
+        since: str | None = None,
         *,
         dry_run: bool = False,
         is_over: Callable[[], bool] = lambda: False,
     ) -> Report:
-        """Make patterns of what new episodes and lessons have in common; `since` is a date or age.
+        """Make patterns of what new episodes and lessons have in common.
 
-        Nothing is written with *dry_run*, or when *is_over* is true before it has begun. The batch
-        can be undone.
+        *since* is a date or an age; without it, age does not matter, but at the first time nothing
+        is older than a day. Nothing is written with *dry_run*, or when *is_over* is true before it
+        has begun. The batch can be undone.
         """
         from commonplace.learn.consolidation import consolidate
 

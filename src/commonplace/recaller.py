@@ -123,6 +123,10 @@ class Recaller(RecordChanger):
 
     # --- Reading ----------------------------------------------------------------------------------
 
+    def find(self, ident: str) -> FoundRecord:
+        """Return the current version of the one record whose id starts with *ident*, and where."""
+        return self._find(ident)
+
     def get(self, ident: str) -> Record:
         """Return the current version of the one record whose id starts with *ident*."""
         return self._find(ident).record

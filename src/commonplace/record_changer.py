@@ -129,20 +129,43 @@ class RecordChanger(Writer):
             "rel", f"is `{rel}`, which is no relation", f"{hint}There are {', '.join(RELATIONS)}"
         )
 
+    def change(
+        self, ident: str, fields_of: Callable[[Record], dict[str, Any] | None]
+    ) -> Record | None:
+        """Append the next version of a record, made from the current one while its log is held.
+
+        Return it, or `None` if *fields_of* returns that. Raises if the record is not there.
+        """
+        changed: dict[str, Any] | None = None
+
+        def next_fields(found: FoundRecord) -> dict[str, Any] | None:
+            nonlocal changed
+            changed = fields_of(found.record)
+            return changed
+
+        record = self._append_beside(
+            self._find(ident), lambda found: self._find(found.record.id), next_fields
+        )
+        return record if changed is not None else None
+
     def append_if(
-        self, log: str, entries: Sequence[PreparedLine], is_current: Callable[[], bool]
+        self,
+        log: str,
+        entries: Sequence[PreparedLine],
+        is_current: Callable[[], bool],
+        home_number: int = 0,
     ) -> bool:
-        """Append *entries* to a log of the nearest home, if *is_current* while we hold it.
+        """Append *entries* to a log of a home, the nearest, if *is_current* while we hold it.
 
         Return whether they were. For lines that depend on what nobody may change meanwhile.
         """
         if not entries:
             return True
-        with self._logs[0].hold(log) as append:
+        with self._logs[home_number].hold(log) as append:
             if not is_current():
                 return False
             append([entry.line for entry in entries])
-        self._after_write([entry.record for entry in entries], 0)
+        self._after_write([entry.record for entry in entries], home_number)
         return True
 
     def _state(self, ident: str, given: dict[str, Any]) -> Record:

@@ -30,7 +30,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--since",
         metavar="WHEN",
-        help="Look at episodes and lessons that are not older: a date, or an age (default: 24h)",
+        help="Look at episodes and lessons that are not older: a date, or an age"
+        " (default: all that are new; at the first time, of the last 24h)",
     )
     parser.add_argument("--dry-run", action="store_true", help="Say what would be written")
     parser.add_argument("--log", action="store_true", help="List the batches of automatic changes")
@@ -47,7 +48,7 @@ def run(args: Namespace) -> int:
             return _log(memory, as_json=args.json)
         if args.undo is not None:
             return _undo(memory, args.undo, as_json=args.json)
-        report = memory.consolidate(args.since or "24h", dry_run=args.dry_run)
+        report = memory.consolidate(args.since, dry_run=args.dry_run)
     if args.json:
         print_json(report.as_dict())
     else:

@@ -10,7 +10,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from commonplace.errors import BatchInUse, BatchUnknown
+from commonplace.errors import BatchInUse, BatchUnknown, LogBusy
 from commonplace.log.fold import log_lines
 from commonplace.log.logs import list_repos
 from commonplace.records import from_line
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from commonplace.where.home import Home
 
 PREFIX = "batch-"
+# How often an undo begins again because somebody wrote meanwhile.
+ATTEMPTS_MAX = 3
 
 
 class Batch(NamedTuple):
@@ -79,11 +81,10 @@ def list_batches(memory: Recaller) -> list[Batch]:
     about: dict[str, tuple[str, str]] = {}
     for touched in _touched(memory):
         before = ""
-        for number, version in enumerate(touched.versions):
+        for version in touched.versions:
             batch = version.batch
             if batch and batch != before:
-                # An undo that returned to the first version made the batch's the first.
-                is_change = number or "edited" in version.record.meta
+                is_change = "edited" in version.record.meta
                 (changed if is_change else made).setdefault(batch, []).append(touched.id)
                 about.setdefault(batch, (_written(version.record), _step(version.record)))
             before = batch
@@ -108,23 +109,49 @@ def undo(memory: Recaller, name: str) -> Batch:
     Raises `BatchUnknown`, or `BatchInUse` if something was built on it since. If it is killed, the
     next call does the rest: that the batch is undone is written last.
     """
-    batch = _find(memory, name)
+    known = list_batches(memory)
+    batch = _find(known, name)
     if batch.undone:
         return batch
-    undone = {one.id for one in list_batches(memory) if one.undone}
-    lines: dict[int, list[dict[str, Any]]] = {}
-    place = (0, memory.repository.name)
-    for touched in _touched(memory, batch.id):
-        last = touched.versions[-1]
-        place = (last.home, last.log)
-        if not touched.is_forgotten and (fields := _before(batch.id, touched, undone)):
-            lines.setdefault(last.home, []).append(fields)
-    for home in [*(one for one in lines if one != place[0]), place[0]]:
-        given = lines.get(home, [])
-        if home == place[0]:
-            given.append({"kind": "forget", "of": batch.id, "reason": "undone", "repo": place[1]})
-        memory.store([memory.prepare(fields) for fields in given], home)
+    undone = {one.id for one in known if one.undone}
+    for _attempt in range(ATTEMPTS_MAX):
+        by_log: dict[tuple[int, str], dict[str, dict[str, Any]]] = {}
+        for touched in _touched(memory, batch.id):
+            last = touched.versions[-1]
+            lines = by_log.setdefault((last.home, last.log), {})
+            if not touched.is_forgotten and (fields := _before(batch.id, touched, undone)):
+                lines[touched.id] = fields
+        if all(_write_back(memory, batch.id, *place, by_log[place]) for place in by_log):
+            break
+    else:
+        raise LogBusy(memory.home.log_folder, 0.0)
+    home, log = next(iter(by_log), (0, memory.repository.name))
+    fields = {"kind": "forget", "of": batch.id, "reason": "undone", "repo": log}
+    memory.store([memory.prepare(fields)], home)
     return batch._replace(undone=True)
+
+
+def _write_back(
+    memory: Recaller, batch: str, home: int, log: str, lines: dict[str, dict[str, Any]]
+) -> bool:
+    """Append *lines*, by the ids that they concern, unless somebody changed one meanwhile."""
+    before = _last_lines(memory, home, lines)
+    entries = [memory.prepare(fields) for fields in lines.values()]
+    return memory.append_if(
+        log,
+        entries,
+        lambda: (
+            _last_lines(memory, home, lines) == before
+            and all(record.meta.get("batch") == batch for record in before.values())
+        ),
+        home,
+    )
+
+
+def _last_lines(memory: Recaller, home: int, ids: Collection[str]) -> dict[str, Record]:
+    with memory.engine().reading() as readers:
+        versions = readers[home].versions(ids)
+    return {ident: lines[-1][1] for ident, lines in versions.items()}
 
 
 def _before(batch: str, touched: _Touched, undone: Collection[str]) -> dict[str, Any] | None:
@@ -146,21 +173,29 @@ def _before(batch: str, touched: _Touched, undone: Collection[str]) -> dict[str,
     return {**before.record.fields, "repo": before.record.repo or before.log}
 
 
-def _find(memory: Recaller, name: str) -> Batch:
-    found = [one for one in list_batches(memory) if name and one.id.startswith(name)]
+def _find(known: Collection[Batch], name: str) -> Batch:
+    found = [one for one in known if name and one.id.startswith(name)]
     exact = [one for one in found if one.id == name]
     if len(exact or found) != 1:
         raise BatchUnknown(name, [one.id for one in found])
     return (exact or found)[0]
 
 
-def made_and_forgotten(memory: Recaller) -> frozenset[str]:
-    """Return the records that a batch made and that were then forgotten, with it or by hand."""
-    return frozenset(
-        touched.id
-        for touched in _touched(memory)
-        if touched.is_forgotten and touched.versions[0].batch
-    )
+def was_forgotten(memory: Recaller, kind: str, sources: Collection[str]) -> bool:
+    """Whether a record of *kind* that a batch made of most of *sources* was forgotten since."""
+    with memory.engine().reading() as readers:
+        for home, reader in zip(memory.homes, readers, strict=True):
+            if not memory.trusts(home):
+                continue
+            edges = reader.edges(sources, "derived_from")
+            forgotten = find_forgotten({edge.of for edge in edges}, reader)
+            for lines in reader.versions(forgotten).values():
+                record = lines[-1][1]
+                common = len({*record.sources} & {*sources})
+                is_same = 2 * common >= min(len(record.sources), len(sources))
+                if record.kind == kind and record.meta.get("batch") and is_same:
+                    return True
+    return False
 
 
 def _touched(memory: Recaller, batch: str = "") -> Iterator[_Touched]:

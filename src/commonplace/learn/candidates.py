@@ -43,6 +43,8 @@ class Candidate(NamedTuple):
     by_hook: bool = False
     # Whether lessons of one repository say it already, each by itself.
     is_said: bool = False
+    # Records in which the same problem was solved in another way.
+    others: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -52,6 +54,11 @@ class Candidate(NamedTuple):
     def sources(self) -> tuple[str, ...]:
         linked = [link["to"] for link in self.fields.get("links", ())]
         return tuple(dict.fromkeys([*self.fields.get("source_episodes", ()), *linked]))
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """What it rests on, and what speaks against it."""
+        return tuple(dict.fromkeys([*self.sources, *self.others]))
 
     @property
     def text(self) -> str:
@@ -78,9 +85,15 @@ def of_cluster(
     count = sessions(one for one in cluster.members if one.outcome == WORKED)
     episodes = _ids(one for one in cluster.members if one.kind == "episode")
     lessons = _ids(one for one in cluster.members if one.kind == "lesson")
-    questions = questions_of(cluster.members)
-    common = {"repo": place.repo, **({"tags": list(wording.tags)} if wording.tags else {})}
+    questions = questions_of(cluster.members, wording.correct_approach)
+    others = tuple(_ids(cluster.others))
+    origin = next((one.origin for one in cluster.members if one.origin), "")
     by_hook = all(one.by_hook for one in cluster.members)
+    common: dict[str, Any] = {
+        "repo": place.repo,
+        **({"tags": list(wording.tags)} if wording.tags else {}),
+        **({"meta": {"origin": origin}} if origin else {}),
+    }
     is_said = not episodes and place.repo != GENERAL
     found: list[Candidate] = []
     if count >= SESSIONS_MIN:
@@ -99,7 +112,7 @@ def of_cluster(
         }
         # One problem may have two patterns, if the tasks tell which fix is for which.
         fields["id"] = make_id(Pattern({**fields, "pattern": text_of(fields)}))
-        found.append(Candidate(fields, place, sure, count, questions, by_hook, is_said))
+        found.append(Candidate(fields, place, sure, count, questions, by_hook, is_said, others))
     if episodes and wording.correct_approach:
         fields = {
             "kind": "anti_pattern",
@@ -110,7 +123,7 @@ def of_cluster(
             **common,
             "links": _derived(episodes),
         }
-        found.append(Candidate(fields, place, sure, count, questions, by_hook, is_said))
+        found.append(Candidate(fields, place, sure, count, questions, by_hook, is_said, others))
     return found
 
 
@@ -129,12 +142,14 @@ def _ids(observations: Iterable[Observation]) -> list[str]:
     return list(dict.fromkeys(source for _micros, source in ordered))[-SOURCES_MAX:]
 
 
-def questions_of(members: Sequence[Observation]) -> tuple[Asked, ...]:
-    """Return the questions of the gate: the goals of some members, spread over time."""
-    asked = [
-        Asked((one.goal or one.problem)[:QUESTION_CHARS_MAX], one.source, one.fix, one.repo)
-        for one in members
-        if one.goal or one.problem
-    ]
-    step = max(1, -(-len(asked) // SOURCES_ASKED_MAX))
-    return tuple(dict.fromkeys(asked[::step]))
+def questions_of(members: Sequence[Observation], usual_fix: str = "") -> tuple[Asked, ...]:
+    """Return the questions of the gate: goals and problems of some members, spread over time."""
+    step = max(1, -(-len(members) // SOURCES_ASKED_MAX))
+    return tuple(
+        dict.fromkeys(
+            Asked(text[:QUESTION_CHARS_MAX], one.source, one.fix, one.repo, usual_fix)
+            for one in members[::step]
+            for text in (one.goal, one.problem)
+            if text
+        )
+    )

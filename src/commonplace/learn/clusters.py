@@ -8,6 +8,7 @@ observations of a few hundred problems quick. The result does not depend on the 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,6 +40,11 @@ LESSON = Bar(0.60, 0.85)
 # A command is often a part of the sentence that tells of it: then this share of its words is there.
 PART_MIN = 0.8
 PART_TERMS_MIN = 2
+# Two commands are one fix only if they are nearly the same: a flag more may be all that matters.
+COMMAND_WORDS_MIN = 0.75
+_COMMAND = re.compile(
+    r"(?:sudo |[A-Z_]+=\S+ )*[a-z][\w./-]*(?: [\w./:@=-]+)? ?(?:$|.*(?: --?\w|&&|\|\||[|=$]))"
+)
 # A text is compared with the leaders that share one of its rarest words.
 RARE_WORDS_MAX = 8
 LEADERS_COMPARED_MAX = 60
@@ -162,6 +168,8 @@ class _Texts:
 
     def nearest(self, one: int, among: Sequence[int]) -> list[int]:
         """Return those of *among* that are nearest by meaning."""
+        if not self._vectors.are_known:
+            return []
         by_place: dict[int, list[int]] = defaultdict(list)
         for number in among:
             by_place[self._places[number]].append(number)
@@ -240,13 +248,17 @@ class _Leaders:
     def _score(self, number: int, leader: int) -> float:
         """Return how alike the two are, over 0 if they are one."""
         words, cosine = self._texts.words(number, leader), self._texts.cosine(number, leader)
-        if not self._are_one(number, leader, words, cosine) or self._differ(number, leader):
+        if not self._are_one(number, leader, words, cosine):
+            return 0.0
+        # Problems that one fix solves may be of two names: `no image for mail`, `… for payment`.
+        has_one_fix = self._are_problems and self._keys[number].fix == self._keys[leader].fix
+        if not (has_one_fix and self._keys[number].fix) and self._differ(number, leader):
             return 0.0
         return words / PROBLEM.words + cosine / PROBLEM.cosine
 
     def _are_one(self, number: int, leader: int, words: float, cosine: float) -> bool:
         if not self._are_problems:
-            return _passes(FIX, words, cosine) or self._texts.have_part(number, leader)
+            return self._are_one_fix(number, leader, words, cosine)
         if self._keys[number].is_lesson or self._keys[leader].is_lesson:
             return _passes(LESSON, words, cosine)
         if _passes(PROBLEM, words, cosine):
@@ -256,9 +268,22 @@ class _Leaders:
     def _have_one_fix(self, number: int, leader: int) -> bool:
         if not self._keys[number].fix or not self._keys[leader].fix:
             return False
-        fixes = self._fixes
+        fixes, texts = self._fixes, (self._keys[number].fix, self._keys[leader].fix)
+        if all(map(is_command, texts)):
+            return fixes.words(number, leader) >= COMMAND_WORDS_MIN
         likeness = fixes.words(number, leader), fixes.cosine(number, leader)
         return _passes(FIX, *likeness) or fixes.have_part(number, leader)
+
+    def _are_one_fix(self, number: int, leader: int, words: float, cosine: float) -> bool:
+        if is_command(self._keys[number].text) and is_command(self._keys[leader].text):
+            return words >= COMMAND_WORDS_MIN
+        return _passes(FIX, words, cosine) or self._texts.have_part(number, leader)
+
+
+def is_command(text: str) -> bool:
+    """Whether *text* looks like a command rather than a sentence about one."""
+    is_sentence = text.endswith((".", "!")) and not text.endswith(" .")
+    return _COMMAND.match(text) is not None and not is_sentence
 
 
 def _passes(bar: Bar, words: float, cosine: float) -> bool:

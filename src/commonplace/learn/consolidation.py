@@ -6,12 +6,12 @@ batch that can be undone. What is not sure enough, or was seen once, waits in th
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace import inbox
-from commonplace.errors import LogBusy
+from commonplace.errors import LogBusy, RecordNotFound
 from commonplace.files.lock import hold
 from commonplace.learn import batches, candidates, existing, gate, pool
 from commonplace.learn.clusters import clusters
@@ -21,14 +21,16 @@ from commonplace.recall.dates import parse_moment
 from commonplace.records import micros
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from commonplace.learn.candidates import Candidate
     from commonplace.log.prepare import PreparedLine
     from commonplace.recaller import Recaller
     from commonplace.records import Record
 
-SINCE = "24h"
+FIRST_SINCE = "24h"
+SEVERAL_FIXES = "the same problem was solved in different ways"
 STEP = "consolidation"
 WAIT_S_MAX = 60.0
 FORGOTTEN = "it was made before, and forgotten"
@@ -59,7 +61,7 @@ class HeldBack(NamedTuple):
         return one.kind == "pattern" if is_pattern else not one.by_hook
 
     def as_dict(self) -> dict[str, Any]:
-        evidence = list(self.candidate.sources)
+        evidence = list(self.candidate.evidence)
         return {**self.fields, "evidence": evidence, "reason": self.reason}
 
 
@@ -76,8 +78,9 @@ class Report:
     made: list[Record] = field(default_factory=list)
     changed: list[Record] = field(default_factory=list)
     held_back: list[HeldBack] = field(default_factory=list)
-    # How many of those wait in the inbox now.
+    # How many of those wait in the inbox now, and from where on the rest is not proposed yet.
     proposed: int = 0
+    proposed_from: int = 0
     # Questions of the gate, and for how many the fix was found before and after.
     asked: int = 0
     found_before: int = 0
@@ -106,7 +109,7 @@ class Report:
 
 def consolidate(
     memory: Recaller,
-    since: str = SINCE,
+    since: str | None = None,
     *,
     dry_run: bool = False,
     is_over: Callable[[], bool] = lambda: False,
@@ -114,40 +117,83 @@ def consolidate(
 ) -> Report:
     """Learn from the episodes and lessons that are new and not older than *since*.
 
-    If another process consolidates, wait for it up to *wait_s_max*.
+    Without that, from all that are new; at the first time, from those of the last day. If another
+    process consolidates, wait for it up to *wait_s_max*.
     """
-    since_micros = micros(parse_moment(since, memory.now(), "since"))
+    now = memory.now()
+    first_micros = micros(parse_moment(FIRST_SINCE, now))
+    since_micros = None if since is None else micros(parse_moment(since, now, "since"))
     report = Report(dry_run=dry_run)
     if not memory.home.path.is_dir():
         return report  # Nothing was ever written.
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(hold(memory.home.learning_lock, wait_s_max))
-        except LogBusy:
-            report.busy = True
-            return report
-        found = pool.read(memory, since_micros)
-        report.looked_at = found.records
-        if found.new and not is_over():
-            _learn(memory, found, report)
-        if not dry_run:
-            pool.save_marks(memory, found.marks)
+    try:
+        with hold_learning(memory, wait_s_max):
+            batch = batches.new_name(now)
+            has_more = True
+            while has_more and not is_over():
+                found = pool.read(memory, since_micros, first_micros)
+                report.looked_at += found.records
+                if found.new:
+                    _learn(memory, found, report, batch, now)
+                if not dry_run:
+                    pool.save_marks(memory, found.marks)
+                has_more = found.has_more and not dry_run
+    except LogBusy:
+        report.busy = True
     return report
 
 
-def _learn(memory: Recaller, found: pool.Pool, report: Report) -> None:
-    batch = batches.new_name(memory.now())
+@contextmanager
+def hold_learning(memory: Recaller, wait_s_max: float = WAIT_S_MAX) -> Iterator[None]:
+    """Hold the locks for learning of all homes that may be written, in one order for everybody."""
+    homes = [home for home in memory.homes if memory.trusts(home) and home.path.is_dir()]
+    with ExitStack() as stack:
+        for home in sorted(homes, key=lambda one: str(one.path)):
+            stack.enter_context(hold(home.learning_lock, wait_s_max))
+        yield
+
+
+def _learn(memory: Recaller, found: pool.Pool, report: Report, batch: str, now: datetime) -> None:
     sure = _split_off_doubtful(_candidates(memory, found, report), report)
-    new, changes = _compare(memory, sure, batch)
+    new, known = _compare(memory, sure)
     entries = _prepare(memory, new, batch, report)
-    written = [*_pass_gate(memory, entries, report), *changes]
-    report.changed = [entry.record for _home, entry in changes]
-    if written:
+    passed = _pass_gate(memory, entries, report)
+    if report.dry_run:
+        report.changed += _would_change(memory, known, now)
+        report.batch = batch if passed or report.changed else report.batch
+        return
+    for home in sorted({home for home, _entry in passed}):
+        memory.store([entry for number, entry in passed if number == home], home)
+    for ident, given in known.items():
+        changed = _change(memory, ident, given, batch, now)
+        report.changed += [changed] if changed is not None else []
+    if passed or report.changed:
         report.batch = batch
-    if not report.dry_run:
-        for home in sorted({home for home, _entry in written}):
-            memory.store([entry for number, entry in written if number == home], home)
-        _propose(memory, report)
+    _propose(memory, report)
+
+
+def _change(
+    memory: Recaller, ident: str, given: Sequence[Candidate], batch: str, now: datetime
+) -> Record | None:
+    """Give a known record the evidence of some candidates, as it is at this moment."""
+
+    def next_fields(record: Record) -> dict[str, Any] | None:
+        fields = existing.add_evidence(record, given, now)
+        return None if fields is None else batches.mark(fields, batch, STEP)
+
+    try:
+        return memory.change(ident, next_fields)
+    except RecordNotFound:
+        return None  # Somebody has forgotten it meanwhile.
+
+
+def _would_change(
+    memory: Recaller, known: Mapping[str, Sequence[Candidate]], now: datetime
+) -> Iterator[Record]:
+    for ident, given in known.items():
+        record = memory.get(ident)
+        if (fields := existing.add_evidence(record, given, now)) is not None:
+            yield type(record)(fields)
 
 
 def _split_off_doubtful(given: Sequence[Candidate], report: Report) -> list[Candidate]:
@@ -165,13 +211,12 @@ def _prepare(
     memory: Recaller, given: Sequence[Candidate], batch: str, report: Report
 ) -> dict[str, tuple[Candidate, PreparedLine]]:
     """Return the candidates as lines, by their ids; what was forgotten before is held back."""
-    forgotten = batches.made_and_forgotten(memory) if given else frozenset()
     entries: dict[str, tuple[Candidate, PreparedLine]] = {}
     for candidate in given:
-        entry = memory.prepare(batches.mark(candidate.fields, batch, STEP))
-        if entry.record.id in forgotten:
+        if batches.was_forgotten(memory, candidate.kind, candidate.sources):
             report.held_back.append(HeldBack(candidate, FORGOTTEN))
         else:
+            entry = memory.prepare(batches.mark(candidate.fields, batch, STEP))
             entries.setdefault(entry.record.id, (candidate, entry))
     return entries
 
@@ -185,8 +230,9 @@ def _pass_gate(
         [entry for _candidate, entry in entries.values()],
         {ident: candidate.questions for ident, (candidate, _entry) in entries.items()},
     )
-    report.asked = verdict.asked
-    report.found_before, report.found_after = verdict.found_before, verdict.found_after
+    report.asked += verdict.asked
+    report.found_before += verdict.found_before
+    report.found_after += verdict.found_after
     passed: list[tuple[int, PreparedLine]] = []
     for ident, (candidate, entry) in entries.items():
         if reason := verdict.held_back.get(ident, ""):
@@ -204,7 +250,7 @@ def _candidates(memory: Recaller, found: pool.Pool, report: Report) -> list[Cand
         for cluster in clusters(found.observations, meaning)
         if any(one.source in found.new for one in cluster.members)
     ]
-    report.clusters = len(groups)
+    report.clusters += len(groups)
     tags = sorted(memory.tags(all_repos=True).items(), key=lambda one: (-one[1], one[0]))
     names = [tag for tag, _count in tags[:TAGS_COMPARED_MAX]]
     now_micros = max(one.micros for one in found.observations)
@@ -219,7 +265,7 @@ def _candidates(memory: Recaller, found: pool.Pool, report: Report) -> list[Cand
 def _doubt(candidate: Candidate) -> str:
     """Return why *candidate* is not sure enough to be written; "" if it is."""
     if candidate.sessions < candidates.SESSIONS_MIN:
-        return "it was seen in one session"
+        return SEVERAL_FIXES if candidate.others else "it was seen in one session"
     if candidate.is_said:
         return "lessons say it already, each by itself"
     if candidate.confidence < CONFIDENCE_MIN:
@@ -228,39 +274,39 @@ def _doubt(candidate: Candidate) -> str:
 
 
 def _compare(
-    memory: Recaller, given: Sequence[Candidate], batch: str
-) -> tuple[list[Candidate], list[tuple[int, PreparedLine]]]:
-    """Return the candidates that are new, and new versions of those that are known already."""
+    memory: Recaller, given: Sequence[Candidate]
+) -> tuple[list[Candidate], dict[str, list[Candidate]]]:
+    """Return the candidates that are new; and those that are known already, by that record's id."""
     new: list[Candidate] = []
-    changes: dict[str, tuple[int, PreparedLine]] = {}
+    known: dict[str, list[Candidate]] = {}
     with memory.engine().reading() as readers:
         for candidate in given:
-            known = existing.find(memory, readers, candidate)
-            if known is None:
+            ident = existing.find(memory, readers, candidate)
+            if ident:
+                known.setdefault(ident, []).append(candidate)
+            else:
                 new.append(candidate)
-                continue
-            fields = existing.add_evidence(known.record, candidate, memory.now())
-            if fields is not None and known.record.id not in changes:
-                marked = batches.mark({**fields, "repo": known.log}, batch, STEP)
-                changes[known.record.id] = known.home, memory.prepare(marked)
-    return new, list(changes.values())
+    return new, known
 
 
 def _propose(memory: Recaller, report: Report) -> None:
     """Put what was held back into the inbox of the nearest home, the most promising first."""
     given = sorted(
-        (one for one in report.held_back if one.is_for_inbox),
+        (one for one in report.held_back[report.proposed_from :] if one.is_for_inbox),
         key=lambda one: (-one.candidate.sessions, -one.candidate.confidence, one.candidate.text),
     )
     for held in given[:PROPOSED_MAX]:
         one = held.candidate
+        home = memory.homes[one.place.home]
+        if not memory.trusts(home):
+            continue
         candidate = inbox.propose(
-            memory.home,
+            home,
             inbox.Proposal(
                 kind=one.kind,
                 title=one.text,
                 fields=dict(one.fields),
-                evidence=one.sources,
+                evidence=one.evidence,
                 reason=held.reason,
                 repo=one.place.repo,
                 at=memory.now().timestamp(),
@@ -268,3 +314,4 @@ def _propose(memory: Recaller, report: Report) -> None:
             ),
         )
         report.proposed += bool(candidate.seen)
+    report.proposed_from = len(report.held_back)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from commonplace.index.ports import Filter
 from commonplace.index.terms import query_terms, term_set
@@ -13,6 +13,7 @@ from commonplace.learn.values import differ_in_value
 from commonplace.records import to_utc
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from commonplace.index.ports import Reader
@@ -24,21 +25,13 @@ COMPARED_MAX = 10
 SAME_MIN = 0.6
 
 
-class Known(NamedTuple):
-    """A record that is there already, and its place."""
-
-    home: int
-    log: str
-    record: Record
-
-
-def find(memory: Recaller, readers: list[Reader], candidate: Candidate) -> Known | None:
-    """Return the current record that says what *candidate* says, if there is one."""
+def find(memory: Recaller, readers: list[Reader], candidate: Candidate) -> str:
+    """Return the id of the current record that says what *candidate* says; "" if none does."""
     terms = query_terms(candidate.text)
     wanted = term_set(candidate.text)
     filter_ = Filter(kinds=frozenset([candidate.kind]), archived=True)
-    best: tuple[float, Known] | None = None
-    for number, (home, reader) in enumerate(zip(memory.homes, readers, strict=True)):
+    best = 0.0, ""
+    for home, reader in zip(memory.homes, readers, strict=True):
         if not memory.trusts(home):
             continue
         matched = reader.match(terms, reader.statistics(terms), filter_, COMPARED_MAX)
@@ -46,9 +39,8 @@ def find(memory: Recaller, readers: list[Reader], candidate: Candidate) -> Known
         shown = {key: card for key, card in cards.items() if filter_.shows(card.standing)}
         for key, record in reader.records(shown).items():
             likeness = _likeness(candidate, wanted, record, shown[key].repo)
-            if likeness and (best is None or likeness > best[0]):
-                best = likeness, Known(number, shown[key].log, record)
-    return best[1] if best else None
+            best = max(best, (likeness, record.id if likeness else ""))
+    return best[1]
 
 
 def _likeness(candidate: Candidate, wanted: frozenset[str], record: Record, repo: str) -> float:
@@ -68,28 +60,34 @@ def _likeness(candidate: Candidate, wanted: frozenset[str], record: Record, repo
     return share
 
 
-def add_evidence(known: Record, candidate: Candidate, now: datetime) -> dict[str, Any] | None:
-    """Return the next version of *known* with the sources of *candidate*; `None` if it has them."""
-    added = [source for source in candidate.sources if source not in known.sources]
+def add_evidence(known: Record, given: Sequence[Candidate], now: datetime) -> dict[str, Any] | None:
+    """Return the next version of *known* with the sources of *given*; `None` if it has them.
+
+    What was imported does not change a record that is the user's own.
+    """
+    if not known.meta.get("origin"):
+        given = [one for one in given if not one.fields.get("meta")]
+    sources = dict.fromkeys(source for one in given for source in one.sources)
+    added = [source for source in sources if source not in known.sources]
     if not added:
         return None
     fields = dict(known.fields)
-    meta = {**known.meta, "edited": to_utc(now)}
-    if candidate.kind == "anti_pattern":
-        links = [*known.links, *({"to": source, "rel": "derived_from"} for source in added)]
-        return {**fields, "links": links, "meta": meta}
-    episodes = set(candidate.fields["source_episodes"])
-    of_lessons = [
-        {"to": source, "rel": "derived_from"} for source in added if source not in episodes
-    ]
-    before = list(fields.get("source_episodes") or ())
-    sources = [*before, *(source for source in added if source in episodes)]
-    fields |= {
-        "source_episodes": sources,
-        "confidence": with_more_sessions(candidate.confidence, candidate.sessions, len(sources)),
-        "usage_count": int(fields.get("usage_count") or 0) + 1,
-        "meta": meta,
-    }
-    if of_lessons:
-        fields["links"] = [*known.links, *of_lessons]
+    episodes = {source for one in given for source in one.fields.get("source_episodes", ())}
+    if known.kind == "anti_pattern":
+        episodes = set()
+    linked = [source for source in added if source not in episodes]
+    if linked:
+        links = [{"to": source, "rel": "derived_from"} for source in linked]
+        fields["links"] = [*known.links, *links]
+    fields["meta"] = {**known.meta, "edited": to_utc(now)}
+    if known.kind == "pattern":
+        before = list(fields.get("source_episodes") or ())
+        now_known = [*before, *(source for source in added if source in episodes)]
+        gained = [with_more_sessions(one.confidence, one.sessions, len(now_known)) for one in given]
+        fields |= {
+            "source_episodes": now_known,
+            # New evidence that agrees makes nobody less sure.
+            "confidence": max(float(fields.get("confidence") or 0.0), *gained),
+            "usage_count": int(fields.get("usage_count") or 0) + 1,
+        }
     return fields

@@ -41,6 +41,8 @@ class Asked(NamedTuple):
     source: str
     fix: str
     repo: str
+    # The same fix in the words of most.
+    usual_fix: str = ""
 
 
 class Verdict(NamedTuple):
@@ -98,7 +100,7 @@ def judge(
 
 def find(answer: Answer, asked: Asked) -> int:
     """Return 2 if *answer* tells the fix of the source, 1 if it only names the source, else 0."""
-    if says(answer.text, asked.fix):
+    if says(answer.text, asked.fix) or says(answer.text, asked.usual_fix):
         return 2
     return int(any(hit.id == asked.source for hit in answer.hits))
 

@@ -41,6 +41,10 @@ class TextVectors:
     def __init__(self, vectors: Vectors | None) -> None:
         self._cosines = None if vectors is None else vectors @ vectors.T
 
+    @property
+    def are_known(self) -> bool:
+        return self._cosines is not None
+
     def cosine(self, one: int, other: int) -> float:
         """Return how alike the two texts are, 0 if that is not known."""
         return 0.0 if self._cosines is None else float(self._cosines[one, other])

@@ -36,6 +36,10 @@ _RETRY_WORDS = frozenset(
      "tried", "try", "twice", "unclear", "until", "wait", "waited", "was", "went", "while",
      "with", "worked"]
 )  # fmt: skip
+_ACTIONS = frozenset(
+    ["run", "run_test", "run_tests", "test", "build", "edit", "edit_file", "write_file", "write",
+     "read_file", "bash", "shell", "command", "error"]
+)  # fmt: skip
 _NO_FIX = frozenset(["", "-", "none", "n/a", "na", "unknown", "nothing", "unresolved", "todo"])
 _PLAIN_WORDS = re.compile(r"(?:[A-Za-z][A-Za-z'-]* ?)+")
 WORKED = "worked"
@@ -68,6 +72,8 @@ class Observation(NamedTuple):
     agent: str
     # Whether a hook saw it, rather than somebody who told of it.
     by_hook: bool
+    # Where it was imported from; "" if it is the user's own.
+    origin: str
 
     @property
     def problem(self) -> str:
@@ -99,6 +105,8 @@ def _of_episode(record: Episode, home: int, log: str) -> Iterator[Observation]:
         if not isinstance(error, dict):
             continue
         what, why, fix = (_text(error, name) for name in ("type", "message", "resolution"))
+        if why and what in _ACTIONS:
+            what = ""  # That something was run says nothing about the problem.
         if not (what or why) or (what, why, fix) in seen:
             continue
         seen.add((what, why, fix))
@@ -121,6 +129,7 @@ def _of_episode(record: Episode, home: int, log: str) -> Iterator[Observation]:
             tags=tuple(record.tags),
             agent=record.agent_id,
             by_hook=record.meta.get("origin") == "hooks",
+            origin=_origin(record),
         )
 
 
@@ -148,7 +157,13 @@ def _of_lesson(record: Lesson, home: int, log: str) -> Iterator[Observation]:
         tags=tuple(record.tags),
         agent=record.agent_id,
         by_hook=record.meta.get("origin") == "hooks",
+        origin=_origin(record),
     )
+
+
+def _origin(record: Record) -> str:
+    origin = record.meta.get("origin")
+    return origin if isinstance(origin, str) and origin != "hooks" else ""
 
 
 def _outcome(outcome: str, fix: str) -> str:

@@ -8,6 +8,7 @@ other keys, and is read from the start.
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.errors import CommonplaceError
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from commonplace.where.home import Home
 
 MARK_BYTES_MAX = 4096
+# How many new records are looked at together; more come in the next round.
+RECORDS_MAX = 20_000
 # How many older records are looked at for one new problem, and for how many problems.
 PARTNERS_MAX = 20
 PROBLEMS_MAX = 2000
@@ -45,10 +48,16 @@ class Pool(NamedTuple):
     new: frozenset[str]
     marks: dict[int, Mark]
     records: int
+    # Whether there was more than could be read at once.
+    has_more: bool
 
 
-def read(memory: Recaller, since_micros: int) -> Pool:
-    """Return what is new since the last run and not older than *since_micros*, with partners."""
+def read(memory: Recaller, since_micros: int | None, first_micros: int) -> Pool:
+    """Return what is new since the last run and not older than *since_micros*, with partners.
+
+    Without that, age does not matter; but of a home that was never read, nothing is older than
+    *first_micros*.
+    """
     found: dict[str, list[Observation]] = {}
     new: set[str] = set()
     marks: dict[int, Mark] = {}
@@ -58,18 +67,20 @@ def read(memory: Recaller, since_micros: int) -> Pool:
             if not memory.trusts(home):
                 continue
             reader = readers[number]
-            mark = _mark(home, reader.build(), since_micros)
+            mark = _mark(home, reader.build(), since_micros, first_micros)
+            oldest = mark.since_micros if since_micros is None else since_micros
             last = mark.key
-            for key, log, record in reader.records_after(mark.key, KINDS):
+            for key, log, record in islice(
+                reader.records_after(mark.key, KINDS), RECORDS_MAX - records
+            ):
                 last = key
                 records += 1
                 seen = list(observe(record, number, log))
-                if seen and seen[0].micros >= since_micros:
+                if seen and (seen[0].micros >= oldest or (since_micros is None and mark.key)):
                     found[record.id] = seen
                     new.add(record.id)
             # Of the new ones, older records than this were not looked at.
-            since = max(mark.since_micros, since_micros)
-            marks[number] = Mark(mark.build, last, since)
+            marks[number] = Mark(mark.build, last, max(mark.since_micros, oldest))
             if mark.key:
                 marked = [one for ident in new for one in found[ident] if one.home == number]
                 for one in _partners(reader, marked, number, mark.key):
@@ -77,7 +88,7 @@ def read(memory: Recaller, since_micros: int) -> Pool:
                         found.setdefault(one.source, [])
                         found[one.source].append(one)
     observations = [one for some in found.values() for one in dict.fromkeys(some)]
-    return Pool(observations, frozenset(new), marks, records)
+    return Pool(observations, frozenset(new), marks, records, records >= RECORDS_MAX)
 
 
 def save_marks(memory: Recaller, marks: dict[int, Mark]) -> None:
@@ -88,15 +99,15 @@ def save_marks(memory: Recaller, marks: dict[int, Mark]) -> None:
             atomic.replace(home.learning_mark, [json.dumps(mark._asdict()).encode()])
 
 
-def _mark(home: Home, build: str, since_micros: int) -> Mark:
+def _mark(home: Home, build: str, since_micros: int | None, first_micros: int) -> Mark:
     """Return where to go on; from the start if records of that age were not looked at before."""
-    start = Mark(build, 0, since_micros)
+    start = Mark(build, 0, first_micros if since_micros is None else since_micros)
     try:
         fields: Any = json.loads(read_small(home.learning_mark, MARK_BYTES_MAX))
         mark = Mark(str(fields["build"]), int(fields["key"]), int(fields["since_micros"]))
     except (OSError, ValueError, TypeError, KeyError, CommonplaceError):
         return start
-    if mark.build != build or since_micros < mark.since_micros:
+    if mark.build != build or (since_micros is not None and since_micros < mark.since_micros):
         return start
     return mark
 

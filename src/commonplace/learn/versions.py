@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from commonplace.learn.batches import PREFIX, mark
+from commonplace.learn.batches import mark
 from commonplace.records import to_utc
 
 if TYPE_CHECKING:
@@ -26,16 +26,5 @@ def next_version(
 
 
 def was_edited_by_user(record: Record) -> bool:
-    """Whether a person changed the record, after a batch or without one.
-
-    A batch is named after the moment that its versions have in `meta.edited`.
-    """
-    edited, batch = record.meta.get("edited"), record.meta.get("batch")
-    if not isinstance(edited, str):
-        return False
-    return not (isinstance(batch, str) and batch.startswith(f"{PREFIX}{_compact(edited)}"))
-
-
-def _compact(time: str) -> str:
-    """Return `2026-01-31T09:30:00Z` as `20260131-093000`."""
-    return time[:19].replace("-", "").replace(":", "").replace("T", "-")
+    """Whether a person has changed the record last: an edit takes it out of its batch."""
+    return "edited" in record.meta and "batch" not in record.meta

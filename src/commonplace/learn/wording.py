@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from commonplace.learn.observations import Observation
 
 # A condition is what this share of the members have in common.
-SHARED_MIN = 0.6
+SHARED_MIN = 0.8
 CONDITIONS_MAX = 6
 PHRASE_WORDS_MIN = 2
 PHRASE_WORDS_MAX = 8

@@ -139,7 +139,11 @@ def consolidate(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Make patterns of what the episodes and lessons of the last day have in common."""
     if not memory.settings["learn.background"]:
         return {}
-    report = memory.consolidate(dry_run=turn.dry_run, is_over=turn.is_over)
+    from commonplace.learn import consolidation  # noqa: PLC0415 (as above)
+
+    report = consolidation.consolidate(
+        memory, dry_run=turn.dry_run, is_over=turn.is_over, wait_s_max=0.0
+    )
     return {
         "made": len(report.made),
         "changed": len(report.changed),
