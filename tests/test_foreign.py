@@ -16,6 +16,7 @@ from unicodedata import category
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp.server.mcpserver.exceptions import ToolError
 
 from commonplace import sessions
 from commonplace.cli import commands, main
@@ -433,6 +434,12 @@ SHOWN_BY_TOOL: dict[str, dict[str, Any]] = {
     "memory_insert": {"path": "CONTEXT.md", "line": 0, "text": "x"},
     "handoff": {},
     "checkpoint": {"resume": True},
+    "before_task": {"goal": "npm ownership"},
+    "propose_pattern": {
+        "pattern": "npm",
+        "correct_approach": "npm",
+        "sources": ["ep-evil", "les-evil"],
+    },
 }
 RESOURCES = ["memory://records/les-evil", "memory://context", "memory://stats"]
 
@@ -463,7 +470,11 @@ def test_no_tool_returns_foreign_text_as_it_is(memory: Memory) -> None:
     assert {tool.name for tool in tools} == SHOWN_BY_TOOL.keys()
 
     for name, arguments in SHOWN_BY_TOOL.items():
-        result = asyncio.run(server.call_tool(name, arguments))
+        try:
+            result = asyncio.run(server.call_tool(name, arguments))
+        except ToolError as error:
+            assert_framed(str(error))  # What it says comes from memories, too.
+            continue
         # A client may show the data to the model instead of the text, so both are rendered.
         for text in (
             *(part.text for part in result.content),

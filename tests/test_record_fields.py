@@ -429,7 +429,17 @@ def test_records_are_equal_by_their_fields_whatever_their_class() -> None:
 
 
 def test_the_public_names_are_all_listed() -> None:
-    modules = {"fields", "ids", "json_text", "kinds", "lines", "names", "rates", "times"}
+    modules = {
+        "episodes",
+        "fields",
+        "ids",
+        "json_text",
+        "kinds",
+        "lines",
+        "names",
+        "rates",
+        "times",
+    }
     public = {name for name in vars(records) if not name.startswith("_")} - modules
 
     assert public == set(records.__all__)

@@ -188,7 +188,7 @@ def test_an_episode_is_recorded_over_mcp_with_every_field(memory: Memory) -> Non
 
     tools, done, wrong = ask(server, talk)
 
-    assert tools == ["record_episode"]
+    assert "record_episode" in tools
     assert done.structured_content["id"] == SEED["id"]
     stored = memory.get(SEED["id"]).fields
     assert {name: stored.get("agent_id" if name == "agent" else name) for name in SEED} == SEED

@@ -43,7 +43,6 @@ def add_create(parser: ArgumentParser) -> None:
             dest=dest,
             metavar=metavar,
             action="append",
-            default=[],
             help=f"{text} (may be repeated)",
         )
     parser.add_argument(
@@ -62,11 +61,11 @@ def create(args: Namespace) -> int:
             args.to,
             args.done,
             from_agent=args.from_agent,
-            artifacts=args.artifacts,
+            artifacts=args.artifacts or (),
             git_state=args.git_state,
-            needs_testing=args.needs_testing,
-            known_issues=args.known_issues,
-            patterns=args.patterns,
+            needs_testing=args.needs_testing or (),
+            known_issues=args.known_issues or (),
+            patterns=args.patterns or (),
         )
     if args.json:
         print_json(record.fields)
@@ -135,7 +134,7 @@ COMMANDS = {
         "Leave work for another agent",
         add_create,
         create,
-        ("commonplace handoff create --to qa --done 'POST /todos' --needs-testing 'contract'",),
+        ("commonplace handoff create --to qa --done 'POST /todos'",),
     ),
     "list": Command(
         "List the open handoffs",

@@ -23,7 +23,6 @@ def add_checkpoint(parser: ArgumentParser) -> None:
         metavar="A,B",
         type=comma_list,
         action="extend",
-        default=[],
         help="What the work uses, added to what is noted",
     )
     parser.add_argument(
@@ -31,7 +30,6 @@ def add_checkpoint(parser: ArgumentParser) -> None:
         dest="patterns",
         metavar="ID",
         action="append",
-        default=[],
         help="A record that was learned (may be repeated)",
     )
     _add_shared(parser)
@@ -44,8 +42,8 @@ def checkpoint(args: Namespace) -> int:
             task=args.task,
             goal=args.goal,
             done=args.done,
-            tech_stack=args.tech,
-            patterns=args.patterns,
+            tech_stack=args.tech or (),
+            patterns=args.patterns or (),
         )
         is_known = memory.repository.common is None or "last_git_commit" in record.fields["state"]
     if args.json:

@@ -179,7 +179,9 @@ def check(args: Namespace) -> int:
 def add_export(parser: ArgumentParser) -> None:
     _add_names(parser, "export")
     to = parser.add_argument(
-        "--to", metavar="DIR", help=f"Folder for the skills, such as {' or '.join(PLACES)} (needed)"
+        "--to",
+        metavar="DIR",
+        help=f"Folder for the skills, e.g. `{'` or `'.join(PLACES)}` (needed)",
     )
     suggest(to, PLACES)
     parser.add_argument(

@@ -7,8 +7,10 @@ and any engine may call this.
 from __future__ import annotations
 
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
-import tantivy
+if TYPE_CHECKING:
+    import tantivy
 
 STEMS_MAX = 20_000
 
@@ -22,6 +24,8 @@ def stem(word: str) -> str:
 
 @cache
 def _analyzer() -> tantivy.TextAnalyzer:
+    import tantivy  # noqa: PLC0415 (commands that stem nothing need not load it)
+
     return (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw())
         .filter(tantivy.Filter.stemmer("english"))

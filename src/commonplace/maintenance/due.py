@@ -34,4 +34,5 @@ def start_if_due(memory: Memory) -> None:
     if memory.background and memory.home.path.is_dir() and is_due(memory):
         with suppress(OSError):
             arguments = ["maintain", "--if-due", "--home", str(memory.home.path)]
-            processes.start("commonplace", arguments, lowest_priority=True)
+            process = processes.start("commonplace", arguments, lowest_priority=True)
+            process.returncode = 0  # It outlives us, and nobody waits for it.

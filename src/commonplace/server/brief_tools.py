@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from commonplace.foreign import render
+from commonplace.foreign import block, render, render_value
 from commonplace.server import models
 from commonplace.server.tools import READS, errors_as_tool_results, tool, tool_result
 
@@ -41,4 +41,6 @@ def add(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         with errors_as_tool_results():
             found = open_memory().before_task(goal, task_id, action, files, tokens).as_dict()
         remarks = "".join(f"\n\nNote: {render(text)}" for text in found["notes"])
-        return tool_result(f"{found['text']}{remarks}", models.BriefModel(**found))
+        # The text has headings of ours; no line of what memories say may look like one.
+        data = {**render_value(found, block), "text": found["text"]}
+        return tool_result(f"{found['text']}{remarks}", models.BriefModel(**data))
