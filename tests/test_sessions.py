@@ -830,6 +830,21 @@ def test_met_again_in_another_session_it_ranks_higher(agent: Agent, memory: Memo
     assert second.intent == "cargo build"
 
 
+@pytest.mark.parametrize(
+    "between", ["git pull --rebase", "gh auth login", "docker compose up -d db", "chown -R me ."]
+)
+def test_what_made_the_same_command_work_is_told(
+    agent: Agent, memory: Memory, between: str
+) -> None:
+    agent.run("git push", error="! [rejected] main -> main (fetch first)")
+    agent.run("ls")
+    agent.run(between)
+    agent.run("git push")
+
+    (one,) = inbox.candidates(memory.home)
+    assert one.worked == f"{between} && git push"
+
+
 def test_the_same_command_again_or_tests_after_an_edit_are_no_candidates(
     agent: Agent, memory: Memory
 ) -> None:

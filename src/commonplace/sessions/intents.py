@@ -68,13 +68,18 @@ _CHECKS = (
     r"git (commit|push)|gh pr|bd close)\b"
 )
 _TESTS = r"^(pytest|jest|vitest|mocha|tox|nox|rspec|phpunit|ctest|tsc|ruff|mypy|eslint|\S+ test)\b"
-# They add what another command lacked.
+# They add what another command lacked: a package, a newer state, a service, a login, a right.
 _INSTALLERS = (
     r"^((npm|pnpm|yarn|bun|pip|pipx|uv|poetry|pdm|pipenv|conda|mamba|gem|bundle|cargo|rustup|go|"
     r"composer|dotnet|mix|cabal|stack|opam|luarocks|brew|port|apt|apt-get|aptitude|dnf|yum|zypper|"
     r"apk|snap|flatpak|choco|winget|scoop|nvm|pyenv|asdf|mise|corepack|playwright|pre-commit|helm) "
     r"(install|add|sync|get|mod|update|upgrade|require|restore|enable|use|component|target|"
-    r"toolchain|dep|repo)|(cpan|cpanm|pacman|emerge|yarn|nix-env|xcode-select)( \S+)?$)"
+    r"toolchain|dep|repo)|(cpan|cpanm|pacman|emerge|yarn|nix-env|xcode-select)( \S+)?$|"
+    r"git (pull|fetch|rebase|stash|submodule|lfs|config)|"
+    r"(docker|podman) (login|start|compose|system)|docker-compose (up|start)|"
+    r"(systemctl|service|launchctl) |(aws|gcloud|az|gh|npm|heroku|fly) "
+    r"(sso|auth|login|configure)|alembic (upgrade|merge)|prisma (generate|migrate|db)|"
+    r"(ssh-add|createdb|chmod|chown|killall|fuser)( |$))"
 )
 
 
