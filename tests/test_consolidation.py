@@ -166,6 +166,18 @@ def test_four_episodes_give_a_pattern_and_an_anti_pattern_with_all_four_as_evide
     assert {link["to"] for link in anti.fields["links"]} == {f"ep-00{n}" for n in range(4)}
 
 
+def test_two_fixes_of_the_same_episodes_are_both_found_after_consolidation(tmp_path: Path) -> None:
+    build = ("docker build", "COPY failed: no such file dist", "run npm run build before it")
+    port = ("docker run", "bind: address already in use 5432", "stop the local postgres service")
+    learn(tmp_path, *(episode(number, build, port) for number in range(1, 5)))
+    with open_memory(tmp_path) as memory:
+        question = "docker build COPY failed and docker run address already in use"
+        found = memory.recall(question, repo="app").text
+
+    assert build[2] in found
+    assert port[2] in found
+
+
 def test_what_was_seen_once_is_held_back(tmp_path: Path) -> None:
     report = learn(tmp_path / "h", episode(1, VOID), episode(2, NPM))
 

@@ -1193,3 +1193,76 @@ def test_no_episode_makes_another_untrue() -> None:
 
     assert ids(dedupe.newest_first(entries)) == ["old", "new"]
     assert superseded(dedupe.newest_first(entries)) == []
+
+
+# --- Patterns instead of what they were learned from --------------------------------------------------
+
+
+SOME_FIXES = st.lists(st.frozensets(st.integers(0, 12), max_size=6), max_size=3)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["pattern", "anti_pattern", "episode"]), SOME_FIXES,
+                  st.frozensets(st.sampled_from(["ep-0", "ep-1", "ep-2", "ep-3"]), min_size=1)),
+        max_size=8,
+    )
+)  # fmt: skip
+def test_no_fix_is_lost_by_folding(
+    drawn: list[tuple[str, list[frozenset[int]], frozenset[str]]],
+) -> None:
+    entries = [
+        episode(f"ep-{n}", *fixes)
+        if kind == "episode"
+        else entry(f"pat-{n}", range(50), kind=kind)._replace(fixes=tuple(fixes), sources=sources)
+        for n, (kind, fixes, sources) in enumerate(drawn)
+    ]
+    kept = dedupe.fold_sources(entries)
+
+    assert [one for one in entries if one in kept] == kept
+    told = [fix for one in kept for fix in one.fixes]
+    for one in entries:
+        if one not in kept:
+            assert one.fixes
+            for fix in one.fixes:
+                assert any(len(fix & other) >= dedupe.SAME_FIX * len(fix) for other in told)
+    assert dedupe.fold_sources(kept) == kept
+
+
+@pytest.mark.parametrize(
+    ("fixes", "is_folded"),
+    [
+        ([range(10)], True),
+        ([range(4, 14)], True),
+        ([range(5, 15)], False),
+        ([range(10), range(20, 30)], False),
+        ([range(10), range(30, 40)], True),
+        ([()], False),
+        ([], False),
+    ],
+)
+def test_an_episode_is_left_out_only_if_every_fix_of_it_is_stated(
+    fixes: list[Collection[int]], is_folded: bool
+) -> None:
+    patterns = [
+        entry(f"pat-{start}", (), kind="pattern")._replace(
+            fixes=(frozenset(range(start, start + 10)),), sources=frozenset(["ep"])
+        )
+        for start in (0, 30)
+    ]
+    found = ids(dedupe.fold_sources([*patterns, episode("ep", *fixes)]))
+
+    assert ("ep" not in found) is is_folded
+
+
+@pytest.mark.parametrize(
+    ("fix", "is_folded"), [(range(10), True), (range(20, 30), False), (range(8), False)]
+)
+def test_of_a_pattern_and_an_anti_pattern_with_another_fix_both_are_left(
+    fix: Collection[int], is_folded: bool
+) -> None:
+    same = frozenset(["ep-1", "ep-2"])
+    pattern = entry("pat", (), kind="pattern")._replace(fixes=(frozenset(range(10)),), sources=same)
+    anti = entry("anti", (), kind="anti_pattern")._replace(fixes=(frozenset(fix),), sources=same)
+
+    assert ids(dedupe.fold_sources([pattern, anti])) == (["pat"] if is_folded else ["pat", "anti"])

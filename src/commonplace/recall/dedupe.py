@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.recall.priors import EPISODIC_KINDS, UNTRIED, wilson
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from commonplace.embed.embedder import Vector
     from commonplace.recall.candidates import Candidate
@@ -57,7 +57,7 @@ class Entry(NamedTuple):
     relevance: float
     vector: Vector | None = None
     marks: tuple[str, ...] = ()
-    # Of an episode: the terms of each resolution.
+    # The terms of each fix: the resolutions of an episode, what a pattern says to do.
     fixes: tuple[frozenset[int], ...] = ()
     # Of a pattern or an anti-pattern: the ids of the records that it was derived from.
     sources: frozenset[str] = frozenset()
@@ -103,7 +103,8 @@ def lessons_first(entries: Sequence[Entry]) -> list[Entry]:
     """
     ordered: list[Entry] = []
     for entry in entries:
-        told = (n for n, other in enumerate(ordered) if _states_fix(entry, other))
+        episodes = (one for one in enumerate(ordered) if one[1].candidate.card.kind == "episode")
+        told = (n for n, episode in episodes if _states_fix(entry, episode))
         place = next(told, None)
         if place is None:
             ordered.append(entry)
@@ -113,28 +114,41 @@ def lessons_first(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def fold_sources(entries: Sequence[Entry]) -> list[Entry]:
-    """Return *entries* without the episodes whose fix a pattern before them states for them.
+    """Return *entries* without the episodes of which patterns before them state every fix.
 
-    Of a pattern and an anti-pattern of the same sources, the first is left.
+    Of a pattern and an anti-pattern of the same sources with the same fix, the first is left.
     """
     kept: list[Entry] = []
     for entry in entries:
-        if not any(_speaks_for(other, entry) for other in kept if other.sources):
+        patterns = [other for other in kept if _are_related(other, entry)]
+        stated = [fix for pattern in patterns for fix in pattern.fixes]
+        is_stated = _is_told_alike if entry.sources else _is_held
+        if not entry.fixes or not all(is_stated(fix, stated) for fix in entry.fixes):
             kept.append(entry)
     return kept
 
 
-def _speaks_for(pattern: Entry, entry: Entry) -> bool:
+def _are_related(pattern: Entry, entry: Entry) -> bool:
+    """Whether *entry* is a source of *pattern*, or has the same sources."""
     if entry.sources:
         common = len(pattern.sources & entry.sources)
         return common >= SAME_SOURCES * max(len(pattern.sources), len(entry.sources))
-    return entry.candidate.card.id in pattern.sources and _states_fix(pattern, entry)
+    return entry.candidate.card.id in pattern.sources
+
+
+def _is_told_alike(fix: frozenset[int], stated: Iterable[frozenset[int]]) -> bool:
+    return any(overlap(fix, one) >= TWINS for one in stated)
+
+
+def _is_held(fix: frozenset[int], stated: Iterable[frozenset[int]]) -> bool:
+    """Whether one of those *stated* holds most words of *fix*. One without words is not stated."""
+    return bool(fix) and any(len(fix & one) >= SAME_FIX * len(fix) for one in stated)
 
 
 def _states_fix(lesson: Entry, episode: Entry) -> bool:
     """Whether *lesson* is knowledge that holds most words of one of the resolutions."""
     return lesson.candidate.card.kind not in EPISODIC_KINDS and any(
-        len(fix & lesson.terms) >= SAME_FIX * len(fix) for fix in episode.fixes if fix
+        _is_held(fix, [lesson.terms]) for fix in episode.fixes
     )
 
 

@@ -14,7 +14,7 @@ from commonplace.recall import conflicts, dedupe, priors
 from commonplace.recall.candidates import Candidate, Candidates, Proposal
 from commonplace.recall.dedupe import Entry
 from commonplace.recall.hits import UNTRUSTED, Hit
-from commonplace.records import encode
+from commonplace.records import AntiPattern, Pattern, encode
 from commonplace.records.episodes import errors_of
 from commonplace.rules import Standing
 
@@ -38,6 +38,8 @@ CLOSE = 12
 PAGE = 40
 # If few records pass the filters, up to this many are scored one by one.
 FILTERED_MAX = 2000
+# The kinds that may be derived from episodes.
+DERIVED_KINDS = ("pattern", "anti_pattern")
 QUERY_CHARS_MAX = 4000
 # The best relevance is sought among this many of the ranking.
 EXPLAINED = 20
@@ -272,20 +274,21 @@ class Search:
 
     def _sources(self, one: Candidate) -> frozenset[str]:
         """Return the ids that a pattern or an anti-pattern was derived from."""
-        if one.card.kind not in ("pattern", "anti_pattern"):
+        if one.card.kind not in DERIVED_KINDS:
             return frozenset()
         return frozenset(self._candidates.record(one.address).sources)
 
     def _fixes(self, one: Candidate) -> tuple[frozenset[int], ...]:
-        """Return the terms of each resolution that an episode names."""
-        if one.card.kind != "episode":
+        """Return the terms of each resolution of an episode, or of what a pattern says to do."""
+        if one.card.kind not in ("episode", *DERIVED_KINDS):
             return ()
-        errors = errors_of(self._candidates.record(one.address))
-        return tuple(
-            frozenset(map(term_hash, term_set(error.resolution)))
-            for error in errors
-            if error.resolution
-        )
+        record = self._candidates.record(one.address)
+        told = [error.resolution for error in errors_of(record)]
+        if isinstance(record, Pattern):
+            told = [record.correct_approach or record.pattern]
+        elif isinstance(record, AntiPattern):
+            told = [record.prevention]
+        return tuple(frozenset(map(term_hash, term_set(fix))) for fix in told if fix)
 
     def _with_vectors(self, entries: Sequence[Entry]) -> list[Entry]:
         # Only records of one kind and repository are compared by meaning.
