@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 
 GOAL = "Implement a POST endpoint in Express"
 WORDS_ONLY = {"embedder.kind": "none"}
+PREVENTION = "Don't forget return type annotations"
 RECORDS: list[dict[str, Any]] = [
     {"kind": "pattern", "id": "sem-001", "pattern": "Express handlers of a POST endpoint need types",
      "correct_approach": "Add `: void` to the endpoint"},
     {"kind": "anti_pattern", "id": "anti-1", "what_fails": "A POST endpoint in Express without types",
-     "prevention": "Don't forget return type annotations"},
+     "prevention": PREVENTION},
     {"kind": "lesson", "id": "les-login", "event_type": "learned", "lesson": "The login page caches its form"},
 ]  # fmt: skip
 START, END = MARKS.start, MARKS.end([WRITER])
@@ -120,11 +121,11 @@ def test_it_has_the_form_of_the_reference(memory: Memory) -> None:
         START,
         f"<!-- goal: {GOAL} -->",
         MEMORIES,
-        "- [sem-001] Express handlers of a POST endpoint need types",
+        "- [sem-001] Express handlers of a POST endpoint need types: Add `: void` to the endpoint",
         "- [skill: api-implementation] Standard POST endpoint in Express",
         "",
         MISTAKES,
-        "- [anti-1] A POST endpoint in Express without types: Don't forget return type annotations",
+        f"- [anti-1] A POST endpoint in Express without types fails. Instead: {PREVENTION}",
         END,
     ]
 

@@ -9,6 +9,7 @@ from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import note, number_of, print_json
 from commonplace.errors import UsageError
 from commonplace.foreign import one_line
+from commonplace.records.sentences import sentence_of
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -82,11 +83,9 @@ def _print(report: Report) -> None:
 
 
 def _text(record: Record) -> str:
-    fields = record.fields
-    first = fields.get("pattern") or f"avoid: {fields.get('what_fails')}"
-    fix = fields.get("correct_approach") or fields.get("prevention")
-    sure = f" ({fields['confidence']})" if "confidence" in fields else ""
-    return one_line(f"{first}: {fix}{sure}" if fix and fix != first else f"{first}{sure}")
+    confidence = record.fields.get("confidence")
+    sure = "" if confidence is None else f" ({confidence})"
+    return one_line(sentence_of(record) + sure)
 
 
 def _log(memory: Memory, *, as_json: bool) -> int:

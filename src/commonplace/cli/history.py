@@ -8,6 +8,7 @@ from commonplace.cli.arguments import add_home, add_id, add_json
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import print_json, report_damages
 from commonplace.foreign import one_line
+from commonplace.records.sentences import sentence_of
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -51,5 +52,5 @@ def show_history(memory: Memory, ident: str, *, as_json: bool) -> int:
 def summary(record: Record) -> str:
     """Return what the record is about, in one line."""
     values = (str(record.fields[name]) for name in _SUMMARY_FIELDS if record.fields.get(name))
-    text = one_line(next(values, record.id))
+    text = one_line(sentence_of(record, short=True) or next(values, record.id))
     return text if len(text) <= SUMMARY_CHARS_MAX else text[: SUMMARY_CHARS_MAX - 1] + "…"

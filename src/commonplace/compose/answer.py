@@ -12,8 +12,9 @@ from commonplace.compose.excerpt import Passage, rank_passages
 from commonplace.foreign import FRAME, code, indent, one_line, origin, render
 from commonplace.index.document import document
 from commonplace.index.terms import term_set
-from commonplace.records import AntiPattern, Episode, Lesson, Pattern
+from commonplace.records import Episode, Lesson
 from commonplace.records.episodes import summarise
+from commonplace.records.sentences import sentence_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -151,22 +152,17 @@ def _marks(marks: Iterable[str]) -> str:
 
 def latest_line(hit: Hit, tokens_max: int) -> str:
     """Return a memory in one line of a list, with its marks."""
-    return tokens.cut(summary_line(hit.record), tokens_max) + _marks(hit.marks)
+    return tokens.cut(summary_line(hit.record, short=True), tokens_max) + _marks(hit.marks)
 
 
-def summary_line(record: Record) -> str:
-    """Return the text of a memory in one line."""
+def summary_line(record: Record, *, short: bool = False) -> str:
+    """Return the text of a memory in one line; *short* cuts a reason, so that a fix fits."""
     if isinstance(record, Lesson):
         return _lesson_line(record)
-    if isinstance(record, Pattern):
-        return one_line(
-            ": ".join(part for part in (record.pattern, record.correct_approach) if part)
-        )
-    if isinstance(record, AntiPattern):
-        avoid = f"Avoid: {record.what_fails}" + (f" ({record.why})" if record.why else "")
-        return one_line(": ".join(part for part in (avoid, record.prevention) if part))
     if isinstance(record, Episode):
         return one_line(summarise(record))
+    if sentence := sentence_of(record, short=short):
+        return one_line(sentence)
     found = document(record)
     rest = found.shown.removeprefix(found.title)
     if rest[:1].isalnum():

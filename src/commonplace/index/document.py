@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.foreign import longer_fence
 from commonplace.records.episodes import errors_of, goal_of, summarise
+from commonplace.records.sentences import paragraphs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -63,8 +64,16 @@ def document(record: Record) -> Document:
         fields = {**fields, "command": f"{fence}\n{command}\n{fence}"}  # Keeps its line ends.
     texts = [(name, text) for name, text in _searchable_texts(fields) if text.strip()]
     searched = dict.fromkeys(text for _name, text in texts)
-    shown = dict.fromkeys(text for name, text in texts if name not in _LABELS)
+    told = paragraphs_of(record)
+    seen = " ".join("\n".join(told).split())
+    rest = (text for name, text in texts if name not in _LABELS and _plain(text) not in seen)
+    shown = dict.fromkeys([*told, *rest])
     return Document(_title(record), "\n\n".join(searched), "\n\n".join(shown))
+
+
+def _plain(text: str) -> str:
+    """Return *text* without what a sentence that holds it may leave out."""
+    return " ".join(text.split()).rstrip(". ")
 
 
 def _episode_document(record: Record) -> Document:

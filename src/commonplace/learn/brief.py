@@ -278,14 +278,8 @@ def _line(hit: Hit, other: Hit | None = None) -> str:
 def summary_of(hit: Hit) -> str:
     """Return a memory in one short line."""
     record = hit.record
-    if record.kind == "skill":
-        text = one_line(purpose(hit))
-    elif record.kind == "handoff":
-        context = record.fields.get("context")
-        said = context.get("what_was_done") if isinstance(context, dict) else ""
-        text = one_line(f"from {record.fields.get('from_agent')}: {said or summary_line(record)}")
-    else:
-        text = summary_line(record)
+    is_skill = record.kind == "skill"
+    text = one_line(purpose(hit)) if is_skill else summary_line(record, short=True)
     return token_count.cut(text, SUMMARY_TOKENS_MAX)
 
 

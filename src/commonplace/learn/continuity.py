@@ -12,14 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from commonplace.compose import tokens
 from commonplace.errors import CommonplaceError, UsageError, unusable
 from commonplace.files import atomic, marked_section
 from commonplace.files.lock import hold
 from commonplace.files.plain import make_folder, read_small
 from commonplace.foreign import one_line
 from commonplace.learn.brief import NOTHING, before_task, summary_of
-from commonplace.records import AntiPattern, Pattern
 from commonplace.redaction.text import redact_text
 
 if TYPE_CHECKING:
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 
 FILE_BYTES_MAX = 1 << 20
 GOAL_CHARS_MAX = 300
-LINE_TOKENS_MAX = 40
 MARKS = marked_section.Marks("<!-- ", " -->", "commonplace:continuity")
 # The end marker names whom a section is for.
 WRITER = "kept by `commonplace continuity`"
@@ -184,21 +181,9 @@ def _body(memory: Recaller, goal: str) -> str:
 
 
 def _lines(entries: list[Entry]) -> list[str]:
-    return [f"- [{_label(entry.hit.id)}] {_title(entry)}" for entry in entries]
+    return [f"- [{_label(entry.hit.id)}] {summary_of(entry.hit)}" for entry in entries]
 
 
 def _label(ident: str) -> str:
     kind, colon, name = ident.partition(":")
     return one_line(f"skill: {name}" if colon and kind == "skill" else ident)
-
-
-def _title(entry: Entry) -> str:
-    """Return what the memory says in a few words: the file refers to it, and does not repeat it."""
-    record = entry.hit.record
-    if isinstance(record, Pattern):
-        text = record.pattern
-    elif isinstance(record, AntiPattern):
-        text = ": ".join(part for part in (record.what_fails, record.prevention) if part)
-    else:
-        text = summary_of(entry.hit)
-    return tokens.cut(one_line(text), LINE_TOKENS_MAX)

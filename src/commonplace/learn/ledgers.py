@@ -13,6 +13,7 @@ from commonplace.foreign import flat, one_line
 from commonplace.learn import handoffs
 from commonplace.learn.worktree import of_repository
 from commonplace.records import Episode, Ledger, to_utc
+from commonplace.records.sentences import sentence_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -219,7 +220,8 @@ def _named(memory: Recaller, ident: object) -> dict[str, str]:
         record = memory.get(str(ident))
     except RecordNotFound:
         return {"id": str(ident), "text": "(no longer there)"}
-    return {"id": record.id, "text": str(record.fields.get(record.title_field) or "")}
+    title = str(record.fields.get(record.title_field) or "")
+    return {"id": record.id, "text": sentence_of(record) or title}
 
 
 def _lines(found: Resume) -> Iterable[str]:

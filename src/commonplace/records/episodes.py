@@ -37,7 +37,7 @@ class EpisodeError(NamedTuple):
 
     def cut(self) -> EpisodeError:
         """Return the error with parts that fit into a summary."""
-        return EpisodeError(*(_cut(part, PART_CHARS_MAX) for part in self))
+        return EpisodeError(*(cut_text(part, PART_CHARS_MAX) for part in self))
 
 
 def goal_of(record: Record) -> str:
@@ -83,8 +83,8 @@ def summarise(
 def _headline(record: Record, goal_chars_max: int) -> str:
     outcome = _text(record.fields.get("outcome")) or "unknown"
     known = outcome if outcome != "unknown" else "outcome unknown"
-    goal = _cut(goal_of(record), goal_chars_max).rstrip(". ")
-    return f"{goal or 'A task whose goal was not stated'} ({_cut(known, PART_CHARS_MAX)})"
+    goal = cut_text(goal_of(record), goal_chars_max).rstrip(". ")
+    return f"{goal or 'A task whose goal was not stated'} ({cut_text(known, PART_CHARS_MAX)})"
 
 
 def with_agent_id(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,7 +99,8 @@ def _text(value: object) -> str:
     return " ".join(value.split()) if isinstance(value, str) else ""
 
 
-def _cut(text: str, chars_max: int) -> str:
+def cut_text(text: str, chars_max: int) -> str:
+    """Return *text*, cut at a word if it is longer."""
     if len(text) <= chars_max:
         return text
     return f"{text[: chars_max - 2].rsplit(' ', 1)[0]} …"

@@ -20,6 +20,7 @@ from commonplace.files.plain import open_for_read
 from commonplace.foreign import flat, one_line, origin, quote, render
 from commonplace.learn import handoffs as handoff_rules
 from commonplace.records import Handoff, Ledger, Lesson, from_line, make_key, to_utc
+from commonplace.records.sentences import sentence_of
 from commonplace.rules import (
     Fold,
     SeveralHomes,
@@ -213,13 +214,13 @@ def _text(record: Record) -> str:
     """Return the content of a record in one line."""
     if isinstance(record, Lesson):
         return " ".join(record.lesson.split())
-    title = _first_field(record, "pattern", "what_fails", "label")
-    advice = _first_field(record, "correct_approach", "prevention", "payload")
-    return " ".join((f"{title}: {advice}" if advice else title).split())
+    label, payload = _field(record, "label"), _field(record, "payload")
+    told = sentence_of(record, short=True) or (f"{label}: {payload}" if payload else label)
+    return " ".join(told.split())
 
 
-def _first_field(record: Record, *names: str) -> str:
-    return next((str(record.fields[name]) for name in names if record.fields.get(name)), "")
+def _field(record: Record, name: str) -> str:
+    return str(record.fields.get(name) or "")
 
 
 def _label(record: Record) -> str:
