@@ -417,11 +417,24 @@ def test_repositories_that_share_a_problem_share_a_pattern(tmp_path: Path) -> No
     home = tmp_path / "h"
     report = learn(home, *(episode(n, NPM, repo=f"app-{n}") for n in range(3)))
 
-    assert {one.repo for one in report.made} == {"general"}
+    assert {one.repo for one in report.made} == {"all-repositories"}
     with open_memory(home) as memory:
         (tmp_path / "elsewhere").mkdir()
         there = memory.beside(cwd=tmp_path / "elsewhere")
         assert "chown" in there.recall("npm install permission denied").text
+
+
+def test_what_a_shared_server_logs_is_not_true_everywhere(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "h") as memory:
+        lesson = {"kind": "lesson", "event_type": "learned", "lesson": "Deploy with make ship"}
+        memory.append([{**lesson, "repo": "general"}])
+        (tmp_path / "project").mkdir()
+        there = memory.beside(cwd=tmp_path / "project")
+        there.append([{**lesson, "lesson": "Deploy with kubectl", "repo": there.repository.name}])
+        found = there.recall("how do I deploy with it").text
+
+    assert "kubectl" in found
+    assert "make ship" not in found
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:

@@ -165,6 +165,7 @@ def test_a_rename_refuses_names_that_are_taken_invalid_or_secret(words: Memory) 
 
     for name, error in (
         ("billing", UsageError),
+        ("All-Repositories", UsageError),
         ("../x", RecordInvalid),
         ("ghp_" + "a1B2" * 9, RecordInvalid),
     ):
@@ -577,3 +578,11 @@ def test_in_a_repository_its_plain_name_is_its_own(commonplace: Any, tmp_path: P
         shown = commonplace("list", cwd=folder).stdout
         assert f"of {folder.parent.name}" in shown
         assert shown.count("\n") == 1
+
+
+def test_no_repository_is_merged_into_what_is_true_everywhere(words: Memory) -> None:
+    learn(words, "shop", "Deploy with make ship")
+    learn(words, "all-repositories", "Pin the versions")
+    with pytest.raises(UsageError):
+        repos.merge(words, "shop", "all-repositories")
+    assert texts(words, "shop") == ["Deploy with make ship"]

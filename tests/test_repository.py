@@ -96,6 +96,13 @@ def test_outside_git_the_folder_gives_the_name(tmp_path: Path) -> None:
     assert name(type(tmp_path)("/")) == "general"
 
 
+@pytest.mark.parametrize("given", ["all-repositories", "All-Repositories", "all repositories"])
+def test_no_folder_has_the_log_of_all_repositories(tmp_path: Path, given: str) -> None:
+    (tmp_path / given).mkdir()
+
+    assert name(tmp_path / given) == f"repo-{given.replace(' ', '-')}"
+
+
 def test_a_long_name_in_any_script_still_names_a_log(tmp_path: Path) -> None:
     assert check_repo_name(name(make_repository(tmp_path / ("語" * 80))))
 

@@ -10,7 +10,7 @@ from commonplace.log import move, names
 from commonplace.log.logs import list_repos
 from commonplace.redaction.text import redact_text
 from commonplace.where import aliases, homes
-from commonplace.where.repository import plain_name
+from commonplace.where.repository import is_of_all, plain_name
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
@@ -55,6 +55,7 @@ def rename(memory: Memory, old: str, name: str) -> Moved:
 
 def merge(memory: Memory, source: str, target: str) -> Moved:
     """Move all records of *source* to *target*; the names of both then stand for it."""
+    _refuse_name_of_all(target)
     log, into = find(memory, source), find(memory, target)
     if log == into:
         raise UsageError(f"`{source}` and `{target}` are the same log", "name two repositories")
@@ -80,8 +81,17 @@ def delete(memory: Memory, name: str) -> Moved:
     return deleted
 
 
+def _refuse_name_of_all(name: str) -> None:
+    if is_of_all(name):
+        raise UsageError(
+            f"`{name}` is what several repositories have taught, and is searched from each of them",
+            "choose another name",
+        )
+
+
 def _check_new(memory: Memory, name: str) -> None:
     names.check(name)
+    _refuse_name_of_all(name)
     if redact_text(name)[1]:
         raise RecordInvalid("repo", "looks like a secret", "name the repository without it")
     if name in list_repos(memory.home):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.errors import UsageError
 from commonplace.log import names
-from commonplace.where.repository import GENERAL
+from commonplace.where.repository import ALL_REPOSITORIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -61,7 +61,7 @@ class Scope:
         What several repositories have taught is true in this one, too.
         """
         logs = self._aliases.names_of(self._here.name)
-        return list(dict.fromkeys([*logs, self._here.short, GENERAL]))
+        return list(dict.fromkeys([*logs, self._here.short, ALL_REPOSITORIES]))
 
     def named(self, name: str) -> list[str]:
         """Return the logs of a repository, given by its whole, plain or older name.

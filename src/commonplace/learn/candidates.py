@@ -10,7 +10,7 @@ from commonplace.learn.gate import SOURCES_ASKED_MAX, Asked
 from commonplace.learn.observations import WORKED
 from commonplace.learn.wording import word
 from commonplace.records import Pattern, make_id
-from commonplace.where.repository import GENERAL
+from commonplace.where.repository import ALL_REPOSITORIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -94,7 +94,7 @@ def of_cluster(
         **({"tags": list(wording.tags)} if wording.tags else {}),
         **({"meta": {"origin": origin}} if origin else {}),
     }
-    is_said = not episodes and place.repo != GENERAL
+    is_said = not episodes and place.repo != ALL_REPOSITORIES
     found: list[Candidate] = []
     if count >= SESSIONS_MIN:
         fields: dict[str, Any] = {
@@ -130,7 +130,7 @@ def of_cluster(
 def place_of(members: Sequence[Observation], user_home: int) -> Place:
     """Return the log of the members; for those of several repositories that of all."""
     places = {Place(one.home, one.repo) for one in members}
-    return places.pop() if len(places) == 1 else Place(user_home, GENERAL)
+    return places.pop() if len(places) == 1 else Place(user_home, ALL_REPOSITORIES)
 
 
 def _derived(ids: Sequence[str]) -> list[dict[str, str]]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.terms import term_set
 from commonplace.where.home import Home
-from commonplace.where.repository import GENERAL
+from commonplace.where.repository import ALL_REPOSITORIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -123,7 +123,7 @@ def _plain(text: str) -> str:
 
 
 def _answer(engine: Engine, memory: Recaller, asked: Asked) -> Answer:
-    query = memory.query_in([asked.repo, GENERAL], asked.question, tokens_max=TOKENS_MAX)
+    query = memory.query_in([asked.repo, ALL_REPOSITORIES], asked.question, tokens_max=TOKENS_MAX)
     return engine.preview(query.with_(here=asked.repo))
 
 

@@ -17,8 +17,11 @@ from commonplace.records import check_repo_name
 from commonplace.records.ids import blake2b
 
 FOLLOWED_MAX = 5
-# The log of what is true in every repository, and of folders without a name.
+# The log of folders without a name.
 GENERAL = "general"
+# The log of what several repositories have taught. It is searched from every repository, so no
+# folder may have it as its own.
+ALL_REPOSITORIES = "all-repositories"
 _NAME_BYTES_MAX = 60
 
 
@@ -185,7 +188,14 @@ def safe_name(name: str) -> str:
     """Return *name* with characters that are not valid in every file system replaced."""
     safe = "".join(char if char.isalnum() or char in "._-+@" else "-" for char in name)
     kept = safe.encode()[:_NAME_BYTES_MAX].decode("utf-8", "ignore").lstrip(".-").rstrip(".")
+    if is_of_all(kept):
+        return f"repo-{kept}"
     try:
         return check_repo_name(kept)
     except ValueError:
         return f"repo-{kept}" if kept else GENERAL
+
+
+def is_of_all(name: str) -> bool:
+    """Whether the log *name* is that of all repositories, on a system that ignores case, too."""
+    return name.casefold() == ALL_REPOSITORIES
