@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace import cli
 from commonplace.errors import (
     BatchInUse,
     BatchUnknown,
@@ -641,3 +642,21 @@ def test_the_central_text_is_one_of_the_texts(texts: list[str]) -> None:
 @given(st.text(min_size=1).filter(str.strip), st.text())
 def test_a_text_that_holds_the_fix_says_it(fix: str, around: str) -> None:
     assert says(f"{around} {fix} {around}", fix)
+
+
+def test_forgetting_says_how_many_records_it_hides(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = learn(tmp_path, *(episode(number, VOID) for number in range(1, 5)))
+    made = len(report.made)
+    for ident, hidden in (("ep-001", made), ("ep-002", 0)):  # The second finds them hidden.
+        with open_memory(tmp_path) as memory:
+            before = {one.id for one in memory.records()}
+        assert cli.main(["forget", ident, "--home", str(tmp_path)]) == 0
+        told = capsys.readouterr().err
+        with open_memory(tmp_path) as memory:
+            gone = before - {one.id for one in memory.records()}
+
+        assert len(gone - {ident}) == hidden
+        assert ("Hidden with it" in told) is bool(hidden)
+        assert f"{made} records derived from it" in told or not hidden

@@ -97,6 +97,13 @@ class Recaller(RecordChanger):
 
         return len(reach(self.homes, ident)[0]) - 1
 
+    def count_hidden_with(self, ident: str) -> int:
+        """Return how many records `forget` hides with the one of this whole id."""
+        from commonplace.erasure import count_visible_dependents
+
+        trusted = [home for home in self.homes if home.trusted]
+        return count_visible_dependents(trusted, ident)
+
     def erase(self, ident: str, progress: Callable[[int], None] | None = None) -> Receipt:
         """Remove the record permanently: every version, every copy, and what derives from it.
 

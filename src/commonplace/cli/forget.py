@@ -60,11 +60,13 @@ def run(args: Namespace) -> int:
 
 def hide(memory: Memory, ident: str, reason: str, *, as_json: bool) -> int:
     """Hide the record and what derives from it."""
-    forget = memory.forget(ident, reason)
     if as_json:
-        print_json(forget.fields)
+        print_json(memory.forget(ident, reason).fields)
     else:
-        print(f"Forgotten: {one_line(forget.fields['of'])}")
+        others = memory.count_hidden_with(memory.get(ident).id)
+        print(f"Forgotten: {one_line(memory.forget(ident, reason).fields['of'])}")
+        if others:
+            note(f"Hidden with it: {number_of(others, 'record')} derived from it")
         note(
             "It is no longer recalled; the history keeps it."
             " `--undo` brings it back, `--erase` removes it for good"

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.erasure import intent as intents
-from commonplace.erasure.intent import Intent, pending, reach
+from commonplace.erasure.intent import Intent, count_visible_dependents, pending, reach
 from commonplace.erasure.lines import claims, rewrite_without
 from commonplace.erasure.traces import CHARS_MIN, find
 from commonplace.errors import CommonplaceError, FindingsLeft, unusable
@@ -34,7 +34,17 @@ if TYPE_CHECKING:
     from commonplace.index.embedded.kept_vectors import KeptVectors
     from commonplace.where.home import Home
 
-__all__ = ["Intent", "Receipt", "check", "erase", "finish", "fix", "pending", "reach"]
+__all__ = [
+    "Intent",
+    "Receipt",
+    "check",
+    "count_visible_dependents",
+    "erase",
+    "finish",
+    "fix",
+    "pending",
+    "reach",
+]
 
 # A rotation may move a line to a file that was rewritten already; then all are rewritten again.
 _ROUNDS_MAX = 5

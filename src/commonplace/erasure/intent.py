@@ -19,7 +19,7 @@ from commonplace.files import atomic
 from commonplace.files.plain import read_all
 from commonplace.log import read
 from commonplace.log.fold import fold
-from commonplace.rules import is_statement, spread
+from commonplace.rules import SeveralHomes, is_gone, is_statement, spread, standings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -116,6 +116,15 @@ def reach(homes: Iterable[Home], ident: str) -> tuple[set[str], set[str]]:
         if one in folded and is_statement(folded.current(one).kind)
     }
     return everything - statements | {ident}, everything
+
+
+def count_visible_dependents(homes: Sequence[Home], ident: str) -> int:
+    """Return how many records that are not hidden yet rest on *ident*."""
+    dependents = reach(homes, ident)[0] - {ident}
+    if not dependents:
+        return 0
+    facts = SeveralHomes([fold(home)[0] for home in homes])
+    return sum(not is_gone(standing) for standing in standings(dependents, facts).values())
 
 
 def _path(home: Home, ident: str) -> Path:
