@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from subprocess import CompletedProcess
 
+    from commonplace.where.home import Home
+
     Run = Callable[..., CompletedProcess[str]]
 
 
@@ -298,16 +300,14 @@ def test_doctor_says_how_many_wait_by_kind(memory: Memory, commonplace: Run) -> 
     assert json.loads(commonplace("doctor", "--json").stdout)["inbox_kinds"]["pattern"] == 2
 
 
-def test_a_home_that_is_not_trusted_proposes_nothing(
+def test_what_an_untrusted_home_proposes_is_neither_shown_nor_accepted(
     own_home: Path, tmp_path: Path, commonplace: Run
 ) -> None:
-    folder = tmp_path / "clone"
-    (folder / ".commonplace" / "log").mkdir(parents=True)
-    git("init", "-q", cwd=folder)
+    folder = clone_with_home(tmp_path)
     own_home.mkdir(mode=0o700)
     with Memory.open(cwd=folder) as memory:
         assert not memory.trusts(memory.home)
-        one = memory.propose(pattern())
+        one = inbox.propose(memory.home, pattern())
         assert memory.candidates() == []
         with pytest.raises(CandidateNotFound):
             memory.accept(one.id)
@@ -317,3 +317,55 @@ def test_a_home_that_is_not_trusted_proposes_nothing(
     assert "inbox" not in commonplace("doctor", cwd=folder).stdout
     assert commonplace("trust", cwd=folder).returncode == 0
     assert one.id in commonplace("inbox", cwd=folder).stdout
+
+
+def clone_with_home(tmp_path: Path) -> Path:
+    """A repository with a home of its own, which the user does not trust yet."""
+    folder = tmp_path / "clone"
+    (folder / ".commonplace" / "log").mkdir(parents=True)
+    git("init", "-q", cwd=folder)
+    return folder
+
+
+def test_a_proposal_goes_to_the_nearest_home_that_is_trusted(
+    own_home: Path, tmp_path: Path
+) -> None:
+    folder = clone_with_home(tmp_path)
+    own_home.mkdir(mode=0o700)
+    with Memory.open(cwd=folder) as memory:
+        one = memory.propose(pattern())
+        assert inbox.candidates(memory.home) == []
+        assert inbox.candidates(memory.homes[1]) == [one]
+
+
+def test_a_candidate_is_accepted_in_the_home_that_holds_it(
+    own_home: Path, tmp_path: Path, commonplace: Run
+) -> None:
+    folder = clone_with_home(tmp_path)
+    own_home.mkdir(mode=0o700)
+    assert commonplace("trust", cwd=folder).returncode == 0
+    given = (
+        pattern("pin what CI downloads", repo="general"),
+        Proposal("lesson", "x", {"lesson": "the private host needs a VPN"}, ()),
+        Proposal(
+            "skill",
+            "x",
+            {"name": "deploy", "text": "---\nname: deploy\ndescription: Deploys.\n---\nGo.\n"},
+            (),
+        ),
+    )
+    with Memory.open(cwd=folder) as memory:
+        team, user = memory.homes
+        for proposal in given:
+            for home, other in ((user, team), (team, user)):
+                before = content(other)
+                one = inbox.propose(home, proposal)
+                (fields,) = memory.accept(one.id)
+                assert content(other) == before
+                assert fields["id"].removeprefix("skill:") in content(home)
+
+
+def content(home: Home) -> str:
+    """What the logs and skills of a home hold."""
+    paths = [*home.log_folder.rglob("*.jsonl"), *home.path.glob("skills/*/SKILL.md")]
+    return "".join(sorted(path.read_text() for path in paths if path.is_file()))

@@ -214,10 +214,13 @@ class Memory(Recaller):
     # --- The inbox --------------------------------------------------------------------------------
 
     def propose(self, proposal: Proposal) -> Candidate:
-        """Put *proposal* into the inbox of the nearest home, for somebody to decide on."""
+        """Put *proposal* into the inbox of the nearest home that the user trusts.
+
+        There it waits for somebody to decide.
+        """
         from commonplace import inbox
 
-        return inbox.propose(self.home, proposal)
+        return inbox.propose(self.homes[self.trusted_home()], proposal)
 
     def candidates(self, kind: str = "") -> list[Candidate]:
         """Return what waits in the inboxes of trusted homes, the most promising first."""
@@ -228,7 +231,8 @@ class Memory(Recaller):
     def accept(self, *ids: str) -> list[dict[str, Any]]:
         """Do what these candidates propose, and return the fields of what was written.
 
-        Nothing is accepted if one of the ids is unknown.
+        A record is written to the home whose inbox held its candidate. Nothing is accepted if one
+        of the ids is unknown.
         """
         from commonplace import inbox
 

@@ -185,10 +185,11 @@ def _read_whole(home: Home, ident: str) -> Candidate | None:
 def accept(memory: Recaller, prefixes: Collection[str]) -> Iterator[dict[str, Any]]:
     """Do what each candidate proposes, remove it, and yield the fields of what was written.
 
-    Nothing is accepted unless all *prefixes* name candidates.
+    A record goes to the home whose inbox held it: what was learned in private stays there. Nothing
+    is accepted unless all *prefixes* name candidates.
     """
     for home, one in _find_all(memory, prefixes):
-        written = KINDS[one.kind].accept(memory, one)
+        written = KINDS[one.kind].accept(memory, memory.homes.index(home), one)
         store.remove(home, one)
         yield written
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from commonplace.recaller import Recaller
 
     Identity = Callable[[Mapping[str, Any]], tuple[str, ...]]
+    # Takes the memory, the number of the home whose inbox holds the candidate, and the candidate.
+    Accept = Callable[[Recaller, int, Candidate], dict[str, Any]]
 
 
 def _values(*names: str) -> Identity:
@@ -28,21 +30,24 @@ def _ends(rel: str = "") -> Identity:
     return lambda fields: one_side(fields["of"], rel or fields["rel"], fields["to"])
 
 
-def _write_record(memory: Recaller, one: Candidate) -> dict[str, Any]:
+def _write_record(memory: Recaller, home_number: int, one: Candidate) -> dict[str, Any]:
     fields = one.record
+    repo = fields.get("repo") or one.repo
     links = [*fields.get("links", []), *_links_to_evidence(one)]
     meta = {"source": "inbox", **({"session": one.session} if one.session else {})}
-    record = memory.log(
-        **{
+    entry = memory.prepare(
+        {
+            **({"event_type": "learned"} if one.kind == "lesson" else {}),
             **fields,
             "kind": one.kind,
-            "repo": fields.get("repo") or one.repo or None,
+            "repo": memory.log_to_write(repo) if repo else None,
             "agent_id": fields.get("agent_id") or one.agent or None,
             "links": links or None,
             "meta": {**meta, **fields.get("meta", {})},
         }
     )
-    return record.fields
+    memory.store([entry], home_number)
+    return entry.record.fields
 
 
 def _links_to_evidence(one: Candidate) -> list[dict[str, str]]:
@@ -53,8 +58,9 @@ def _links_to_evidence(one: Candidate) -> list[dict[str, str]]:
     return [{"to": ident, "rel": "derived_from"} for ident in one.evidence if ident not in named]
 
 
-def _write_link(rel: str = "") -> Callable[[Recaller, Candidate], dict[str, Any]]:
-    def write(memory: Recaller, one: Candidate) -> dict[str, Any]:
+def _write_link(rel: str = "") -> Accept:
+    # A link is written beside the record that it is about, whichever inbox held it.
+    def write(memory: Recaller, _home_number: int, one: Candidate) -> dict[str, Any]:
         fields = one.record
         meta = {"source": "inbox", **fields.get("meta", {})}
         weight = fields.get("w", 1.0)
@@ -64,11 +70,11 @@ def _write_link(rel: str = "") -> Callable[[Recaller, Candidate], dict[str, Any]
     return write
 
 
-def _write_skill(memory: Recaller, one: Candidate) -> dict[str, Any]:
+def _write_skill(memory: Recaller, home_number: int, one: Candidate) -> dict[str, Any]:
     from commonplace import skills  # noqa: PLC0415 (see `accept`)
     from commonplace.skills.format import valid_text  # noqa: PLC0415
 
-    name, home = one.record["name"], memory.homes[memory.trusted_home()]
+    name, home = one.record["name"], memory.homes[home_number]
     # Somebody may have edited the name, and the text must have the same.
     path = skills.create(home, name, valid_text(name, one.record["text"]))
     return {"id": f"skill:{name}", "kind": "skill", "path": str(path)}
@@ -86,7 +92,7 @@ class Kind(NamedTuple):
     identity: Identity
     # One sentence; the names in braces are those of its fields.
     effect: str
-    accept: Callable[[Recaller, Candidate], dict[str, Any]]
+    accept: Accept
 
 
 KINDS = {
