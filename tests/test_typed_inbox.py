@@ -192,6 +192,21 @@ def test_every_kind_shows_its_evidence_and_its_effect(memory: Memory, commonplac
     assert {one.kind for one in memory.candidates()} == set(inbox.KINDS) & set(proposals(memory))
 
 
+def test_an_episode_is_shown_as_evidence_in_its_own_sentence(
+    memory: Memory, commonplace: Run
+) -> None:
+    episode = memory.record_episode(
+        task_id="t-1",
+        context={"phase": "development", "goal": "make the build green"},
+        outcome="success",
+    )
+    one = memory.propose(pattern(evidence=(episode.id,)))
+    shown = " ".join(commonplace("inbox", "show", one.id).stdout.split())
+
+    assert f"{episode.id} make the build green (success)." in shown
+    assert "{" not in shown
+
+
 def test_every_kind_is_accepted_as_what_it_says(memory: Memory) -> None:
     for kind, proposal in proposals(memory).items():
         (fields,) = memory.accept(memory.propose(proposal).id)

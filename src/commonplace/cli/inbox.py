@@ -15,7 +15,9 @@ from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import note, number_of, print_json, terminal_columns
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.foreign import block, one_line
+from commonplace.learn.links import title_of
 from commonplace.records import encode
+from commonplace.records.episodes import summarise
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "list"
 EVIDENCE_SHOWN_MAX = 20
-TITLE_CHARS_MAX = 100
+TITLE_CHARS_MAX = 200
 
 
 def add_list(parser: ArgumentParser) -> None:
@@ -112,13 +114,15 @@ def _shown_fields(one: inbox.Candidate) -> Iterator[tuple[str, str]]:
 
 
 def _evidence(memory: Memory, one: inbox.Candidate) -> Iterator[str]:
-    """Yield the id of each record that the candidate rests on, with its title if it is there."""
+    """Yield the id of each record that the candidate rests on, with its words if it is there."""
     for ident in one.evidence[:EVIDENCE_SHOWN_MAX]:
         title = ""
         with suppress(CommonplaceError):
             record = memory.get(str(ident))
-            title = str(record.fields.get(record.title_field) or "")
-        yield one_line(f"{ident}  {title[:TITLE_CHARS_MAX]}".rstrip())
+            title = summarise(record) if record.kind == "episode" else title_of(record)
+        if len(title) > TITLE_CHARS_MAX:
+            title = f"{title[:TITLE_CHARS_MAX]}…"
+        yield one_line(f"{ident}  {title}".rstrip())
     if len(one.evidence) > EVIDENCE_SHOWN_MAX:
         yield f"and {len(one.evidence) - EVIDENCE_SHOWN_MAX} more"
 
