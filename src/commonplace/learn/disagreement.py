@@ -50,12 +50,22 @@ _CHANGE_WORDS = _set("now instead longer anymore currently already still since")
 _IMPERATIVES = _set("use using used uses prefer preferred run running call set")
 # What comes before the value of a statement: a verb, or a word like `with`. Before it stands the
 # subject; two sentences with different subjects do not disagree.
-_BEFORE_VALUE = _set(
-    "is are was were be use uses using run runs running set sets prefer prefers call calls needs"
-    " need requires require takes take lives live listens listen reads read writes write goes go"
-    " must should within under over after before than at with via by to from on in as equals costs"
-    " lasts expires defaults means returns ="
+_STATES = _set(
+    "is are was were be needs need requires require takes lives live listens listen reads writes"
+    " goes go must should equals costs lasts expires defaults means returns uses runs sets prefers"
+    " calls ="
 )
+_PREPOSITIONS = _set("within under over after before than at with via by to from on in as")
+_BEFORE_VALUE = _STATES | _PREPOSITIONS | _set("use using run running set prefer call")
+# After these stands what a rule is about, or when it holds: both of two rules with another word
+# there may hold.
+_SCOPE = _set("for of about during per")
+_CONDITIONS = _set("when whenever if unless while where because")
+# After what shall be used: `run pytest in docker`. In `sessions are kept in redis` it is the value.
+_PLACES = _set("in on inside within under")
+_ARTICLES = _set("the a an our your their this that each every")
+# Two pieces with just these words between them are one value: `stderr as JSON`.
+_JOINED_BY = _set("as and")
 
 
 class Difference(NamedTuple):
@@ -116,6 +126,8 @@ def _negation(words: list[str], others: list[str]) -> Difference | None:
         return None
     one, other = (set(_content(each)) - _NEGATIONS - _IMPERATIVES for each in (words, others))
     common = one & other
+    if one - other and other - one:
+        return None  # Another word besides the negation: it may be about another thing.
     if len(common) < SAME_WORDS_MIN or len(common) < NEGATED_SHARE_MIN * len(one | other):
         return None
     return Difference("negation", " ".join(words), " ".join(others))
@@ -143,6 +155,11 @@ def _substitution(words: list[str], others: list[str]) -> Difference | None:
         return None
     if len(replaced) > PIECES_MAX or not _is_after_verb(words, replaced[0][0]):
         return None
+    # Another value of another thing, or the same value of another thing.
+    if not _are_of_one_value(words, replaced) or any(
+        _is_in_scope(words, at, new) for at, _old, new in replaced
+    ):
+        return None
     values = [_is_value(old) and _is_value(new) for _at, old, new in replaced]
     shown = [" ".join(word for _at, *sides in replaced for word in sides[side]) for side in (1, 0)]
     return Difference("value" if all(values) else "name", *shown)
@@ -153,12 +170,42 @@ def _is_exchange(old: list[str], new: list[str]) -> bool:
     return all(
         0 < len(_content(piece)) <= VALUE_WORDS_MAX and _NEGATIONS.isdisjoint(piece)
         for piece in (old, new)
-    )
+    ) and (old[0] in _PREPOSITIONS) == (new[0] in _PREPOSITIONS)
 
 
 def _is_value(piece: list[str]) -> bool:
     """Whether it is a number, a version, a flag, a path or an identifier."""
     return any(re.search(r"\d|^-|[/_=\\]|\w\.\w", word) for word in piece)
+
+
+def _are_of_one_value(words: list[str], replaced: list[tuple[int, list[str], list[str]]]) -> bool:
+    """Whether one or two pieces are one value, or plain numbers."""
+    if len(replaced) == 1 or all(_is_number(side) for _at, *both in replaced for side in both):
+        return True
+    (at, _old, new), (after, _old_after, _new_after) = replaced
+    return set(words[at + len(new) : after]) <= _JOINED_BY
+
+
+def _is_number(piece: list[str]) -> bool:
+    return all(word[0].isdigit() for word in _content(piece))
+
+
+def _is_in_scope(words: list[str], at: int, piece: list[str]) -> bool:
+    """Whether the piece names what the sentence is about, rather than what it says of it."""
+    before, after = words[:at], words[at + len(piece) :]
+    if not _CONDITIONS.isdisjoint(before):
+        return True
+    if _is_number(piece):
+        return False
+    if before[-1] in _ARTICLES and _content(after[:1]):
+        return True  # `the web tests`: an attribute of something that is named.
+    is_order = _STATES.isdisjoint(before)
+    for word in reversed(before):
+        if word in _SCOPE or (is_order and word in _PLACES):
+            return True
+        if word in _BEFORE_VALUE:
+            return False
+    return False
 
 
 def _is_after_verb(words: list[str], at: int) -> bool:
