@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace import inbox
-from commonplace.learn import contradictions, news
+from commonplace.learn import contradictions
 from commonplace.learn.disagreement import difference, replaces_openly
 from commonplace.maintenance import runner
 from commonplace.memory import Memory
@@ -251,20 +251,63 @@ def test_a_run_looks_at_everything_new_and_at_nothing_else(
     assert seen == ids
 
 
-def test_a_log_that_was_rewritten_is_read_again(memory: Memory) -> None:
-    ids = add(memory, "the first rule", "the second rule", "the third rule")
-    mark = memory.home.suggestions_mark
-    first = news.read(memory.home, mark, ["lesson"], 10)
-    assert [record.id for record in first.records] == ids
-    news.write_mark(mark, first)
-    assert news.read(memory.home, mark, ["lesson"], 10).records == []
+def test_only_new_records_are_looked_at_after_a_log_was_rewritten(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
 
+    def watched(_memory: Memory, records: Sequence[Record], _is_over: Any) -> list[Any]:
+        seen.extend(record.id for record in records)
+        return []
+
+    monkeypatch.setattr(contradictions, "suggest", watched)
+    ids = add(memory, "the first rule", "the second rule", "the third rule")
+    maintain(memory)
+    assert seen == ids
+    seen.clear()
     log = memory.home.log("shop")
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[1:]))
-    assert [one.id for one in news.read(memory.home, mark, ["lesson"], 10).records] == ids[1:]
-    for damaged in ("{", "[]", json.dumps({"shop": [-1, ""]}), json.dumps({"shop": "x"})):
-        mark.write_text(damaged)
-        assert len(news.read(memory.home, mark, ["lesson"], 10).records) == 2
+    ids = add(memory, "a rule that is new")
+    maintain(memory)
+    assert seen == ids
+    # A mark that is damaged, or that an earlier version wrote, is none.
+    for damaged in ("{", "[]", json.dumps({"shop": [1, ""]}), json.dumps({"build": 1})):
+        seen.clear()
+        memory.home.suggestions_mark.write_text(damaged)
+        maintain(memory)
+        assert len(seen) == 3
+
+
+ALIKE = (
+    "the checkout tests need the emulator, start it before pytest on a laptop",
+    "start the emulator before the checkout tests, pytest waits for it on a laptop forever",
+)
+
+
+@pytest.mark.parametrize("case", ["source", "derived", "stated", "batch", "elaborates", "none"])
+def test_one_thing_written_down_twice_is_not_proposed_as_related(memory: Memory, case: str) -> None:
+    episode = memory.record_episode(task_id="t", context={"goal": "green"}, outcome="success").id
+    from_it = {"links": [{"to": episode, "rel": "derived_from"}]}
+    ours: dict[str, dict[str, Any]] = {
+        "source": from_it,
+        "batch": {"meta": {"batch": "batch-20261101-000000-abcd"}},
+    }
+    (first,) = add(memory, ALIKE[0], **ours.get(case, {}))
+    theirs: dict[str, dict[str, Any]] = {
+        "source": {"source_episodes": [episode]},
+        "derived": {"source_episodes": [first]},
+        "stated": {"source_episodes": ["ep-2"]},
+        "elaborates": {"links": [{"to": first, "rel": "elaborates"}]},
+    }
+    if case == "stated":
+        memory.append(
+            [{"kind": "episode", "id": "ep-2", "task_id": "t-2", "repo": "shop",
+              "links": [{"to": first, "rel": "related_to", "w": 1.0}]}]
+        )  # fmt: skip
+    more = theirs.get(case) or ours.get(case, {})
+    memory.log(kind="pattern", pattern=ALIKE[1], repo="shop", **more)
+
+    assert maintain(memory)["proposed"] == (1 if case == "none" else 0)
 
 
 def test_a_dry_run_says_what_would_be_proposed_and_proposes_nothing(memory: Memory) -> None:

@@ -5,13 +5,14 @@ Everything goes to the inbox; nothing is linked here.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace import inbox
 from commonplace.foreign import origin
 from commonplace.inbox import Proposal
-from commonplace.learn import graph, news
+from commonplace.learn import graph, marks
 from commonplace.learn.disagreement import difference, replaces_openly
 from commonplace.learn.links import title_of
 from commonplace.recall.dedupe import REPLACED, RULE_TERMS_MAX, TWINS
@@ -69,6 +70,7 @@ def suggest(
     conflicts = [one for pair in pairs if (one := _conflict(pair))]
     decided = {one.evidence for one in conflicts}
     alike = [pair for pair in pairs if _are_alike(pair) and pair.ids not in decided]
+    alike = _of_their_own(memory, alike)
     # Many that are alike are reports of one kind, or a pattern; links among them tell nothing.
     counted = Counter(ident for pair in alike for ident in pair.ids)
     links = [_likeness(pair) for pair in alike if max(counted[one] for one in pair.ids) < SERIES]
@@ -86,9 +88,9 @@ def run(
     """
     home, counted = memory.home, Counter[str]()
     # A home that is not trusted must not decide what the user is asked.
-    while memory.trusts(home) and not is_over():
-        latest = news.read(home, home.suggestions_mark, KINDS, RECORDS_MAX)
-        proposals = suggest(memory, latest.records, is_over)
+    while memory.trusts(home) and home.path.is_dir() and not is_over():
+        records, mark = _new_records(memory)
+        proposals = suggest(memory, records, is_over)
         if dry_run:
             counted.update(one.kind for one in proposals)
             break
@@ -96,11 +98,24 @@ def run(
         counted.update(one.kind for one in added if one.seen)
         if is_over():
             break
-        news.write_mark(home.suggestions_mark, latest)
-        if not latest.records:
+        if not records:
             break
+        marks.write(home.suggestions_mark, mark)
     named = {inbox.KINDS[kind].plural: count for kind, count in sorted(counted.items())}
     return {"proposed": counted.total(), **named}
+
+
+def _new_records(memory: Recaller) -> tuple[list[Record], marks.Mark]:
+    """Return the next records of the nearest home that were not looked at, and the mark to write.
+
+    A log that is rewritten keeps the keys of its lines in the index, so only new lines are read.
+    """
+    with memory.engine().reading() as readers:
+        reader = readers[0]
+        mark = marks.read(memory.home.suggestions_mark, reader.build())
+        found = list(islice(reader.records_after(mark.key, KINDS), RECORDS_MAX))
+    last = found[-1][0] if found else mark.key
+    return [record for _key, _log, record in found], mark._replace(key=last)
 
 
 def _pairs(
@@ -160,6 +175,40 @@ def _are_alike(pair: Pair) -> bool:
     if words < RELATED_WORDS_MIN or pair.overlap >= TWINS:
         return False
     return pair.cosine >= RELATED_COSINE if pair.cosine else pair.overlap >= RELATED_OVERLAP
+
+
+def _of_their_own(memory: Recaller, pairs: list[Pair]) -> list[Pair]:
+    """Return the pairs without those that are alike because one thing was written down twice.
+
+    A pattern, its anti-pattern, the lessons it rests on and its wordings come from the same sources
+    or were made by the same batch.
+    """
+    sources: dict[str, set[str]] = defaultdict(set)
+    for pair in pairs:
+        for record in pair[:2]:
+            sources[record.id] |= {record.id, *record.sources}
+    stated_in: dict[str, set[str]] = defaultdict(set)
+    for one in graph.statements(memory, list(sources)):
+        edge = one.edge
+        if edge.rel == "derived_from" and edge.of in sources:
+            sources[edge.of].add(edge.to)
+        elif one.record.kind == "episode" and edge.to in sources:
+            stated_in[edge.to].add(edge.of)
+
+    def are_apart(one: Record, other: Record) -> bool:
+        return sources[one.id].isdisjoint(sources[other.id] | stated_in[other.id])
+
+    return [
+        pair
+        for pair in pairs
+        if are_apart(pair.newer, pair.older)
+        and are_apart(pair.older, pair.newer)
+        and not _are_of_one_batch(pair.newer, pair.older)
+    ]
+
+
+def _are_of_one_batch(one: Record, other: Record) -> bool:
+    return bool(one.meta.get("batch")) and one.meta.get("batch") == other.meta.get("batch")
 
 
 def _likeness(pair: Pair) -> Proposal:

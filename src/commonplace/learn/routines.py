@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from commonplace import inbox, skills
-from commonplace.errors import unusable
-from commonplace.files import atomic
-from commonplace.files.plain import read_small
 from commonplace.index.ports import Filter
+from commonplace.learn import marks
 from commonplace.records import micros
 from commonplace.skills.proposals import Routine, sequences, skill_text
 
@@ -21,7 +18,6 @@ if TYPE_CHECKING:
 
 # Only the newest episodes are looked at.
 EPISODES_MAX = 10_000
-MARK_BYTES_MAX = 4096
 KINDS = ("episode",)
 
 
@@ -43,36 +39,23 @@ def propose(
     proposed = sum(inbox.propose(memory.home, _proposal(one)).seen > 0 for one in found)
     # The mark comes last: a run that is killed before is done again, with the same result.
     if mark:
-        atomic.replace(memory.home.skills_mark, [mark])
+        marks.write(memory.home.skills_mark, mark)
     return {"proposed": proposed}
 
 
-def _read(memory: Recaller) -> tuple[list[Record], bytes]:
+def _read(memory: Recaller) -> tuple[list[Record], marks.Mark | None]:
     """Return the newest episodes, none if all were looked at before, and the mark to write."""
     wanted = Filter(kinds=frozenset(KINDS), archived=True)
     with memory.engine().reading() as readers:
         reader = readers[0]
-        build, last = reader.build(), _last_key(memory, reader.build())
-        newest = max((key for key, *_rest in reader.records_after(last, KINDS)), default=0)
+        mark = marks.read(memory.home.skills_mark, reader.build())
+        newest = max((key for key, *_rest in reader.records_after(mark.key, KINDS)), default=0)
         if not newest:
-            return [], b""
+            return [], None
         keys = [card.key for card in reader.select(wanted, newest=EPISODES_MAX)]
         records = reader.records(keys)
-    mark = json.dumps({"build": build, "key": newest}).encode()
-    return [records[key] for key in sorted(keys) if key in records], mark
-
-
-def _last_key(memory: Recaller, build: str) -> int:
-    path = memory.home.skills_mark
-    try:
-        fields = json.loads(read_small(path, MARK_BYTES_MAX))
-        return int(fields["key"]) if fields["build"] == build else 0
-    except FileNotFoundError:
-        return 0
-    except OSError as error:
-        raise unusable(path, error) from error
-    except (ValueError, TypeError, KeyError):
-        return 0  # A damaged mark: everything is looked at again.
+    found = [records[key] for key in sorted(keys) if key in records]
+    return found, mark._replace(key=newest)
 
 
 def _proposal(routine: Routine) -> inbox.Proposal:

@@ -194,7 +194,7 @@ class Home(NamedTuple):
 
     @property
     def suggestions_mark(self) -> Path:
-        """How far each log was searched for links to suggest."""
+        """How far the index was searched for links to suggest."""
         return self.state_folder / "suggestions.json"
 
     @property
