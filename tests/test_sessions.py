@@ -873,7 +873,7 @@ def test_it_can_be_switched_off(configured: Callable[[str], Memory], tmp_path: P
 def test_the_inbox_is_bounded(
     agent: Agent, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inbox, "CANDIDATES_MAX", 3)
+    monkeypatch.setitem(inbox.KINDS, "lesson", inbox.KINDS["lesson"]._replace(waiting_max=3))
     for number in range(6):
         agent.run(f"tool{number} go", error=f"ERR{number}01 broken")
         agent.run(f"tool{number} go --now")

@@ -134,12 +134,42 @@ def test_the_list_of_what_was_dropped_is_bounded(
     assert again == [1, 1, 0, 0, 0]
 
 
+def limit(monkeypatch: pytest.MonkeyPatch, kind: str, most: int) -> None:
+    monkeypatch.setitem(inbox.KINDS, kind, inbox.KINDS[kind]._replace(waiting_max=most))
+
+
 def test_the_inbox_keeps_the_highest_ranks(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inbox, "CANDIDATES_MAX", 3)
+    limit(monkeypatch, "pattern", 3)
     for rank in (1.0, 5.0, 3.0, 4.0, 2.0):
         memory.propose(pattern(f"pattern of rank {rank}", rank=rank))
 
     assert [one.rank for one in memory.candidates()] == [5.0, 4.0, 3.0]
+
+
+def test_no_kind_crowds_out_another_nor_what_somebody_has_edited(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit(monkeypatch, "pattern", 3)
+    seen = memory.propose(Proposal("lesson", "x", {"lesson": "a hook saw this"}, ()))
+    edited = memory.propose(pattern("a pattern of rank 0"))
+    inbox.edit(memory, edited.id, fields={"category": "network"})
+    for rank in range(1, 8):
+        memory.propose(pattern(f"pattern of rank {rank}", rank=rank))
+
+    found = memory.candidates()
+    assert [one.rank for one in found if one.kind == "pattern"] == [7.0, 6.0, 0.0]
+    assert {seen.id, edited.id} <= {one.id for one in found}
+
+
+def test_every_kind_may_wait_and_many_drops_are_remembered() -> None:
+    assert {name: kind.waiting_max for name, kind in inbox.KINDS.items()} == {
+        **dict.fromkeys(inbox.KINDS, 50),
+        "lesson": 100,
+        "pattern": 100,
+    }
+    # A digest and the end of its line are 11 bytes; a longer file would be read as none.
+    assert inbox.store.DROPPED_MAX * 11 < inbox.store._DROPPED_BYTES_MAX
+    assert inbox.store.DROPPED_MAX >= 20_000
 
 
 def test_a_proposal_is_redacted_and_private(memory: Memory) -> None:
@@ -281,6 +311,42 @@ def test_an_edit_that_cannot_be_written_is_refused(
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     assert memory.candidates() == [one]
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        ("anti_pattern", ["--lesson", "hello"]),
+        ("anti_pattern", ["--field", "source=ep-9"]),
+        ("pattern", ["--field", 'source_episodes=["ep-9"]']),
+        ("pattern", ["--field", 'meta={"batch": "x"}']),
+        ("contradiction", ["--field", "of_text=zz"]),
+        ("contradiction", ["--field", "to=les-z"]),
+        ("supersession", ["--lesson", "hello"]),
+        ("link", ["--field", "of=les-z"]),
+    ],
+)
+def test_what_is_not_the_candidates_to_change_is_refused(
+    memory: Memory, commonplace: Run, kind: str, arguments: list[str]
+) -> None:
+    one = memory.propose(proposals(memory)[kind])
+    done = commonplace("inbox", "edit", one.id, *arguments)
+
+    assert done.returncode == 3, done.stderr
+    assert "is no field" in done.stderr
+    assert memory.candidates() == [one]
+
+
+def test_the_words_of_each_kind_can_be_edited_by_their_field(
+    memory: Memory, commonplace: Run
+) -> None:
+    given = {"anti_pattern": "what_fails=npm i in CI", "link": "rel=elaborates"}
+    for kind, field in given.items():
+        one = memory.propose(proposals(memory)[kind])
+        assert commonplace("inbox", "edit", one.id, "--field", field).returncode == 0
+        (fields,) = memory.accept(one.id)
+        name, _equals, text = field.partition("=")
+        assert fields[name] == text
 
 
 def test_a_candidate_of_the_format_before_is_still_read(memory: Memory) -> None:

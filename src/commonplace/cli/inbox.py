@@ -174,9 +174,14 @@ def edit(args: Namespace) -> int:
         _home, one = inbox.find(memory, args.id)
         fields = dict(_field(one, given) for given in args.field or ())
         if lesson is None and args.error is None and args.worked is None and not fields:
-            if not (one.worked or inbox.KINDS[one.kind].text):
+            words = inbox.KINDS[one.kind].text
+            if not (one.worked or words):
                 raise UsageError("a link has no words to edit", "give `--field NAME=VALUE`")
-            lesson = open_editor(one.text, "give `--lesson`, `--error`, `--worked` or `--field`")
+            text = open_editor(one.text, "give `--lesson`, `--error`, `--worked` or `--field`")
+            if one.worked:
+                lesson = text
+            else:
+                fields[words] = text
         one = inbox.edit(
             memory, one.id, lesson=lesson, error=args.error, worked=args.worked, fields=fields
         )

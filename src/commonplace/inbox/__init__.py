@@ -17,7 +17,7 @@ from commonplace.errors import CandidateNotFound, IdAmbiguous, RecordInvalid
 from commonplace.files.lock import hold
 from commonplace.inbox import store
 from commonplace.inbox.candidate import Candidate, Proposal, SolvedFailure
-from commonplace.inbox.kinds import KINDS, Kind
+from commonplace.inbox.kinds import FIXED, KINDS, Kind
 from commonplace.log.prepare import remove_hidden_everywhere
 from commonplace.records import KINDS as RECORD_KINDS
 from commonplace.records import make, slug
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from commonplace.where.home import Home
 
 __all__ = [
-    "CANDIDATES_MAX",
     "KINDS",
     "Candidate",
     "Proposal",
@@ -51,7 +50,6 @@ __all__ = [
     "trusted",
 ]
 
-CANDIDATES_MAX = 200
 EVIDENCE_MAX = 200
 
 
@@ -114,10 +112,20 @@ def _add(home: Home, candidate: Candidate) -> Candidate:
         )
     if candidate != before:
         store.write(home, candidate)
-    if before is None and sum(1 for _path in _paths(home)) > CANDIDATES_MAX:
-        for surplus in candidates(home)[CANDIDATES_MAX:]:
-            store.remove(home, surplus)
+    if before is None:
+        _limit(home, candidate.kind)
     return candidate
+
+
+def _limit(home: Home, kind: str) -> None:
+    """Remove the lowest ranks of *kind*, if too many wait; what somebody has edited stays."""
+    most = KINDS[kind].waiting_max
+    if sum(1 for _path in _paths(home)) <= most:
+        return  # The usual case, without reading any of them.
+    waiting = candidates(home, kind=kind)
+    surplus = len(waiting) - most
+    for one in [one for one in reversed(waiting) if not one.is_edited][: max(surplus, 0)]:
+        store.remove(home, one)
 
 
 # --- What waits -----------------------------------------------------------------------------------
@@ -236,12 +244,12 @@ def edit(
     worked: str | None = None,
     fields: Mapping[str, Any] | None = None,
 ) -> Candidate:
-    """Change a candidate and return it: its words by *lesson*, others of its *fields* by name.
+    """Change a candidate and return it: others of its *fields* by name.
 
-    *error* and *worked* are those of a failure that was solved.
+    *lesson* is what was learned, of a lesson or a pattern; *error* and *worked* are those of a
+    failure that was solved. Raises `RecordInvalid` for what is not the candidate's to change.
     """
     home, one = find(memory, prefix)
-    words = KINDS[one.kind].text
     changes: dict[str, Any] = dict(fields or {})
     given = {"lesson": lesson, "error": error, "worked": worked}
     if not one.worked:
@@ -250,7 +258,7 @@ def edit(
                 "error" if error is not None else "worked", "is only of a failure that was solved"
             )
         if lesson is not None:
-            changes[words or "lesson"] = lesson
+            changes[_lesson_field(one)] = lesson
         given = {}
     elif changes:
         raise RecordInvalid(
@@ -261,11 +269,11 @@ def edit(
     texts: dict[str, Any] = {
         name: _redact(text) for name, text in given.items() if text is not None
     }
-    unknown = [name for name in changes if name not in _fields_of(one)]
-    if unknown:
+    refused = [name for name in changes if name not in _editable(one)]
+    if refused:
         raise RecordInvalid(
-            unknown[0], f"is no field of a candidate for a {KINDS[one.kind].noun}",
-            f"it has {', '.join(_fields_of(one))}",
+            refused[0], f"is no field to change of a candidate for a {KINDS[one.kind].noun}",
+            f"change {', '.join(_editable(one))}; or drop the candidate",
         )  # fmt: skip
     # A process that ingests events counts in the same files.
     with hold(home.spool_lock):
@@ -283,11 +291,21 @@ def _find_all(memory: Recaller, prefixes: Collection[str]) -> list[tuple[Home, C
     return list({one.id: (home, one) for home, one in found}.values())
 
 
-def _fields_of(one: Candidate) -> Sequence[str]:
+def _lesson_field(one: Candidate) -> str:
+    """Return the field that holds what was learned."""
+    words = KINDS[one.kind].text
+    if one.kind not in ("lesson", "pattern"):
+        hint = f"`--field {words}=TEXT` changes its words" if words else "it has no words to change"
+        raise RecordInvalid("lesson", f"is no field of a candidate for a {one.kind}", hint)
+    return words
+
+
+def _editable(one: Candidate) -> Sequence[str]:
     """Return the names of the fields that an edit may change."""
-    record = RECORD_KINDS.get(one.kind)
-    own = [] if record is None else [name for name in record.known if name not in ("id", "kind")]
-    return list(dict.fromkeys([*own, *one.fields]))
+    kind = KINDS[one.kind]
+    if kind.editable:
+        return kind.editable
+    return [name for name in RECORD_KINDS[one.kind].known if name not in FIXED]
 
 
 def _check(kind: str, fields: dict[str, Any]) -> None:

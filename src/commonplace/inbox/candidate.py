@@ -84,6 +84,11 @@ class Candidate(NamedTuple):
         return 2.0 * (self.attempts - 1) + again + specific - min(len(self.edits), 2)
 
     @property
+    def is_edited(self) -> bool:
+        """Whether somebody has changed it since it was proposed."""
+        return bool(self.changed or self.lesson)
+
+    @property
     def record(self) -> dict[str, Any]:
         """The fields that accepting it writes."""
         if self.worked:

@@ -80,6 +80,12 @@ def _write_skill(memory: Recaller, home_number: int, one: Candidate) -> dict[str
     return {"id": f"skill:{name}", "kind": "skill", "path": str(path)}
 
 
+# What a record rests on, and what is counted or noted about it: nobody's to write.
+FIXED = frozenset(
+    ["id", "kind", "meta", "links", "source", "source_episodes", "usage_count", "last_used"]
+)
+
+
 class Kind(NamedTuple):
     """A row of the table."""
 
@@ -93,6 +99,10 @@ class Kind(NamedTuple):
     # One sentence; the names in braces are those of its fields.
     effect: str
     accept: Accept
+    # How many wait at most, so that one kind does not crowd out another.
+    waiting_max: int = 50
+    # The fields that an edit may change; of a record, all but those in `FIXED`.
+    editable: tuple[str, ...] = ()
 
 
 KINDS = {
@@ -104,6 +114,7 @@ KINDS = {
         _values("context", "command", "lesson"),
         "Writes this lesson, which recall then finds.",
         _write_record,
+        waiting_max=100,
     ),
     "pattern": Kind(
         "pattern",
@@ -113,6 +124,7 @@ KINDS = {
         _values("pattern"),
         "Writes this pattern with its evidence; recall then finds it.",
         _write_record,
+        waiting_max=100,
     ),
     "anti_pattern": Kind(
         "anti-pattern",
@@ -131,6 +143,7 @@ KINDS = {
         _ends(),
         "Links `{of}` {rel} `{to}`; both stay as they are.",
         _write_link(),
+        editable=("rel", "w"),
     ),
     "contradiction": Kind(
         "contradiction",
@@ -140,6 +153,7 @@ KINDS = {
         _ends("contradicts"),
         "Marks `{of}` and `{to}` as contradicting, until `commonplace resolve` keeps one of them.",
         _write_link("contradicts"),
+        editable=("w",),
     ),
     "supersession": Kind(
         "supersession",
@@ -149,6 +163,7 @@ KINDS = {
         _ends("supersedes"),
         "Recall no longer shows `{to}`, because `{of}` supersedes it.",
         _write_link("supersedes"),
+        editable=("w",),
     ),
     "skill": Kind(
         "skill",
@@ -158,5 +173,6 @@ KINDS = {
         _values("name"),
         "Writes the skill `{name}`, which recall then finds and `skill export` gives to agents.",
         _write_skill,
+        editable=("name", "text"),
     ),
 }

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from commonplace.where.home import Home
 
 CANDIDATE_BYTES_MAX = 1 << 20
-DROPPED_MAX = 2000
-_DROPPED_BYTES_MAX = 1 << 18
+DROPPED_MAX = 20_000
+_DROPPED_BYTES_MAX = 1 << 20
 _TYPES: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("seen", "at", "worth", "attempts"), (int, float)),
     **dict.fromkeys(("tried", "edits", "evidence"), list),
