@@ -52,6 +52,19 @@ def test_the_socket_is_its_owners_alone_and_ends_with_the_server(server: Served)
     assert not path.exists()
 
 
+def test_doctor_finds_nothing_wrong_with_the_socket(server: Served) -> None:
+    assert Path(server.presence["socket"]).is_socket()
+    command("doctor", "--fix", home=server.home)  # The test's own folder is open to others.
+    done = command("doctor", home=server.home)
+
+    assert "server.sock" not in done.stdout
+    assert "All is well" in done.stdout + done.stderr
+    other = server.home / ".state" / "other.sock"
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(other))
+        assert "other.sock" in command("doctor", home=server.home).stdout
+
+
 def test_requests_over_the_socket_keep_the_rules_of_browsers(server: Served) -> None:
     assert server.ask_as_owner("POST", "/api/v1/recall", RECALL).status == 200
     key = f"Bearer {server.key}"

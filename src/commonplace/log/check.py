@@ -95,10 +95,15 @@ def _unused(home: Home) -> Iterator[Finding]:
             continue
         if is_link(path):
             yield Finding("link", path, 0, "it is a symbolic link, which is not followed", "")
-        elif not path.is_dir() and not path.is_file():
+        elif not (path.is_dir() or path.is_file() or _is_own_socket(home, path)):
             yield Finding("special file", path, 0, "it is no plain file, and is not used", "")
         elif not is_allowed_owner(path.stat().st_uid):
             yield Finding("owner", path, 0, "it belongs to another user, and is not used", "")
+
+
+def _is_own_socket(home: Home, path: Path) -> bool:
+    """Whether the server of *home* listens there, or a killed one has."""
+    return path == home.server_socket and path.is_socket()
 
 
 def _damage_finding(damage: read.Damage) -> Finding:
