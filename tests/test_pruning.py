@@ -206,6 +206,13 @@ def test_a_dry_run_counts_the_same_and_writes_nothing(
     before = files(own_home)
     assert main(["maintain", "--step", "episodes", "--dry-run"]) == 0
     assert "1 summarized, 1 archived" in capsys.readouterr().out
+    assert main(["maintain", "--step", "episodes", "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["steps"]["episodes"] == {
+        "summarized": 1,
+        "archived": 1,
+        "summarized_ids": ["ep-b"],
+        "archived_ids": ["ep-a"],
+    }
     assert files(own_home) == before
     assert main(["maintain", "--step", "episodes"]) == 0
     assert "1 summarized, 1 archived; batch-" in capsys.readouterr().out

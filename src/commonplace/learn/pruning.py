@@ -34,6 +34,7 @@ STEP = "episodes"
 # What the versions say in `meta`: when they were made from the whole one, and when put away.
 SUMMARIZED = "summarized"
 ARCHIVED = "archived"
+IDS_SHOWN_MAX = 100
 
 
 class Due(NamedTuple):
@@ -53,8 +54,9 @@ class Plan(NamedTuple):
 
 
 def prune(memory: Recaller, *, dry_run: bool, is_over: Callable[[], bool]) -> dict[str, Any]:
-    """Summarize and archive the old episodes of the nearest home; return how many of each."""
+    """Summarize and archive the old episodes of the nearest home; return how many, and some ids."""
     done: dict[str, Any] = {"summarized": 0, "archived": 0}
+    named: dict[str, list[str]] = {name: [] for name in done}
     if not memory.trusts(memory.home):
         return done
     now = memory._clock()  # noqa: SLF001 (the clock of the memory)
@@ -78,8 +80,16 @@ def prune(memory: Recaller, *, dry_run: bool, is_over: Callable[[], bool]) -> di
                 {ident: plan.summaries[ident] for ident in written},
                 {ident: plan.archived[ident] for ident in moved},
             )
-        done["summarized"] += len(plan.summaries.keys() - plan.archived.keys())
-        done["archived"] += len(plan.archived)
+        found = {
+            "summarized": plan.summaries.keys() - plan.archived.keys(),
+            "archived": plan.archived,
+        }
+        for name, ids in found.items():
+            done[name] += len(ids)
+            room = IDS_SHOWN_MAX - len(named[name])
+            named[name] += sorted(ids)[:room]
+    # Both lists are there only if they name something, so that nothing to do stays short.
+    done |= {f"{name}_ids": ids for name, ids in named.items() if ids}
     if not dry_run and any(done.values()):
         done["batch"] = batch
     return done
