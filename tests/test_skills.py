@@ -24,6 +24,7 @@ from commonplace.sessions.intents import intents
 from commonplace.skills.export import DIGEST
 from commonplace.skills.format import SECTIONS, describe, left_out_fields, valid_name, valid_text
 from commonplace.skills.proposals import EPISODES_MIN, sequences, skill_text
+from commonplace.skills.wording import describe_step, shared_words
 from conftest import make_repository
 
 if TYPE_CHECKING:
@@ -355,12 +356,13 @@ def test_what_three_episodes_did_in_order_is_proposed() -> None:
     (one,) = found
     assert one.keys == ("npm install", "npm test", "npm version", "npm publish")
     assert [each.id for each in one.episodes] == ["ep-0", "ep-1", "ep-2"]
-    text = skill_text(one)
+    text = skill_text(one, one.name)
     assert not skills.check(one.name, text)
     for word in (
         "`npm version patch`",
         "release the app",
-        "E401 not logged in: npm login",
+        "npm publish: E401 not logged in (in 3 episodes): npm login",
+        "# Skill: Release the app, part\n",
         "No downtime",
         "ep-1",
     ):
@@ -431,13 +433,76 @@ def test_a_sequence_is_in_each_of_its_episodes_and_none_is_missed(rows: list[lis
         assert len(found[0].keys) >= max(map(len, shared))
 
 
-def test_the_name_depends_on_the_steps_alone() -> None:
-    few, many = (
-        sequences([episode(n, RELEASE) for n in range(count)], intents) for count in (3, 9)
-    )
+def deploy(number: int, branch: str, file: str, **more: Any) -> Record:
+    actions = [
+        {"action": "edit_file", "target": file},
+        {"action": "run", "target": f"git add -A && git commit -m 'work; on {branch}'"},
+        {"action": "run", "target": f"git push origin {branch}", "result": "fail"},
+        {"action": "run", "target": "git pull --rebase"},
+        {"action": "run", "target": f"git push origin {branch}"},
+        *more.pop("more", []),
+    ]
+    errors = [{"type": "git push", "message": f"! [rejected] {branch} -> {branch} (fetch first)"}]
+    return episode(number, [], action_log=actions, errors_encountered=errors, **more)
 
-    assert few[0].name == many[0].name
-    assert not skills.why_no_name(few[0].name)
+
+BRANCHES = [("fix/cart", "src/cart.txt"), ("feat/coupon", "coupon.txt"), ("docs/log", "log.txt")]
+
+
+def test_a_proposed_skill_says_only_what_all_episodes_share() -> None:
+    goals = ["Fix the cart", "Add a coupon", "Write the changelog"]
+    last = [{"action": "run", "target": "fly deploy --app shop"}, {"action": "run", "target": "fly status"}]  # fmt: skip
+    given = [
+        deploy(n, *pair, more=last, context={"goal": goals[n]}) for n, pair in enumerate(BRANCHES)
+    ]
+
+    (one,) = sequences(given, intents)
+
+    assert one.name == "fly-deploy-status"
+    text = skill_text(one, one.name)
+    assert not skills.check(one.name, text)
+    lines = text.split("\n")
+    for line in (
+        "# Skill: fly deploy, status",
+        "1. Edit a file `*.txt`, for example `src/cart.txt` or `coupon.txt`",
+        "4. `git pull --rebase`",
+        "5. `git push origin …`, for example `git push origin fix/cart` or `git push origin feat/coupon`",
+        "6. `fly deploy --app shop`",
+        "- git push: ! [rejected] fix/cart -> fix/cart (fetch first) (in 3 episodes): no fix is recorded",
+        "- `fly status` succeeds, as in 3 episodes",
+    ):  # fmt: skip
+        assert line in lines
+
+
+def test_what_all_work_has_in_common_is_no_skill() -> None:
+    tests = [{"action": "run", "target": "npm test"}, {"action": "run", "target": "pytest -q"}]
+    given = [deploy(n, *pair, more=tests) for n, pair in enumerate(BRANCHES)]
+
+    assert sequences(given, intents) == []
+    # Unless it is always the same file.
+    same = [deploy(n, pair[0], "CHANGELOG.md") for n, pair in enumerate(BRANCHES)]
+    assert len(sequences(same, intents)) == 1
+
+
+commands = st.lists(st.sampled_from(["npm", "run", "a", "b", "--x", "ä"]), min_size=1, max_size=5)
+
+
+@given(st.lists(commands.map(" ".join), min_size=1, max_size=4, unique=True))
+def test_the_words_of_a_step_are_the_beginning_of_every_command(targets: list[str]) -> None:
+    words = describe_step("key", targets)
+
+    first, _comma, rest = words.partition(", for example ")
+    common = first.strip("`").removesuffix("…").strip()
+    assert bool(rest) == (len(targets) > 1)
+    assert common == "key" or all(f"{one} ".startswith(f"{common} ") for one in targets)
+
+
+@given(st.lists(st.text("ab .,", max_size=12), min_size=1, max_size=4))
+def test_a_title_is_in_every_goal(goals: list[str]) -> None:
+    title = shared_words(goals)
+    for goal in goals:
+        plain = [word.strip(".,") for word in goal.lower().split()]
+        assert " ".join(word.strip(".,") for word in title.lower().split()) in " ".join(plain)
 
 
 # --- Proposed in the inbox ------------------------------------------------------------------------
@@ -481,6 +546,17 @@ def test_maintenance_proposes_a_skill_once(memory: Memory) -> None:
     assert memory.candidates() == []
 
 
+def test_the_name_of_another_skill_is_not_taken(memory: Memory) -> None:
+    memory.create_skill("release-the-app-part", "# Something else")
+    for number in range(3):
+        log_release(memory, number)
+    maintain(memory)
+
+    (one,) = memory.candidates()
+    assert one.record["name"].startswith("release-the-app-part-")
+    memory.accept(one.id)
+
+
 def test_what_was_dropped_is_not_proposed_again(memory: Memory) -> None:
     for number in range(3):
         log_release(memory, number)
@@ -504,6 +580,26 @@ def test_an_edited_name_is_the_name_of_the_skill(memory: Memory) -> None:
 
     assert [skill.name for skill in memory.skills()] == ["release"]
     assert not any(each.is_error for each in skills.check("release", memory.skill("release").text))
+    # What was accepted does not come back, also when an episode has a step more.
+    for number in range(3, 6):
+        log_release(memory, number)
+    assert maintain(memory) == {"proposed": 0}
+    more = [{"action": "run", "target": one} for one in [*RELEASE, "npm deprecate x"]]
+    for number in range(6, 9):
+        log_release(memory, number, action_log=more)
+    assert maintain(memory) == {"proposed": 0}
+
+
+def test_an_edit_of_a_skill_prints_one_short_line(memory: Memory, commonplace: Run) -> None:
+    for number in range(3):
+        log_release(memory, number)
+    maintain(memory)
+    (one,) = memory.candidates()
+
+    done = commonplace("inbox", "edit", one.id, "--field", "name=release")
+
+    assert done.stdout.startswith(f"{one.id}  Writes the skill `release`,")
+    assert len(done.stdout) < 250
 
 
 def test_nothing_is_learned_from_a_home_that_is_not_trusted(

@@ -188,7 +188,9 @@ def edit(args: Namespace) -> int:
     if args.json:
         print_json(_fields(one))
     else:
-        print(f"{one_line(one.id)}  {one_line(one.text)}")
+        # A skill is a whole file: what accepting it does is enough to see that the edit is there.
+        text = one.effect if one.kind == "skill" else one.text
+        print(f"{one_line(one.id)}  {one_line(text)}")
     return 0
 
 

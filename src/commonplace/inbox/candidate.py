@@ -19,7 +19,7 @@ class Proposal(NamedTuple):
 
     *fields* are those of the record that accepting writes; of a link `of`, `rel`, `to` and `w`; of
     a contradiction or supersession `of`, `to`, and both texts as `of_text` and `to_text`; of a
-    skill `name` and `text`. *evidence* are ids of records.
+    skill `name` and `text`, and `steps` if it was found in episodes. *evidence* are ids of records.
     """
 
     kind: str

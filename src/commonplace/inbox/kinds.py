@@ -30,6 +30,11 @@ def _ends(rel: str = "") -> Identity:
     return lambda fields: one_side(fields["of"], rel or fields["rel"], fields["to"])
 
 
+def _steps_or_name(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what tells one skill from another: its steps, as its name comes from goals."""
+    return (str(fields.get("steps") or fields.get("name") or ""),)
+
+
 def _write_record(memory: Recaller, home_number: int, one: Candidate) -> dict[str, Any]:
     fields = one.record
     repo = fields.get("repo") or one.repo
@@ -72,11 +77,13 @@ def _write_link(rel: str = "") -> Accept:
 
 def _write_skill(memory: Recaller, home_number: int, one: Candidate) -> dict[str, Any]:
     from commonplace import skills  # noqa: PLC0415 (see `accept`)
-    from commonplace.skills.format import valid_text  # noqa: PLC0415
+    from commonplace.skills.format import STEPS, valid_text  # noqa: PLC0415
 
     name, home = one.record["name"], memory.homes[home_number]
+    steps = one.record.get("steps")
     # Somebody may have edited the name, and the text must have the same.
-    path = skills.create(home, name, valid_text(name, one.record["text"]))
+    text = valid_text(name, one.record["text"], {STEPS: str(steps)} if steps else None)
+    path = skills.create(home, name, text)
     return {"id": f"skill:{name}", "kind": "skill", "path": str(path)}
 
 
@@ -170,7 +177,7 @@ KINDS = {
         "skills",
         "text",
         ("name", "text"),
-        _values("name"),
+        _steps_or_name,
         "Writes the skill `{name}`, which recall then finds and `skill export` gives to agents.",
         _write_skill,
         editable=("name", "text"),

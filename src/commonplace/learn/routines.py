@@ -8,10 +8,10 @@ from commonplace import inbox, skills
 from commonplace.index.ports import Filter
 from commonplace.learn import marks
 from commonplace.records import micros
-from commonplace.skills.proposals import Routine, sequences, skill_text
+from commonplace.skills.proposals import STEPS_JOINT, Routine, is_alike, sequences, skill_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from commonplace.recaller import Recaller
     from commonplace.records import Record
@@ -32,15 +32,31 @@ def propose(
     if not memory.trusts(memory.home) or not memory.home.path.is_dir():
         return {"proposed": 0}
     episodes, mark = _read(memory)
-    known = {skill.name for skill in skills.of_homes(memory)}
-    found = [one for one in sequences(episodes, intents_of) if one.name not in known]
+    known = skills.of_homes(memory)
+    # A skill keeps the steps that it was made from, whatever its name and its words are now.
+    done = [steps.split(STEPS_JOINT) for skill in known if (steps := skills.steps_of(skill.text))]
+    found = [
+        one
+        for one in sequences(episodes, intents_of)
+        if not any(is_alike(one.keys, steps) for steps in done)
+    ]
+    named = dict(_names(found, {skill.name for skill in known}))
     if dry_run:
-        return {"found": [one.name for one in found]}
-    proposed = sum(inbox.propose(memory.home, _proposal(one)).seen > 0 for one in found)
+        return {"found": list(named)}
+    proposals = [_proposal(name, one) for name, one in named.items()]
+    proposed = sum(inbox.propose(memory.home, one).seen > 0 for one in proposals)
     # The mark comes last: a run that is killed before is done again, with the same result.
     if mark:
         marks.write(memory.home.skills_mark, mark)
     return {"proposed": proposed}
+
+
+def _names(found: Sequence[Routine], taken: set[str]) -> Iterator[tuple[str, Routine]]:
+    """Yield each routine with a name that no other skill has."""
+    for one in found:
+        name = one.name if one.name not in taken else f"{one.name}-{one.digest}"
+        taken.add(name)
+        yield name, one
 
 
 def _read(memory: Recaller) -> tuple[list[Record], marks.Mark | None]:
@@ -58,12 +74,12 @@ def _read(memory: Recaller) -> tuple[list[Record], marks.Mark | None]:
     return found, mark._replace(key=newest)
 
 
-def _proposal(routine: Routine) -> inbox.Proposal:
+def _proposal(name: str, routine: Routine) -> inbox.Proposal:
     count = len(routine.episodes)
     return inbox.Proposal(
         kind="skill",
-        title=", ".join(routine.keys),
-        fields={"name": routine.name, "text": skill_text(routine)},
+        title=routine.title,
+        fields={"name": name, "text": skill_text(routine, name), "steps": routine.steps},
         evidence=tuple(one.id for one in routine.episodes),
         reason=f"these steps followed each other in {count} episodes that succeeded",
         # A skill belongs to the home, not to one repository.

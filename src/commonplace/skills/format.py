@@ -24,6 +24,8 @@ COMPATIBILITY_CHARS_MAX = 500
 LINES_MAX = 500
 TOKENS_MAX = 5000
 FIELDS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
+# In `metadata`: the steps that a skill was proposed for, so that they are not proposed again.
+STEPS = "commonplace-steps"
 SECTIONS = ("Prerequisites", "Steps", "Common Errors & Fixes", "Exit Criteria")
 # Of a text without a description, so many characters become one.
 _DERIVED_CHARS_MAX = 300
@@ -201,6 +203,12 @@ def valid_text(folder: str, text: str, metadata: Mapping[str, str] | None = None
         "allowed-tools": _as_text(given.get("allowed-tools")),
     }
     return "\n".join([*_front_lines(chosen), "", body.strip("\r\n"), ""])
+
+
+def steps_of(text: str) -> str:
+    """Return the steps that the skill was proposed for; "" if a person wrote it."""
+    metadata = (frontmatter.split(text)[0] or {}).get("metadata")
+    return _as_text(metadata.get(STEPS)) if isinstance(metadata, dict) else ""
 
 
 def left_out_fields(text: str) -> list[str]:

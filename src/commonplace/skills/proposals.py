@@ -6,16 +6,26 @@ commands, constraints, errors and resolutions.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from commonplace.foreign import code, one_line
+from commonplace.foreign import one_line
 from commonplace.records import slug
+from commonplace.records.episodes import errors_of, goal_of
 from commonplace.records.ids import blake2b
-from commonplace.skills.format import NAME_CHARS_MAX, SECTIONS, valid_text
+from commonplace.skills.format import SECTIONS, valid_text
+from commonplace.skills.wording import (
+    EDIT,
+    EXAMPLES_MAX,
+    cut,
+    describe_step,
+    join_keys,
+    shared_words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from commonplace.records import Record
+    from commonplace.records.episodes import EpisodeError
 
 EPISODES_MIN = 3
 STEPS_MIN = 3
@@ -38,7 +49,6 @@ ALIKE_MIN = 0.6
 SUCCESS = frozenset(["success", "succeeded", "passed", "completed"])
 _GOALS_MAX = 3
 _ERRORS_MAX = 6
-_CHARS_MAX = 200
 # They look and change nothing.
 _READS = frozenset(["read_file", "read", "list_files", "search", "glob", "grep", "dispatch"])
 _LOOKS = frozenset(
@@ -49,13 +59,24 @@ _LOOKS = frozenset(
 )
 _GAP, _FIRST_LETTER = "\0", 0x10000
 _EDITS = frozenset(["edit_file", "write_file", "edit", "write"])
+# What all work with code has in common; a sequence of these alone is no skill.
+_GENERIC = re.compile(
+    r"(?:git (?:add|am|apply|branch|checkout|clone|commit|fetch|init|merge|mv|pull|push|rebase|"
+    r"reset|restore|rm|stash|switch|tag|worktree)|git|gh pr|pytest|jest|vitest|ruff|mypy|eslint|"
+    r"tsc|rm|mv|cp|chmod|\S+ test)$"
+)
+_BETWEEN = re.compile(r"&&|\|\||;|\n")
+STEPS_JOINT = ", "
+NAME_WORDS_CHARS_MAX = 48
+# What differs between two errors that are the same: paths, numbers and quoted names.
+_VARIES = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\S*[/\\\d]\S*")
 
 
 class Step(NamedTuple):
-    """A normalised action, and the words of the episode for it."""
+    """A normalised action, and the command, or the file, that the episode names for it."""
 
     key: str
-    words: str
+    target: str
 
 
 class Routine(NamedTuple):
@@ -63,16 +84,34 @@ class Routine(NamedTuple):
 
     keys: tuple[str, ...]
     episodes: tuple[Record, ...]
-    # For each step, the words that most of the episodes have for it.
-    words: tuple[str, ...]
+    # For each step, the distinct commands or files of the episodes, most frequent first.
+    targets: tuple[tuple[str, ...], ...]
+
+    @property
+    def steps(self) -> str:
+        """The steps as text: what tells this routine from another, however it is named."""
+        return STEPS_JOINT.join(self.keys)
+
+    @property
+    def specific(self) -> list[str]:
+        """The keys of the steps that other work does not have as well."""
+        pairs = zip(self.keys, self.targets, strict=True)
+        return list(dict.fromkeys(key for key, targets in pairs if _is_specific(key, targets)))
+
+    @property
+    def title(self) -> str:
+        """The words that all goals share, or else the commands."""
+        return shared_words([goal_of(one) for one in self.episodes]) or join_keys(self.specific)
 
     @property
     def name(self) -> str:
-        """The name of the skill: it depends on the steps alone, so that it is found again."""
-        digest = blake2b("\x1f".join(self.keys).encode("utf-8", "replace"), digest_size=3)
-        distinct = dict.fromkeys(slug(key, 24) for key in self.keys)
-        words = slug(" ".join(distinct), NAME_CHARS_MAX - 7)
-        return f"{words or 'steps'}-{digest.hexdigest()}"
+        """The name of the skill."""
+        return slug(self.title, NAME_WORDS_CHARS_MAX) or f"steps-{self.digest}"
+
+    @property
+    def digest(self) -> str:
+        """Some characters that depend on the steps alone, for a name that is taken."""
+        return blake2b(self.steps.encode("utf-8", "replace"), digest_size=3).hexdigest()
 
 
 def sequences(
@@ -81,7 +120,8 @@ def sequences(
     """Return the sequences of at least 3 distinct steps that 3 successful episodes share.
 
     *intents_of* gives what a command line does, as `npm install`, without its arguments. The
-    longest come first, and what is a part of one, or nearly one, is left out.
+    longest come first, and what is a part of one, or nearly one, is left out. So is what all work
+    has in common: edits, tests and commits.
     """
     done = [one for one in episodes if str(one.fields.get("outcome")).lower() in SUCCESS]
     parse = cache(intents_of)  # Agents repeat their commands.
@@ -96,14 +136,17 @@ def sequences(
     found: list[Routine] = []
     for run in _shared(Counter(rows)):
         chosen = tuple(keys[letter] for letter in run)
-        if len(set(chosen)) < STEPS_MIN or any(_is_alike(chosen, one.keys) for one in found):
+        if len(set(chosen)) < STEPS_MIN or any(is_alike(chosen, one.keys) for one in found):
             continue
         places = [(number, at) for number, row in enumerate(rows) if (at := row.find(run)) >= 0]
-        words = tuple(
-            Counter(steps[row][at + n].words for row, at in places).most_common(1)[0][0]
+        targets = tuple(
+            tuple(dict(Counter(steps[row][at + n].target for row, at in places).most_common()))
             for n in range(len(run))
         )
-        found.append(Routine(chosen, tuple(done[row] for row, _at in places), words))
+        routine = Routine(chosen, tuple(done[row] for row, _at in places), targets)
+        if not routine.specific:
+            continue
+        found.append(routine)
         if len(found) >= FOUND_MAX:
             break
     return found
@@ -173,7 +216,7 @@ def _count(
     return np.bincount(pairs // len(counts), weights, len(first)).astype(np.int64), first
 
 
-def _is_alike(keys: tuple[str, ...], other: tuple[str, ...]) -> bool:
+def is_alike(keys: Iterable[str], other: Iterable[str]) -> bool:
     """Whether most of their steps are the same: one is a part of the other, or a variant."""
     mine, theirs = set(keys), set(other)
     return mine <= theirs or len(mine & theirs) / len(mine | theirs) > ALIKE_MIN
@@ -203,43 +246,56 @@ def _steps_of(action: Mapping[str, Any], intents_of: Callable[[str], Sequence[st
     if name in _EDITS:
         suffix = target.rpartition("/")[2].rpartition(".")[2] if "." in target else ""
         kind = f"*.{suffix.lower()}" if suffix.isalnum() else "a file"
-        return [Step(f"edit {kind}", f"{name.replace('_', ' ')}: {target}" if target else name)]
+        return [Step(f"{EDIT} {kind}", target)]
     if not target:
         return [Step(name, name.replace("_", " "))]
-    intents = [intent for intent in intents_of(target) if intent not in _LOOKS]
-    words = code(target[:_CHARS_MAX])
-    # The first step of a command line has its words; the others are in it.
-    return [Step(intent, words) for intent in intents[:1]] + [Step(i, code(i)) for i in intents[1:]]
+    return [step for step in _commands(target, intents_of) if step.key not in _LOOKS]
 
 
-def skill_text(found: Routine) -> str:
+def _commands(line: str, intents_of: Callable[[str], Sequence[str]]) -> list[Step]:
+    """Return the commands of a line, each with its intent."""
+    whole = list(intents_of(line))
+    parts = [
+        Step(intent, part.strip()) for part in _BETWEEN.split(line) for intent in intents_of(part)
+    ]
+    # A `;` in quotes is no end of a command: then only the first step has the words of the line.
+    if [step.key for step in parts] == whole:
+        return parts
+    return [Step(intent, line if not at else intent) for at, intent in enumerate(whole)]
+
+
+def _is_specific(key: str, targets: Sequence[str]) -> bool:
+    if key.startswith(f"{EDIT} "):
+        return len(targets) == 1 and bool(targets[0])
+    return not _GENERIC.match(key)
+
+
+def skill_text(found: Routine, name: str) -> str:
     """Return the text of the skill that *found* shows, in the episodes' own words."""
-    goals = list(
-        dict.fromkeys(one_line(str(goal)) for one in found.episodes if (goal := _goal(one)))
-    )
-    title = min(goals, key=len, default=found.name)[:_CHARS_MAX]
+    goals = list(dict.fromkeys(goal for one in found.episodes if (goal := goal_of(one))))
+    steps = [describe_step(*pair) for pair in zip(found.keys, found.targets, strict=True)]
     shared = _shared_constraints(found.episodes)
-    errors = list(dict.fromkeys(_errors(found.episodes)))[:_ERRORS_MAX]
+    errors = _errors(found)[:_ERRORS_MAX]
+    count = len(found.episodes)
+    is_edit = found.keys[-1].startswith(f"{EDIT} ")
+    # The last step is what the episodes ended with; an edit by itself proves nothing.
+    end = f"Every step is done, as in {count} episodes that succeeded" if is_edit else ""
     sections = {
         SECTIONS[0]: [f"- {text}" for text in shared] or ["- None is recorded"],
-        SECTIONS[1]: [f"{number}. {words}" for number, words in enumerate(found.words, 1)],
+        SECTIONS[1]: [f"{number}. {words}" for number, words in enumerate(steps, 1)],
         SECTIONS[2]: [f"- {text}" for text in errors] or ["- None is recorded"],
-        SECTIONS[3]: [f"- {found.words[-1]} succeeds, as in {len(found.episodes)} episodes"],
+        SECTIONS[3]: [f"- {end or f'{steps[-1]} succeeds, as in {count} episodes'}"],
     }
     evidence = ", ".join(one.id for one in found.episodes[-10:])
     parts = [
-        f"# Skill: {title}",
-        *(f"## {name}\n" + "\n".join(lines) for name, lines in sections.items()),
+        f"# Skill: {cut(found.title)}",
+        *(f"## {heading}\n" + "\n".join(lines) for heading, lines in sections.items()),
         f"## Evidence\n- Episodes: {evidence}",
     ]
-    about = "; ".join(goals[:_GOALS_MAX]) or ", ".join(found.keys)
-    text = f"{about}. Steps: {', '.join(found.keys)}"
-    return valid_text(found.name, f"---\ndescription: |\n  {text}\n---\n" + "\n\n".join(parts))
-
-
-def _goal(episode: Record) -> object:
-    context = episode.fields.get("context")
-    return context.get("goal") if isinstance(context, dict) else None
+    about = f"{cut(found.title)}. Steps: {found.steps}"
+    if goals:
+        about += f". Done for: {'; '.join(cut(one_line(goal)) for goal in goals[:_GOALS_MAX])}"
+    return valid_text(name, f"---\ndescription: |\n  {about}\n---\n" + "\n\n".join(parts))
 
 
 def _shared_constraints(episodes: Sequence[Record]) -> list[str]:
@@ -253,11 +309,25 @@ def _shared_constraints(episodes: Sequence[Record]) -> list[str]:
     return [text for text in dict.fromkeys(named[0] if named else []) if text in common]
 
 
-def _errors(episodes: Sequence[Record]) -> Iterator[str]:
-    """Yield the errors of the episodes that have a resolution, with it."""
-    for one in episodes:
-        errors = one.fields.get("errors_encountered")
-        for error in errors if isinstance(errors, list) else ():
-            if isinstance(error, dict) and error.get("resolution"):
-                text = one_line(str(error.get("message") or error.get("type") or ""))[:_CHARS_MAX]
-                yield f"{text}: {one_line(str(error['resolution']))[:_CHARS_MAX]}"
+def _errors(found: Routine) -> list[str]:
+    """Return the errors of the episodes with what fixed them, those of the steps first.
+
+    Errors that differ only in paths, numbers and quoted names are one.
+    """
+    alike: dict[tuple[str, str], list[tuple[str, EpisodeError]]] = {}
+    for one in found.episodes:
+        for error in errors_of(one):
+            alike.setdefault((error.type, _VARIES.sub("…", error.message)), []).append(
+                (one.id, error)
+            )
+    groups = sorted(alike.items(), key=lambda group: group[0][0] not in found.keys)
+    return [_describe_error(errors) for _key, errors in groups]
+
+
+def _describe_error(errors: Sequence[tuple[str, EpisodeError]]) -> str:
+    error = errors[0][1]
+    fixes = [cut(one_line(fix)) for _id, one in errors if (fix := one.resolution)]
+    where = len({ident for ident, _error in errors})
+    what = ": ".join(cut(one_line(part)) for part in (error.type, error.message) if part)
+    told = f"{what} (in {where} episodes)" if where > 1 else what
+    return f"{told}: {' or '.join(dict.fromkeys(fixes[:EXAMPLES_MAX])) or 'no fix is recorded'}"
