@@ -17,6 +17,7 @@ from skills_ref.validator import validate, validate_metadata
 
 from commonplace import inbox, skills
 from commonplace.errors import SkillRefused
+from commonplace.index.document import SKILL_PLACEHOLDERS
 from commonplace.maintenance import runner
 from commonplace.memory import Memory
 from commonplace.records import make
@@ -141,7 +142,8 @@ def test_check_advises_the_sections_of_a_skill() -> None:
 
     assert [one.is_error for one in found] == [False] * 3
     assert refuses("a", LOKI)
-    assert skills.check("a", skills.template("a", "x")) == []
+    (unfilled,) = skills.check("a", skills.template("a", "x"))
+    assert not unfilled.is_error
 
 
 def test_a_plain_text_is_described_by_its_title_and_first_lines() -> None:
@@ -207,6 +209,26 @@ def test_skills_are_found_by_keyword_and_by_recall(memory: Memory) -> None:
 
 
 # --- Export ---------------------------------------------------------------------------------------
+
+
+def test_recall_shows_what_a_skill_is_for_and_its_lines(memory: Memory) -> None:
+    about = 'How to: deploy the "shop" to fly'
+    memory.create_skill("deploy-shop", skills.template("deploy-shop", about))
+    answer = memory.recall("deploy the shop to fly")
+
+    assert f"Skill: Deploy shop: {about} [skill:deploy-shop]" in answer.text
+    assert "first step" not in answer.text
+    assert not memory.recall("how to see that it worked, what fixes an error").hits
+
+    text = skills.template("deploy-shop", about).replace(
+        SKILL_PLACEHOLDERS[1], "1. Stop the workers\n2. Deploy the shop: `fly deploy`"
+    )
+    memory.create_skill("deploy-shop", text, overwrite=True)
+    lines = memory.recall("deploy the shop to fly").text.split("\n")
+    assert lines[2].endswith(f"Skill: Deploy shop: {about}")
+    assert any(line.strip().startswith("2. Deploy the shop: `fly deploy`") for line in lines)
+    brief = memory.before_task("deploy the shop to fly")
+    assert f"] {about} [skill:deploy-shop]" in brief.text
 
 
 def test_exported_skills_pass_the_reference_validator(memory: Memory, tmp_path: Path) -> None:
@@ -292,9 +314,24 @@ def test_the_commands_as_a_user_types_them(
     assert done.stdout == f"Wrote {own_home / 'skills' / 'write-tests' / 'SKILL.md'}\n"
     assert commonplace("skill", "list").stdout == "write-tests  How to: write tests\n"
     assert "## Exit Criteria" in commonplace("skill", "show", "write-tests").stdout
-    assert commonplace("skill", "check").stdout == "write-tests  ok\n"
-    assert commonplace("skill", "export", "--to", ".agents/skills").returncode == 0
+    checked = commonplace("skill", "check").stdout
+    assert "advice: it has lines that are still the template's" in checked
+    assert "`1. The first step`" in checked
+    exported = commonplace("skill", "export", "--to", ".agents/skills")
+    assert exported.returncode == 0
+    assert "left out the lines of the template" in exported.stderr
     assert validate(tmp_path / ".agents" / "skills" / "write-tests") == []
+    text = (tmp_path / ".agents" / "skills" / "write-tests" / "SKILL.md").read_text()
+    assert "## Steps" in text
+    assert "first step" not in text
+    path = own_home / "skills" / "write-tests" / "SKILL.md"
+    filled = path.read_text()
+    for line in SKILL_PLACEHOLDERS:
+        filled = filled.replace(line, "- Filled in")
+    path.write_text(filled)
+    assert commonplace("skill", "check").stdout == "write-tests  ok\n"
+    exported = commonplace("skill", "export", "--to", ".agents/skills")
+    assert "template" not in exported.stderr
 
     done = commonplace("skill", "new", "api", "--from", "-", stdin=LOKI)
     assert done.returncode == 0, done.stderr

@@ -206,6 +206,8 @@ def export(args: Namespace) -> int:
     for one in done:
         if one.left_out and one.result == "written":
             note(f"{one.name}: left out {', '.join(one.left_out)}, which are no fields of a skill")
+        if one.unfilled and one.result != "left":
+            note(f"{one.name}: left out the lines of the template; fill in its sections")
     if hidden:
         note(f"{number_of(hidden, 'skill')} of a home that is not trusted: not exported")
     if not done:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.compose import tokens
 from commonplace.compose.excerpt import Passage, rank_passages
 from commonplace.foreign import FRAME, code, indent, one_line, origin, render
-from commonplace.index.document import document
+from commonplace.index.document import about_and_body, document
 from commonplace.index.terms import term_set
 from commonplace.records import Episode, Lesson
 from commonplace.records.episodes import summarise
@@ -19,6 +19,7 @@ from commonplace.records.sentences import sentence_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from commonplace.index.document import Document
     from commonplace.recall.hits import Hit
     from commonplace.records import Record
 
@@ -115,6 +116,7 @@ def _entry(number: int, hit: Hit, excerpt: Callable[[int], str], tokens_max: int
     whole = summary_line(hit.record)
     short = (
         not isinstance(hit.record, Episode)  # It tells the errors that the question is about.
+        and hit.record.kind != "skill"  # Its steps are lines.
         and tokens.count(whole) <= room
         and len(whole) <= SHORT_CHARS_MAX
         and not _has_code(hit.document.shown)
@@ -164,11 +166,19 @@ def summary_line(record: Record, *, short: bool = False) -> str:
     if sentence := sentence_of(record, short=short):
         return one_line(sentence)
     found = document(record)
+    if record.kind == "skill":
+        return _skill_line(found)
     rest = found.shown.removeprefix(found.title)
     if rest[:1].isalnum():
         rest = found.shown  # The text begins with a longer word that starts like the title.
     rest = rest.lstrip(": \t\n")
     return one_line(f"{found.title}: {rest}" if found.title and rest else found.shown)
+
+
+def _skill_line(found: Document) -> str:
+    """Return what a skill is called, and what it is for."""
+    about, _body = about_and_body(found.shown)
+    return one_line(": ".join(part for part in (found.title, about) if part))
 
 
 def _lesson_line(record: Lesson) -> str:
@@ -206,6 +216,10 @@ def _excerpt(
     """Return the title and the passages that answer the question, those with instructions first."""
     text = render(hit.document.shown)
     title = _title(hit, text)
+    if hit.record.kind == "skill":
+        # The description comes first, whatever the question: it says what the skill is for.
+        title = tokens.cut(_skill_line(hit.document), max(ENTRY_TOKENS_MIN, tokens_max // 2))
+        text = about_and_body(text)[1]
     ranked = rank_passages(text, wanted, idf, title)
     chosen: list[Passage] = []
     left = tokens_max - tokens.count(title) - 2

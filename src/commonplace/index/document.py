@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from commonplace import frontmatter
 from commonplace.foreign import longer_fence
 from commonplace.records.episodes import errors_of, goal_of, summarise
 from commonplace.records.sentences import paragraphs_of
@@ -39,6 +39,13 @@ _ORDER = (
     "errors_encountered",
     "content",
 )
+# A new skill has these lines, in this order, until somebody replaces them.
+SKILL_PLACEHOLDERS = (
+    "- What must be there before the first step",
+    "1. The first step",
+    "- An error: what fixes it",
+    "- How to see that it worked",
+)
 # Fields that are searched and not shown: they say nothing by themselves.
 _LABELS = frozenset(["tags", "bead"])
 
@@ -55,7 +62,9 @@ def document(record: Record) -> Document:
     """Return the title and the searchable text of any record."""
     fields = record.fields
     if record.kind in ("skill", "note"):
-        return _text_document(str(fields.get("title", "")), str(fields.get("text", "")))
+        text = str(fields.get("text", ""))
+        text = without_placeholders(text) if record.kind == "skill" else text
+        return _text_document(str(fields.get("title", "")), text)
     if record.kind == "episode":
         return _episode_document(record)
     command = fields.get("command")
@@ -87,17 +96,26 @@ def _episode_document(record: Record) -> Document:
     return Document(goal, "\n\n".join(texts), summarise(record))
 
 
-_FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
-_DESCRIPTION = re.compile(r"^description:\s*(.+)$", re.MULTILINE)
-
-
 def _text_document(title: str, text: str) -> Document:
     """Return the document of a file; of its front matter, only the description is searched."""
-    front = _FRONT_MATTER.match(text)
-    described = _DESCRIPTION.search(front.group(1)) if front else None
-    body = text[front.end() :] if front else text
-    whole = f"{described.group(1).strip()}\n\n{body.strip()}" if described else body.strip()
+    fields, body = frontmatter.split(text)
+    described = (fields or {}).get("description")
+    about = " ".join(described.split()) if isinstance(described, str) else ""
+    whole = f"{about}\n\n{body.strip()}" if about else body.strip()
     return Document(title, whole, whole)
+
+
+def without_placeholders(text: str) -> str:
+    """Return the text of a skill without the lines of the template that nobody has replaced."""
+    if not any(line in text for line in SKILL_PLACEHOLDERS):
+        return text
+    return "\n".join(line for line in text.split("\n") if line.strip() not in SKILL_PLACEHOLDERS)
+
+
+def about_and_body(shown: str) -> tuple[str, str]:
+    """Return the description of a skill, "" if it has none, and the text after it."""
+    about, _line, body = shown.partition("\n\n")
+    return ("", shown) if about.startswith("#") else (about, body)
 
 
 def _searchable_texts(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

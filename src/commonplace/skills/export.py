@@ -15,6 +15,7 @@ from commonplace.errors import FolderRefused, HomeUnusable, SkillRefused
 from commonplace.files import atomic
 from commonplace.files.plain import read_named, read_small
 from commonplace.files.walk import walk
+from commonplace.index.document import without_placeholders
 from commonplace.redaction.text import redact_text
 from commonplace.skills.format import left_out_fields, valid_name, valid_text
 from commonplace.skills.store import of_homes, read
@@ -42,6 +43,7 @@ class Exported(NamedTuple):
     result: str
     reason: str = ""
     left_out: Sequence[str] = ()  # Fields of its front matter that the format does not have.
+    unfilled: bool = False  # Whether lines of the template were left out: nobody replaced them.
 
 
 def choose(memory: Recaller, names: Sequence[str] = ()) -> list[Skill]:
@@ -87,13 +89,19 @@ def export(skills: Sequence[Skill], folder: Path, *, force: bool = False) -> lis
 def _export(skill: Skill, name: str, folder: Path, *, force: bool) -> Exported:
     files = _files_of(skill)
     found = _there(folder)
-    left_out = left_out_fields(skill.text)
+    done = Exported(
+        name,
+        folder / FILE,
+        "written",
+        left_out=left_out_fields(skill.text),
+        unfilled=without_placeholders(skill.text) != skill.text,
+    )
     if found == files:
-        return Exported(name, folder / FILE, "unchanged", left_out=left_out)
+        return done._replace(result="unchanged")
     is_ours = not found or _digest(found) == _named_digest(found.get(FILE, b""))
     if not is_ours and not force:
         reason = "somebody changed it there; `--force` replaces it"
-        return Exported(name, folder / FILE, "left", reason, left_out)
+        return done._replace(result="left", reason=reason)
     # `SKILL.md` comes last: until then the folder has the old digest, or none.
     for path in sorted(files, key=lambda path: path == FILE):
         mode = 0o700 if _is_executable(skill.path.parent / path) else 0o600
@@ -101,13 +109,13 @@ def _export(skill: Skill, name: str, folder: Path, *, force: bool) -> Exported:
     if is_ours:
         for path in found.keys() - files.keys():
             (folder / path).unlink()
-    return Exported(name, folder / FILE, "written", left_out=left_out)
+    return done
 
 
 def _files_of(skill: Skill) -> dict[str, bytes]:
     """Return the files of an exported skill by their paths: `SKILL.md`, and those beside it."""
     files = _below(skill.path.parent)
-    text = redact_text(skill.text)[0]
+    text = without_placeholders(redact_text(skill.text)[0])
     files[FILE] = valid_text(skill.name, text, {DIGEST: ""}).encode("utf-8", "replace")
     files[FILE] = valid_text(skill.name, text, {DIGEST: _digest(files)}).encode("utf-8", "replace")
     return files

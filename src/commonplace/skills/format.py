@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from commonplace import frontmatter
 from commonplace.characters import remove_hidden
 from commonplace.compose import tokens
+from commonplace.index.document import SKILL_PLACEHOLDERS
 from commonplace.records import slug
 
 if TYPE_CHECKING:
@@ -74,6 +75,9 @@ def check(folder: str, text: str) -> list[Finding]:
         for section in SECTIONS
         if section.casefold() not in headings
     ]
+    if kept := [line for line in body.split("\n") if line.strip() in SKILL_PLACEHOLDERS]:
+        told = ", ".join(f"`{line.strip()}`" for line in kept)
+        found.append(Finding(f"has lines that are still the template's: {told}", is_error=False))
     if body.count("\n") >= LINES_MAX or tokens.count(body) > TOKENS_MAX:
         found.append(Finding(f"is over {LINES_MAX} lines or {TOKENS_MAX:,} tokens", is_error=False))
     return found
@@ -259,14 +263,8 @@ def _cut(text: str, chars_max: int) -> str:
 def template(name: str, description: str) -> str:
     """Return the text of a new skill, with the sections that every skill has."""
     title = name.replace("-", " ").capitalize()
-    prompts = (
-        "- What must be there before the first step",
-        "1. The first step",
-        "- An error: what fixes it",
-        "- How to see that it worked",
-    )
     parts = [f"# Skill: {title}"]
-    parts += [f"## {head}\n{line}" for head, line in zip(SECTIONS, prompts, strict=True)]
+    parts += [f"## {head}\n{line}" for head, line in zip(SECTIONS, SKILL_PLACEHOLDERS, strict=True)]
     return valid_text(name, f"---\ndescription: {_quoted(description)}\n---\n" + "\n\n".join(parts))
 
 
