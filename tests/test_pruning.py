@@ -20,6 +20,8 @@ from hypothesis import strategies as st
 from commonplace.cli import main
 from commonplace.errors import RecordNotFound
 from commonplace.learn import batches
+from commonplace.learn.metrics import retries_of
+from commonplace.learn.observations import observe
 from commonplace.learn.pruning import prune
 from commonplace.log import retire as retiring
 from commonplace.log.retire import Change, digest, retire
@@ -116,6 +118,52 @@ def test_after_a_week_recall_finds_the_summary_and_the_whole_one_stays(
     assert json.loads(capsys.readouterr().out)[0] == whole
     assert main(["export"]) == 0
     assert encode(whole) in capsys.readouterr().out.splitlines()
+
+
+def busy(ident: str, days: int, count: int) -> dict[str, Any]:
+    """Return an episode with a routine in it, an error, and *count* further actions."""
+    routine = [
+        {"t": 1, "action": "run", "target": "npm ci", "result": "fail", "error": "EACCES: denied"},
+        *({"t": n, "action": "run", "target": line, "result": "pass"} for n, line in enumerate(["npm ci", "npm version patch", "npm publish"])),
+    ]  # fmt: skip
+    more = [{"t": 9, "action": "read_file", "target": f"{n}.py"} for n in range(count)]
+    return {
+        **episode(ident, days),
+        "outcome": "success",
+        "action_log": [*more, *routine],
+        "errors_encountered": [{"type": "npm install", "message": "EACCES: denied", "resolution": "sudo chown"}],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [0, 10, 500])
+def test_what_later_steps_need_of_the_actions_stays_in_the_summary(
+    own_home: Path, count: int
+) -> None:
+    with open_memory(own_home) as memory:
+        for number in range(1, 4):
+            memory.log(**busy(f"ep-{number}", 8 * number, count))
+        before = {one.id: one for one in memory.select_everywhere(kinds=["episode"])}
+        assert run(memory)["summarized"] == 3
+        for ident, whole in before.items():
+            summary = memory.get(ident)
+            assert "action_log" not in summary.fields
+            assert len(summary.meta["actions_kept"]) <= 60
+            assert retries_of(summary) == retries_of(whole) == 1
+            assert list(observe(summary, 0, "app")) == list(observe(whole, 0, "app"))
+            assert [one.tried for one in observe(summary, 0, "app")] == ["npm ci"]
+        # A procedure that is done every eight days is proposed.
+        assert runner.run(memory, ["skills"]).steps["skills"] == {"proposed": 1}
+        # What was learned in an episode with the planned action comes first.
+        memory.log(id="anti-b", kind="anti_pattern", what_fails="mend the zeppelin")
+        memory.log(
+            id="anti-a",
+            kind="anti_pattern",
+            what_fails="to mend a zeppelin by hand, outside and in winter",
+            source="ep-1",
+        )
+        for action, first in (("npm publish", "anti-a"), ("npm fly", "anti-b")):
+            found = memory.before_task("mend the zeppelin", action=action)
+            assert found.as_dict()["avoid_these"][0]["id"] == first
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.terms import query_terms
 from commonplace.records import Handoff
+from commonplace.records.episodes import actions_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -222,12 +223,10 @@ def purpose(hit: Hit) -> str:
 
 def _has_action(hit: Hit, action: str) -> bool:
     """Whether an action of the episode has that type, or is that command."""
-    log = hit.record.fields.get("action_log")
-    for step in log if isinstance(log, list) else ():
-        if isinstance(step, dict):
-            kind, target = (str(step.get(name, "")).lower() for name in ("action", "target"))
-            if action == kind or f"{target} ".startswith(f"{action} "):
-                return True
+    for step in actions_of(hit.record):
+        kind, target = (str(step.get(name, "")).lower() for name in ("action", "target"))
+        if action == kind or f"{target} ".startswith(f"{action} "):
+            return True
     return False
 
 

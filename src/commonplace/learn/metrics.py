@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.records import OUTCOMES, Episode, to_utc
-from commonplace.records.episodes import errors_of, goal_of
+from commonplace.records.episodes import actions_of, errors_of, goal_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -135,7 +135,7 @@ def _task(task_id: str, repo: str, episodes: Sequence[Record]) -> Task:
         last=last.timestamp,
         seconds=sum(_seconds(one) for one in episodes),
         attempts=len(episodes),
-        retries=sum(_retries(one) for one in episodes),
+        retries=sum(retries_of(one) for one in episodes),
         errors=sum(len(errors_of(one)) for one in episodes),
         agents=sorted({one.agent_id for one in episodes if one.agent_id}),
         episodes=[one.id for one in episodes],
@@ -166,14 +166,14 @@ def _seconds(episode: Record) -> float:
     return max(seconds, 0)
 
 
-def _retries(episode: Record) -> int:
+def retries_of(episode: Record) -> int:
     """Return how many actions were run again after they had failed."""
-    log = episode.fields.get("action_log")
+    counted = episode.meta.get("retries")
+    if isinstance(counted, int) and not episode.fields.get("action_log"):
+        return counted  # It was summarized.
     failed: set[tuple[str, str]] = set()
     count = 0
-    for action in log if isinstance(log, list) else ():
-        if not isinstance(action, dict):
-            continue
+    for action in actions_of(episode):
         key = (str(action.get("action")), str(action.get("target", "")))
         count += key in failed
         failed.discard(key)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.index.terms import term_set
 from commonplace.records import Episode, Lesson, micros
+from commonplace.records.episodes import actions_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -99,7 +100,7 @@ def observe(record: Record, home: int, log: str) -> Iterator[Observation]:
 
 def _of_episode(record: Episode, home: int, log: str) -> Iterator[Observation]:
     context = record.context
-    actions = [one for one in record.action_log if isinstance(one, dict)]
+    actions = actions_of(record)
     seen: set[tuple[str, str, str]] = set()
     for error in list(record.errors_encountered)[:ERRORS_MAX]:
         if not isinstance(error, dict):

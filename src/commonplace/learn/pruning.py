@@ -1,9 +1,10 @@
 """Put old episodes away: first a summary beside the whole one, later both in the archive.
 
-An episode older than `learn.episodes_whole_days` gets a version without its list of actions; the
-whole one goes to the archive, where `show --whole`, `history` and `export` find it. One older than
-`learn.episodes_kept_days` leaves the log altogether, unless a current record rests on it. Ages are
-counted in whole days of UTC, so a log is written again once a day at most.
+An episode older than `learn.episodes_whole_days` gets a version without its list of actions, which
+keeps in `meta` what later steps need of them; the whole one goes to the archive, where
+`show --whole`, `history` and `export` find it. One older than `learn.episodes_kept_days` leaves the
+log altogether, unless a current record rests on it. Ages are counted in whole days of UTC, so a log
+is written again once a day at most.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from commonplace.errors import RecordInvalid
 from commonplace.index.ports import Filter
 from commonplace.learn.batches import new_name
+from commonplace.learn.metrics import retries_of
 from commonplace.learn.versions import next_version
 from commonplace.log.retire import Change, digest, lines_with_ids, retire
 from commonplace.recall.visibility import shown_cards
 from commonplace.records import from_line, micros, to_utc
+from commonplace.records.episodes import ACTIONS_KEPT, actions_of
 from commonplace.rules import SeveralHomes, Standing, standings
 
 if TYPE_CHECKING:
@@ -35,6 +38,11 @@ STEP = "episodes"
 SUMMARIZED = "summarized"
 ARCHIVED = "archived"
 IDS_SHOWN_MAX = 100
+# What a summary keeps of the actions: the first ones and the last ones, as an episode does.
+KEPT_HEAD_MAX = 20
+KEPT_TAIL_MAX = 40
+KEPT_CHARS_MAX = 160
+KEPT_FIELDS = ("action", "target", "result", "error")
 
 
 class Due(NamedTuple):
@@ -182,12 +190,28 @@ def _summarize(
     actions = fields.pop("action_log", None)
     meta: dict[str, Any] = {}
     if actions:
-        meta = {SUMMARIZED: to_utc(now), "actions": len(actions)}
+        meta = {SUMMARIZED: to_utc(now), "actions": len(actions), **_keep(record)}
     if is_archived:
         meta[ARCHIVED] = to_utc(now)
     given = next_version(type(record)(fields), {"meta": meta}, batch=batch, step=STEP, now=now)
     named = {"agent_id": record.agent_id, **given, "repo": record.repo or log}
     return memory.prepare(named, now).line
+
+
+def _keep(record: Record) -> dict[str, Any]:
+    """Return what later steps need of the actions: routines, commands that failed, retries."""
+    actions = [
+        {name: str(one[name])[:KEPT_CHARS_MAX] for name in KEPT_FIELDS if one.get(name)}
+        for one in actions_of(record)
+    ]
+    kept = actions[:KEPT_HEAD_MAX] + actions[KEPT_HEAD_MAX:][-KEPT_TAIL_MAX:]
+    before = record.meta.get("actions_left_out")
+    left_out = len(actions) - len(kept) + (before if isinstance(before, int) else 0)
+    return {
+        ACTIONS_KEPT: kept,
+        **({"actions_left_out": left_out} if left_out else {}),
+        **({"retries": retries} if (retries := retries_of(record)) else {}),
+    }
 
 
 class _Current(NamedTuple):

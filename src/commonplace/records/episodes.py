@@ -19,6 +19,10 @@ PART_CHARS_MAX = 160
 ERRORS_TOLD_MAX = 2
 
 
+# In `meta` of a summary: the first and the last actions, without their times.
+ACTIONS_KEPT = "actions_kept"
+
+
 class EpisodeError(NamedTuple):
     """An error of an episode; what is not known is empty."""
 
@@ -45,6 +49,12 @@ def goal_of(record: Record) -> str:
     context = record.fields.get("context")
     goal = context.get("goal") if isinstance(context, dict) else None
     return " ".join(goal.split()) if isinstance(goal, str) else ""
+
+
+def actions_of(record: Record) -> list[dict[str, Any]]:
+    """Return the actions of the episode; of a summary, those that it kept."""
+    listed = record.fields.get("action_log") or record.meta.get(ACTIONS_KEPT)
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
 
 def errors_of(record: Record) -> list[EpisodeError]:

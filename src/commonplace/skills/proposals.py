@@ -15,7 +15,7 @@ import numpy as np
 
 from commonplace.foreign import one_line
 from commonplace.records import slug
-from commonplace.records.episodes import errors_of, goal_of
+from commonplace.records.episodes import actions_of, errors_of, goal_of
 from commonplace.records.ids import blake2b
 from commonplace.skills.format import SECTIONS, valid_text
 from commonplace.skills.wording import (
@@ -225,13 +225,12 @@ def is_alike(keys: Iterable[str], other: Iterable[str]) -> bool:
 def _steps(episode: Record, intents_of: Callable[[str], Sequence[str]]) -> Iterator[Step]:
     """Yield what the episode did: without looks, failures and repeats."""
     last = ""
-    actions = episode.fields.get("action_log")
     is_cut = bool(episode.meta.get("actions_left_out"))
-    for number, action in enumerate(actions[:ACTIONS_MAX] if isinstance(actions, list) else ()):
+    for number, action in enumerate(actions_of(episode)[:ACTIONS_MAX]):
         if is_cut and number == GAP_AT:
             last = ""
             yield Step("", "")
-        if not isinstance(action, dict) or action.get("result") == "fail":
+        if action.get("result") == "fail":
             continue
         for step in _steps_of(action, intents_of):
             if step.key != last:
