@@ -731,6 +731,32 @@ def test_a_rule_that_changed_its_words_too_leads_and_the_old_one_is_marked(memor
     assert all(not marks for lesson, (_place, marks) in said.items() if lesson != rules[0][1])
 
 
+@pytest.mark.parametrize(
+    ("evidence", "is_marked"),
+    [
+        ({}, True),
+        ({"source_episodes": ["ep-1", "ep-2"]}, False),
+        ({"meta": {"batch": "batch-20260101-000000-0a0a", "step": "consolidation"}}, False),
+    ],
+)
+def test_a_newer_pattern_of_less_evidence_makes_no_other_look_superseded(
+    memory: Memory, evidence: dict[str, Any], *, is_marked: bool
+) -> None:
+    said = "User sessions are stored in the Redis cluster"
+    old = {"kind": "pattern", "id": "sem-old", "pattern": said, "confidence": 0.94, **evidence}
+    new = {"kind": "pattern", "id": "sem-new", "pattern": f"{said} of the new region"}
+    memory.append([
+        {**old, "repo": "app", "timestamp": "2026-01-05T00:00:00Z"},
+        {**new, "repo": "app", "timestamp": "2026-06-05T00:00:00Z", "source_episodes": ["ep-9"]
+         if evidence.get("source_episodes") else []},
+    ])  # fmt: skip
+
+    hits = memory.recall("where do we store user sessions in Redis", repo="app").hits
+
+    marks = {hit.id: hit.marks for hit in hits}
+    assert marks == {"sem-new": (), "sem-old": (SUPERSEDED,) if is_marked else ()}
+
+
 def test_why_and_the_answer_agree_about_the_place_of_every_memory(memory: Memory) -> None:
     # Of hits about one subject the newest is put first, whatever its score.
     memory.append(

@@ -61,6 +61,8 @@ class Entry(NamedTuple):
     fixes: tuple[frozenset[int], ...] = ()
     # Of a pattern or an anti-pattern: the ids of the records that it was derived from.
     sources: frozenset[str] = frozenset()
+    # Whether a step of learning made it, which says itself what a new pattern supersedes.
+    is_learned: bool = False
 
 
 def fold_twins(entries: Sequence[Entry]) -> list[Entry]:
@@ -186,8 +188,11 @@ def _supersedes(newer: Entry, older: Entry) -> bool:
 def _is_later(newer: Entry, older: Entry) -> bool:
     """Whether it is newer by a minute or more, of the same kind and repository.
 
-    No episode makes another one untrue: each tells what happened.
+    No episode makes another one untrue: each tells what happened. Nor does a pattern that rests on
+    less, or one beside a pattern that was learned: there likeness is no sign of a change.
     """
+    if older.is_learned or len(older.sources) > len(newer.sources):
+        return False
     one, other = newer.candidate.card, older.candidate.card
     return (
         one.kind != "episode"

@@ -270,6 +270,7 @@ class Search:
             value,
             fixes=self._fixes(one),
             sources=self._sources(one),
+            is_learned=self._is_learned(one),
         )
 
     def _sources(self, one: Candidate) -> frozenset[str]:
@@ -277,6 +278,10 @@ class Search:
         if one.card.kind not in DERIVED_KINDS:
             return frozenset()
         return frozenset(self._candidates.record(one.address).sources)
+
+    def _is_learned(self, one: Candidate) -> bool:
+        is_pattern = one.card.kind in ("pattern", "anti_pattern")
+        return is_pattern and "batch" in self._candidates.record(one.address).meta
 
     def _fixes(self, one: Candidate) -> tuple[frozenset[int], ...]:
         """Return the terms of each resolution of an episode, or of what a pattern says to do."""
