@@ -20,7 +20,7 @@ from commonplace.compose import tokens
 from commonplace.errors import UsageError
 from commonplace.learn.brief import NOTHING, TITLES
 from commonplace.memory import Memory
-from conftest import SLOW_LAW
+from conftest import SLOW_LAW, make_repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -213,7 +213,78 @@ def test_at_most_three_episodes_and_successful_ones_first(memory: Memory) -> Non
 def test_an_earlier_attempt_at_the_same_task_comes_first(memory: Memory) -> None:
     memory.append([episode(n) for n in range(1, 6)])
     memory.append([episode(9, "failure")])
-    assert ids(memory.before_task(GOAL, task_id="task-009"), "similar_episodes")[0] == "ep-009"
+    found = memory.before_task(GOAL, task_id="task-009")
+    assert ids(found, "this_task") == ["ep-009"]
+    assert found.text.startswith("**This Task (1):**")
+    assert "ep-009" not in ids(found, "similar_episodes")
+    assert "ep-009" in [entry["id"] for entry in found.as_dict()["memories"]]
+
+
+def test_what_was_done_for_a_task_is_found_by_its_id_alone(memory: Memory) -> None:
+    said = {"context": {"what_was_done": "the parser", "task_id": "t-4"}}
+    memory.append([
+        episode(1, "failure", task_id="t-4", context={"goal": "Paint the fence"}),
+        episode(2, task_id="t-40", context={"goal": "Mow the lawn"}),
+        {"kind": "ledger", "id": "ledger-qa", "current_task": "t-4: half of the fence"},
+        {"kind": "handoff", "id": "handoff-1", "from_agent": "qa", "to_agent": "ops", **said},
+    ])  # fmt: skip
+    found = memory.before_task("Continue with it", task_id="t-4")
+    assert set(ids(found, "this_task")) == {"ep-001", "ledger-qa", "handoff-1"}
+    assert "ep-002" not in found.text
+    assert memory.before_task("Continue with it", task_id="t-5").text == NOTHING
+
+
+@pytest.mark.parametrize("form", ["{}", "./{}", "{root}/{}"])
+def test_records_that_name_a_file_of_the_task_are_found_by_it(
+    own_home: Path, tmp_path: Path, form: str
+) -> None:
+    root = tmp_path / "shop"
+    make_repository(root)
+    file = "db/migrations/014.sql"
+    with Memory.open(own_home, cwd=root, settings=WORDS_ONLY) as memory:
+        one = {"goal": "Speed up the report", "files_involved": [file]}
+        records = [
+            episode(1, context=one),
+            episode(2, context={"goal": "Tidy up"}, artifacts_produced=[file]),
+            episode(3, context={"goal": "Elsewhere", "files_involved": ["other/014.sql"]}),
+            {**PATTERN, "id": "sem-sql", "pattern": "Lock timeouts are set before",
+             "correct_approach": "", "conditions": ["files: db/migrations/"]},
+            {**PATTERN, "id": "sem-no", "pattern": "Nothing waits here",
+             "correct_approach": "", "conditions": ["files: db/migrations-old/"]},
+            {**ABOUT_NPM, "id": "anti-sql", "what_fails": f"Editing {file} after its release"},
+        ]  # fmt: skip
+        memory.append([{**record, "repo": memory.repository.name} for record in records])
+        named = form.format(file, root=memory.repository.root)
+        found = memory.before_task("Change the column type", files=[named])
+        assert ids(found, "relevant_patterns") == ["sem-sql"]
+        assert set(ids(found, "similar_episodes")) == {"ep-001", "ep-002"}
+        assert ids(found, "avoid_these") == ["anti-sql"]
+
+
+def test_the_type_of_an_action_alone_finds_no_mistake(memory: Memory) -> None:
+    bare = {"kind": "anti_pattern", "id": "anti-run", "what_fails": "run",
+            "prevention": "Check the lockfile of yarn"}  # fmt: skip
+    about = {**bare, "id": "anti-slow", "what_fails": "run the endpoint in Express twice"}
+    memory.append([bare, about])
+    assert ids(memory.before_task(GOAL, action="run"), "avoid_these") == ["anti-slow"]
+    assert memory.before_task("Paint the fence", action="run").text == NOTHING
+    found = memory.before_task("Run the endpoint in Express", action="run")
+    assert ids(found, "avoid_these")[0] == "anti-slow"
+
+
+def test_mistakes_come_before_similar_tasks_and_a_short_task_says_its_goal_once(
+    memory: Memory,
+) -> None:
+    errors = [{"type": "E", "message": "the schema has no field " * 9, "resolution": "add it " * 9}]
+    goal = f"{GOAL} for the orders of all customers, with a schema"
+    done = episode(1, context={"goal": goal}, errors_encountered=errors)
+    other = {"kind": "anti_pattern", "id": "anti-put", "what_fails": f"{GOAL} without a schema"}
+    memory.append([done, other])
+    for limit in range(40, 200, 10):
+        found = memory.before_task(goal, tokens=limit)
+        assert found.text.count(goal) <= 1
+        if ids(found, "similar_episodes"):
+            assert ids(found, "avoid_these") == ["anti-put"]
 
 
 def test_mistakes_about_the_action_come_first(memory: Memory) -> None:

@@ -26,7 +26,7 @@ EXAMPLES = (
 def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("--goal", metavar="TEXT", help="What the task is, in your own words")
-    add("--task-id", metavar="ID", help="Its id: earlier episodes of this task come first")
+    add("--task-id", metavar="ID", help="Its id: what was done for this task comes first")
     action = add(
         "--action",
         metavar="TYPE",
@@ -38,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="PATH",
         action="extend",
         type=comma_list,
-        help="Files of the task: prefer memories that name them; repeat it or use commas",
+        help="Files of the task: find memories that name them, too; repeat it or use commas",
     )
     add(
         "--tokens",

@@ -133,8 +133,10 @@ def entry_text(
     hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float], tokens_max: int
 ) -> str:
     """Return a memory as an entry of a list, without its number; "" if nothing of it fits."""
-    entry = _entry(1, hit, partial(_excerpt, hit, wanted, idf), tokens_max)
-    return entry.partition(". ")[2]
+    excerpt = partial(_excerpt, hit, wanted, idf)
+    if isinstance(hit.record, Episode):
+        excerpt = partial(_episode, hit.record, wanted, idf)
+    return _entry(1, hit, excerpt, tokens_max).partition(". ")[2]
 
 
 def _has_code(text: str) -> bool:

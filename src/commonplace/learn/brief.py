@@ -46,6 +46,7 @@ UNTRUSTED_NOTE = (
 )
 # The parts of the text, in this order, by their names in JSON.
 TITLES = {
+    "this_task": "This Task",
     "relevant_patterns": "Relevant Memories",
     "avoid_these": "Avoid These",
     "applicable_skills": "Applicable Skills",
@@ -181,12 +182,16 @@ def merge(found: Found, settings: Settings) -> list[Hit]:
         replace(hit, score=round(hit.score * settings[f"brief.weights.{name}"], 6))
         for name, hits in (
             ("semantic", found.patterns),
-            ("episodic", found.episodes),
+            ("episodic", [*_episodes(found.this_task), *found.episodes]),
             ("skills", found.skills),
         )
         for hit in hits
     ]
     return sorted(weighted, key=lambda hit: -hit.score)[:MEMORIES_MAX]
+
+
+def _episodes(hits: list[Hit]) -> list[Hit]:
+    return [hit for hit in hits if hit.kind == "episode"]
 
 
 # --- Text -----------------------------------------------------------------------------------------
@@ -204,7 +209,7 @@ def _compose(blank: Brief, found: Found, merged: list[Hit], terms: Terms, limits
     tokens_max = limits.tokens_max
     wanted = _by_use(found, merged)
     # An open handoff says nothing about the goal.
-    is_known = any((found.patterns, found.avoid, found.skills, found.episodes))
+    is_known = any((found.this_task, found.patterns, found.avoid, found.skills, found.episodes))
     opening = "" if is_known else f"{NOTHING}\n\n"
     limit = tokens_max - token_count.count(opening)
     parts: Parts = {name: [] for name in TITLES}
@@ -244,11 +249,14 @@ def _by_use(found: Found, merged: list[Hit]) -> list[tuple[str, Hit, Hit | None]
         "similar_episodes": found.episodes,
     }
     name_of = {hit.id: (name, hit) for name, hits in parts.items() for hit in hits}
+    of_merged = [name_of[hit.id] for hit in merged if hit.id in name_of]
     about_action = [hit for hit in found.avoid if hit.id in found.about_action]
     return [
+        *(("this_task", hit, None) for hit in found.this_task),
         *(("avoid_these", hit, None) for hit in about_action),
-        *((*name_of[hit.id], None) for hit in merged),
+        *((name, hit, None) for name, hit in of_merged if name != "similar_episodes"),
         *(("avoid_these", hit, None) for hit in found.avoid if hit not in about_action),
+        *((name, hit, None) for name, hit in of_merged if name == "similar_episodes"),
         *(("contradictions", *pair) for pair in found.contradictions),
         *(("open_handoffs", hit, None) for hit in found.handoffs),
         *((*entry, None) for ident, entry in name_of.items() if ident not in best),

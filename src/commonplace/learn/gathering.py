@@ -2,7 +2,7 @@
 
 As in the memory reference of Loki: semantic memory by similarity (the best five), episodes by
 similarity (the best three, successful ones preferred), skills by keyword, and the anti-patterns of
-the action that is planned.
+the action that is planned. What names the task by its id, or a file of it, is found by that alone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.index.terms import query_terms
+from commonplace.index.terms import query_terms, term_set
+from commonplace.learn.naming import folders_of, is_of_task, names_path, paths_in_repository
 from commonplace.records import Handoff
 from commonplace.records.episodes import actions_of
 
@@ -30,6 +31,14 @@ SKILLS_MAX = 3
 AVOID_MAX = 5
 HANDOFFS_MAX = 2
 CONTRADICTIONS_MAX = 3
+# Of the records of this very task: its episodes, and its ledgers and handoffs.
+TASK_EPISODES_MAX = 3
+TASK_OTHERS_MAX = 2
+# How many places of a part are kept for records that name a file of the task.
+BY_FILE_MAX = 2
+FILES_MAX = 20
+# How many of the records with the words of an id or a path are looked at.
+NAMING_LOOKED_AT = 60
 # Of the episodes that were found, successful ones are preferred among this many.
 EPISODES_LOOKED_AT = 9
 HANDOFFS_LOOKED_AT = 20
@@ -55,6 +64,8 @@ class Found(NamedTuple):
     contradictions: list[tuple[Hit, Hit]]
     # The ids of anti-patterns that are about the action.
     about_action: frozenset[str] = frozenset()
+    # The earlier episodes, ledgers and handoffs of this very task, the newest first.
+    this_task: list[Hit] = []  # noqa: RUF012 (nobody changes it)
 
 
 class Task(NamedTuple):
@@ -72,15 +83,18 @@ class Task(NamedTuple):
 def gather(consultation: Consultation, query: Query, task: Task) -> Found:
     """Return what is known about the goal in *query*."""
     search = _Searches(consultation, query.with_(extend=False), task)
+    this_task = search.this_task()
+    its_ids = frozenset(hit.id for hit in this_task)
     patterns = search.find(SEMANTIC, PATTERNS_MAX, elsewhere=query.elsewhere)
-    episodes = _preferred(
-        search.find({"episode"}, EPISODES_LOOKED_AT, also=task.task_id), task.task_id
-    )
+    episodes = search.find({"episode"}, EPISODES_MAX, without=its_ids)
     skills = search.skills()
-    avoid, about_action = search.avoid(patterns, episodes)
+    avoid, about_action = search.avoid(patterns, [*this_task, *episodes])
     handoffs = search.handoffs() if task.handoffs_since_micros is not None else []
-    found = Found(patterns, avoid, skills, episodes, handoffs, [], about_action)
-    return found._replace(contradictions=search.contradictions([*patterns, *avoid]))
+    handoffs = [hit for hit in handoffs if hit.id not in its_ids]
+    contradictions = search.contradictions([*patterns, *avoid])
+    return Found(
+        patterns, avoid, skills, episodes, handoffs, contradictions, about_action, this_task
+    )
 
 
 class _Searches:
@@ -93,21 +107,60 @@ class _Searches:
 
     def find(
         self,
-        kinds: frozenset[str] | set[str],
+        kinds: Collection[str],
         limit: int,
         *,
-        also: str = "",
+        without: frozenset[str] = frozenset(),
         elsewhere: bool = False,
     ) -> list[Hit]:
-        """Return the relevant records of *kinds*; *also* has further words to look for."""
+        """Return the relevant records of *kinds*; the last may be some that name a file."""
+        is_for_episodes = "episode" in kinds
         asked = self._query.with_(
             kinds=frozenset(kinds),
-            limit=limit,
+            limit=EPISODES_LOOKED_AT if is_for_episodes else limit,
             elsewhere=elsewhere,
-            text=f"{self._query.text} {also}".strip(),
+            without=self._query.without | without,
         )
         found = self._consultation.hits(asked)
-        return [hit for hit in found if self._task.accept is None or self._task.accept(hit)]
+        relevant = [hit for hit in found if self._task.accept is None or self._task.accept(hit)]
+        if is_for_episodes:
+            relevant.sort(key=lambda hit: hit.record.fields.get("outcome") != "success")
+        ids = {hit.id for hit in relevant[:limit]} | without
+        by_file = [hit for hit in self._naming_file(kinds) if hit.id not in ids][:BY_FILE_MAX]
+        return [*relevant[: limit - len(by_file)], *by_file]
+
+    def this_task(self) -> list[Hit]:
+        """Return the episodes, ledgers and handoffs of the task that is named, newest first."""
+        ident = self._task.task_id.strip()
+        if not ident:
+            return []
+        found = self._naming(ident, {"episode", "ledger", "handoff"})
+        ours = [hit for hit in found if is_of_task(hit.record, ident)]
+        ours.sort(key=lambda hit: hit.timestamp, reverse=True)
+        episodes = [hit for hit in ours if hit.kind == "episode"][:TASK_EPISODES_MAX]
+        others = [hit for hit in ours if hit.kind != "episode"][:TASK_OTHERS_MAX]
+        kept = {hit.id for hit in (*episodes, *others)}
+        return [hit for hit in ours if hit.id in kept]
+
+    def _naming_file(self, kinds: Collection[str]) -> list[Hit]:
+        """Return the records of *kinds* that name a file of the task, best first."""
+        paths = paths_in_repository(self._query.files, self._query.root)[:FILES_MAX]
+        if not paths:
+            return []
+        folders = dict.fromkeys(folder for path in paths for folder in folders_of(path))
+        found = self._naming(" ".join([*paths, *folders]), kinds)
+        return [hit for hit in found if names_path(hit, paths)]
+
+    def _naming(self, words: str, kinds: Collection[str]) -> list[Hit]:
+        """Return the records of *kinds* with some of *words*, whatever the goal is."""
+        asked = self._query.with_(
+            kinds=frozenset(kinds),
+            text=words,
+            limit=NAMING_LOOKED_AT,
+            elsewhere=False,
+            cutoff=False,
+        )
+        return self._consultation.hits(asked, by_words=True)
 
     def skills(self) -> list[Hit]:
         """Return the skills whose name or description has some of the goal's keywords."""
@@ -124,8 +177,17 @@ class _Searches:
         """Return the anti-patterns to show, those of the action first, and the ids of these."""
         relevant = self.find({"anti_pattern"}, AVOID_MAX)
         by_evidence = self._resting_on_the_same([*patterns, *episodes])
-        naming = self._naming_action()
         known = {hit.id: hit for hit in (*reversed(by_evidence), *reversed(relevant))}
+        naming = self._naming_action()
+        if not self._task.action.strip().count(" "):
+            # The type of an action says little: `run` is in every second text.
+            also = query_terms(self._query.text).keys() - self._action_terms()
+            rests = {hit.id for hit in by_evidence}
+            naming = [
+                hit
+                for hit in naming
+                if hit.id in rests or (hit.id in known and also & term_set(hit.document.text))
+            ]
         found = list({hit.id: hit for hit in (*naming, *relevant, *by_evidence)}.values())
         about = {hit.id for hit in naming} | self._seen_in_action(list(known.values()))
         found.sort(key=lambda hit: hit.id not in about)  # Keeps the order among the others.
@@ -133,7 +195,7 @@ class _Searches:
 
     def _naming_action(self) -> list[Hit]:
         """Return the anti-patterns whose own words name the action."""
-        words = " ".join(re.findall(r"\w+", self._task.action.replace("_", " ")))
+        words = self._action_words()
         if not words:
             return []
         asked = self._query.with_(
@@ -144,6 +206,12 @@ class _Searches:
             elsewhere=False,
         )
         return self._consultation.hits(asked, by_words=True)
+
+    def _action_words(self) -> str:
+        return " ".join(re.findall(r"\w+", self._task.action.replace("_", " ")))
+
+    def _action_terms(self) -> frozenset[str]:
+        return frozenset(query_terms(self._action_words()))
 
     def _resting_on_the_same(self, others: list[Hit]) -> list[Hit]:
         """Return the anti-patterns that were learned in the same episodes as *others*."""
@@ -197,16 +265,6 @@ class _Searches:
             for first, second in pairs
             if first in sides and second in sides and first != second
         ][:CONTRADICTIONS_MAX]
-
-
-def _preferred(episodes: list[Hit], task_id: str) -> list[Hit]:
-    """Return the best episodes: of this very task first, then those that succeeded."""
-
-    def place(hit: Hit) -> tuple[bool, bool]:
-        fields = hit.record.fields
-        return not task_id or fields.get("task_id") != task_id, fields.get("outcome") != "success"
-
-    return sorted(episodes, key=place)[:EPISODES_MAX]
 
 
 def _shares_keywords(hit: Hit, keywords: Collection[str]) -> bool:

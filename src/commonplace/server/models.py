@@ -48,6 +48,7 @@ class BriefEntryModel(BaseModel):
 class BriefModel(BaseModel):
     """What is known before a task, in parts, and the best of it merged."""
 
+    this_task: list[BriefEntryModel]
     relevant_patterns: list[BriefEntryModel]
     avoid_these: list[BriefEntryModel]
     applicable_skills: list[BriefEntryModel]
