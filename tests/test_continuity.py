@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace import cli
+from commonplace.erasure.sections import MARKS
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.files import marked_section
 from commonplace.learn.brief import NOTHING
-from commonplace.learn.continuity import MARKS, MEMORIES, MISTAKES, WRITER
+from commonplace.learn.continuity import MEMORIES, MISTAKES, WRITER
 from commonplace.memory import Memory
 from commonplace.sessions import answer
 from conftest import SLOW_LAW, make_repository
@@ -119,6 +120,7 @@ def test_it_has_the_form_of_the_reference(memory: Memory) -> None:
     lines = memory.home.continuity_file.read_text("utf-8").splitlines()
     assert lines == [
         START,
+        f"Repository: {memory.repository.name}",
         f"<!-- goal: {GOAL} -->",
         MEMORIES,
         "- [sem-001] Express handlers of a POST endpoint need types: Add `: void` to the endpoint",
@@ -138,7 +140,7 @@ def test_where_nothing_is_known_it_says_so(memory: Memory) -> None:
 
 def test_the_goal_is_noted_redacted_and_cannot_end_the_comment(memory: Memory) -> None:
     done = memory.update_continuity("fix --> the\nlogin with ghp_" + "a1B2" * 9)
-    assert done.section.splitlines()[0].startswith("<!-- goal: fix - -> the login with [redacted")
+    assert done.section.splitlines()[1].startswith("<!-- goal: fix - -> the login with [redacted")
     assert memory.update_continuity().changed is False
 
 
@@ -207,17 +209,107 @@ def test_writers_at_the_same_moment_leave_one_whole_section(memory: Memory) -> N
     file = memory.home.continuity_file
     file.write_bytes(b"# My plan\n")
     goals = [GOAL, "the login page", "paint the fence"]
+    root = memory.repository.root
     code = "import sys; from commonplace.cli import main; sys.exit(main(sys.argv[1:]))"
     commands = [
         [sys.executable, "-c", code, "continuity", "update", "--goal", goal] for goal in goals
     ]
     with ThreadPoolExecutor(3) as pool:
-        done = list(pool.map(lambda one: subprocess.run(one, check=False), commands))
+        done = list(pool.map(lambda one: subprocess.run(one, check=False, cwd=root), commands))
     assert [one.returncode for one in done] == [0, 0, 0]
     raw = file.read_bytes()
     assert outside(raw) == (b"# My plan\n\n", b"\n")
     assert raw.count(START.encode()) == 1
     assert memory.show_continuity().goal in goals
+
+
+# --- Several repositories -----------------------------------------------------------------------------
+
+
+def test_each_repository_has_its_own_goal_and_lines_in_the_users_home(
+    memory: Memory, tmp_path: Path
+) -> None:
+    file = memory.home.continuity_file
+    make_repository(tmp_path / "other")
+    there = memory.beside(cwd=tmp_path / "other")
+    tide = {"kind": "pattern", "id": "sem-tide", "pattern": "The tide table has gaps in March"}
+    there.append([{**tide, "repo": there.repository.name}])
+    memory.update_continuity(GOAL)
+    # A start there knows no goal: this one is of another repository.
+    tell(there, "SessionStart", source="startup")
+    assert file.read_text("utf-8").count("Repository: ") == 1
+    assert there.continuity_goal() == ""
+    with pytest.raises(UsageError, match="no goal is known"):
+        there.update_continuity()
+    tell(there, "UserPromptSubmit", prompt="why has the tide table gaps in March")
+    assert memory.show_continuity().goal == GOAL
+    assert there.show_continuity().goal == "why has the tide table gaps in March"
+    assert "sem-tide" in there.show_continuity().section
+    assert "sem-tide" not in memory.show_continuity().section
+    assert "sem-001" not in there.show_continuity().section
+    # Both again change nothing, whoever is asked first.
+    assert not there.update_continuity().changed
+    assert not memory.update_continuity().changed
+
+
+def test_the_section_has_the_latest_repositories_only(memory: Memory, tmp_path: Path) -> None:
+    for number in range(12):
+        make_repository(tmp_path / f"r{number}")
+        memory.beside(cwd=tmp_path / f"r{number}").update_continuity(GOAL)
+    text = memory.home.continuity_file.read_text("utf-8")
+    assert text.count("Repository: ") == 8
+    assert text.count(START) == 1
+    assert "Repository: r11" in text
+
+
+def test_a_line_says_that_it_is_from_another_repository(memory: Memory, tmp_path: Path) -> None:
+    make_repository(tmp_path / "other")
+    there = memory.beside(cwd=tmp_path / "other")
+    section = there.update_continuity(RECORDS[0]["pattern"]).section
+    line = next(one for one in section.splitlines() if "[sem-001]" in one)
+    assert line.endswith(f"(from the repository {memory.repository.name})")
+
+
+def test_what_hooks_would_not_show_is_not_in_the_section(memory: Memory) -> None:
+    goal = "Print the form page, many holidays"
+    assert [hit.id for hit in memory.before_task(goal).hits()] == ["les-login"]
+    assert "- [" not in memory.update_continuity(goal).section
+
+
+# --- Erasure ------------------------------------------------------------------------------------------
+
+
+def test_an_erased_record_is_in_no_section(memory: Memory) -> None:
+    root = memory.repository.root
+    assert root is not None
+    file, other = memory.home.continuity_file, root / ".loki" / "CONTINUITY.md"
+    file.write_bytes(b"# Mine\r\n")
+    memory.update_continuity(GOAL)
+    memory.update_continuity("Express handlers of a POST endpoint need types now", other)
+    assert b"sem-001" in file.read_bytes()
+    assert b"sem-001" in other.read_bytes()
+    # From another folder, too: the home knows where its sections are.
+    with Memory.open(memory.home.path, cwd=root.parent, settings=WORDS_ONLY) as elsewhere:
+        receipt = elsewhere.erase("sem-001")
+    assert receipt.left_in == []
+    for path in (file, other):
+        raw = path.read_bytes()
+        assert b"sem-001" not in raw
+        assert b"Express handlers of a POST endpoint need types" not in raw
+        assert b"[anti-1]" in raw
+        assert outside(raw) is not None
+    assert file.read_bytes().startswith(b"# Mine\r\n")
+
+
+def test_what_an_agent_wrote_about_an_erased_record_is_reported(memory: Memory) -> None:
+    root = memory.repository.root
+    assert root is not None
+    other = root / "CONTINUITY.md"
+    said = "I know: Express handlers of a POST endpoint need types\n"
+    other.write_text(said, "utf-8")
+    memory.update_continuity(GOAL, other)
+    assert memory.erase("sem-001").left_in == [str(other)]
+    assert other.read_text("utf-8").startswith(said)
 
 
 # --- Hooks --------------------------------------------------------------------------------------------

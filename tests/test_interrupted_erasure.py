@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from commonplace import erasure
 from commonplace.cli import main
 from commonplace.erasure import traces
+from commonplace.erasure.sections import MARKS
 from commonplace.erasure.traces import find, traces_of
 from commonplace.errors import FindingsLeft, HomeUnusable, RecordNotFound
 from commonplace.files import atomic
@@ -60,6 +61,9 @@ def full_home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     put(home.spool_folder / "01-1-a.json", json.dumps({"prompt": f"note: {TEXT}"}))
     put(home.sessions_folder / "s.json", json.dumps({"goal": CUT}, ensure_ascii=False))
     put(home.inbox_folder / "cand-a.json", json.dumps({"error": TEXT}))
+    line = f"- [gone-record-1] {CUT}\n- [kept-1] stays\n<!-- goal: {TEXT} -->\n"
+    start, end = MARKS.start, MARKS.end(["x"])
+    put(home.continuity_file, f"# Mine\n{start}\n{line}{end}\n")
     put(home.dispatches_file, json.dumps({"prompt": TEXT}) + '\n{"prompt": "another"}\n')
     with open_memory(home) as memory:
         assert memory.recall("who opens the vault").hits
@@ -133,6 +137,9 @@ def check_all_gone(home: Home) -> None:
     assert erasure.pending([home]) == []
     with open_memory(home) as memory:
         assert sorted(record.id for record in memory.records()) == [*KEPT, "points"]
+    assert home.continuity_file.read_text() == (
+        f"# Mine\n{MARKS.start}\n- [kept-1] stays\n{MARKS.end(['x'])}\n"
+    )
     assert home.dispatches_file.read_text() == '{"prompt": "another"}\n'
 
 

@@ -70,7 +70,7 @@ class Memory(Recaller):
         """Return the goal that our section was written for; "" if there is none."""
         from commonplace.learn import continuity
 
-        return continuity.noted_goal(continuity.find_file(self, path))
+        return continuity.noted_goal(self, path)
 
     # --- Episodes ---------------------------------------------------------------------------------
 

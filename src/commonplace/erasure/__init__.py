@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.erasure import intent as intents
+from commonplace.erasure import sections
 from commonplace.erasure.intent import Intent, count_visible_dependents, pending, reach
 from commonplace.erasure.lines import claims, rewrite_without
 from commonplace.erasure.traces import CHARS_MIN, find
@@ -188,6 +189,7 @@ class _Removal:
             self._rewrite_lines,
             self._forget_usage,
             self._remove_hook_files,
+            self._rewrite_sections,
             self._remove_index,
             self._remove_leftovers,
             self._search,
@@ -234,6 +236,15 @@ class _Removal:
                 if self._hook_folders.intersection(path.parents):
                     self._try(self._remove_if_mentioned, path)
 
+    def _rewrite_sections(self) -> None:
+        """Remove the lines about an erased record from our sections of `CONTINUITY.md` files."""
+        for file, lock in sections.noted(self._home).items():
+            self._try(self._rewrite_section, file, lock)
+
+    def _rewrite_section(self, file: Path, lock: Path) -> None:
+        texts = self._intent.texts | self._intent.starts
+        sections.remove_from(file, lock, self._intent.ids, self._names, texts)
+
     def _remove_if_mentioned(self, path: Path) -> None:
         if self._is_mentioned_in(path, self._intent.texts | self._intent.starts):
             _unlink(path)
@@ -254,7 +265,9 @@ class _Removal:
                 self._try(_unlink, path)
 
     def _search(self) -> None:
-        for path in files(self._home):
+        found = dict.fromkeys(files(self._home))
+        found.update(dict.fromkeys(path for path in sections.noted(self._home) if path.is_file()))
+        for path in found:
             if self._home.erasures_folder not in path.parents:
                 self.searched += 1
                 self._try(self._search_file, path)

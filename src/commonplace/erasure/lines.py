@@ -32,7 +32,7 @@ def rewrite_without(path: Path, ids: frozenset[str], texts: frozenset[Trace]) ->
     if _stripped(path, ids, texts) is None:
         return None
     with hold(path):
-        _remove_temporaries(path)
+        remove_temporaries(path)
         pairs = _stripped(path, ids, texts)
         if pairs is None:
             return None
@@ -123,7 +123,7 @@ def _remove_links(fields: dict[str, Any], ids: frozenset[str]) -> dict[str, Any]
     return kept
 
 
-def _remove_temporaries(path: Path) -> None:
+def remove_temporaries(path: Path) -> None:
     """Remove unfinished rewrites of the file. Under its lock none is in progress.
 
     The number of the killed process that began it may belong to another process by now.

@@ -12,26 +12,33 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from commonplace.erasure import sections
+from commonplace.erasure.sections import FILE_BYTES_MAX, MARKS
 from commonplace.errors import CommonplaceError, UsageError, unusable
 from commonplace.files import atomic, marked_section
 from commonplace.files.lock import hold
 from commonplace.files.plain import make_folder, read_small
 from commonplace.foreign import one_line
-from commonplace.learn.brief import NOTHING, before_task, summary_of
+from commonplace.learn.brief import NOTHING, brief, summary_of
+from commonplace.learn.gathering import Task
+from commonplace.learn.strictness import WORDS_ONLY_SHARE, is_helpful, is_relevant
 from commonplace.redaction.text import redact_text
 
 if TYPE_CHECKING:
     from commonplace.learn.brief import Entry
+    from commonplace.recall.hits import Hit
     from commonplace.recaller import Recaller
     from commonplace.where.home import Home
 
-FILE_BYTES_MAX = 1 << 20
 GOAL_CHARS_MAX = 300
-MARKS = marked_section.Marks("<!-- ", " -->", "commonplace:continuity")
+# In a home, the section has a block for each of the latest repositories.
+REPOSITORIES_MAX = 8
 # The end marker names whom a section is for.
 WRITER = "kept by `commonplace continuity`"
 MEMORIES = "## Relevant Memories (Auto-Retrieved)"
 MISTAKES = "## Mistakes to Avoid (From Learnings)"
+REPOSITORY = "Repository: "
+_BLOCK = re.compile(rf"(?m)^(?={REPOSITORY})")
 _GOAL = re.compile(r"(?m)^<!-- goal: (.*?) -->\r?$")
 
 
@@ -88,27 +95,39 @@ def is_kept(memory: Recaller) -> bool:
 def maintain(memory: Recaller, goal: str = "") -> None:
     """Update the file for hooks, if it `is_kept`. What cannot be done is left to the next event."""
     with suppress(CommonplaceError, OSError):
-        if is_kept(memory) and (goal.strip() or noted_goal(find_file(memory))):
+        if is_kept(memory) and (goal.strip() or noted_goal(memory)):
             update(memory, goal)
 
 
 def update(memory: Recaller, goal: str = "", path: Path | None = None) -> Updated:
     """Write what is known about *goal* into our section, if that changes it.
 
-    Without a goal it is the one that the section was last written for.
+    Without a goal it is the one that the section was last written for in this repository.
     """
     file = find_file(memory, path)
-    goal = one_line(redact_text(goal.strip())[0])[:GOAL_CHARS_MAX].strip() or noted_goal(file)
+    goal = one_line(redact_text(goal.strip())[0])[:GOAL_CHARS_MAX].strip()
+    goal = goal or noted_goal(memory, path)
     if not goal:
         raise UsageError("no goal is known", 'say what the task is: `--goal "fix the login"`')
-    body = _body(memory, goal)
     home = _trusted_home(memory)
     is_of_home = file == home.continuity_file
+    for each in memory.homes:
+        if memory.trusts(each) and each.path.is_dir():
+            sections.note(each, file, home.continuity_lock)
     make_folder(home.state_folder)
     with hold(home.continuity_lock):
+        # Under the lock: an erasure takes it after it has rewritten the logs, so what is written
+        # here was read after that, or is removed again.
+        body = _block(memory, goal)
         before = _read(file)
+        blocks = _blocks(_section(before or "") or "") if is_of_home else {}
+        if blocks.get(memory.repository.name) != body:
+            others = (one for name, one in blocks.items() if name != memory.repository.name)
+            whole = "\n\n".join([body, *others][:REPOSITORIES_MAX])
+        else:
+            whole = "\n\n".join(blocks.values())
         try:
-            after = marked_section.add(before, MARKS, body, WRITER)
+            after = marked_section.add(before, MARKS, whole, WRITER)
         except marked_section.NotEditable as error:
             raise UsageError(f"`{one_line(str(file))}` cannot be changed: {error}") from None
         if after != before:
@@ -122,21 +141,36 @@ def update(memory: Recaller, goal: str = "", path: Path | None = None) -> Update
 
 
 def show(memory: Recaller, path: Path | None = None) -> Updated:
-    """Return our section as it is in the file."""
+    """Return our section for this repository, as it is in the file."""
     file = find_file(memory, path)
     text = _read(file)
-    section = _section(text or "")
+    section = _blocks(_section(text or "") or "").get(memory.repository.name)
     if section is None:
-        what = "does not exist" if text is None else "has no section of ours"
+        what = "does not exist" if text is None else "has no section of ours for this repository"
         hint = '`commonplace continuity update --goal "…"` writes it'
         raise UsageError(f"`{one_line(str(file))}` {what}", hint)
-    return Updated(file, changed=False, goal=noted_goal(file), section=section)
+    return Updated(file, changed=False, goal=_goal_of(section), section=section)
 
 
-def noted_goal(file: Path) -> str:
-    """Return the goal that our section in *file* was written for; "" if there is none."""
-    found = _GOAL.search(_section(_read(file) or "") or "")
+def noted_goal(memory: Recaller, path: Path | None = None) -> str:
+    """Return the goal that our section notes for this repository; "" if there is none."""
+    blocks = _blocks(_section(_read(find_file(memory, path)) or "") or "")
+    return _goal_of(blocks.get(memory.repository.name, ""))
+
+
+def _goal_of(block: str) -> str:
+    found = _GOAL.search(block)
     return found[1] if found else ""
+
+
+def _blocks(section: str) -> dict[str, str]:
+    """Return the blocks of a section by their repositories, in their order."""
+    found = (one.strip("\n") for one in _BLOCK.split(section))
+    return {
+        one.partition("\n")[0].removeprefix(REPOSITORY): one
+        for one in found
+        if one.startswith(REPOSITORY)
+    }
 
 
 def _trusted_home(memory: Recaller) -> Home:
@@ -164,12 +198,20 @@ def _read(file: Path) -> str | None:
         raise unusable(file, error) from error
 
 
-def _body(memory: Recaller, goal: str) -> str:
-    made = before_task(memory, goal)
+def _block(memory: Recaller, goal: str) -> str:
+    relevance_min = memory.settings["hooks.relevance_min"]
+
+    def accept(hit: Hit) -> bool:
+        return is_helpful(hit) and is_relevant(hit, relevance_min)
+
+    # As strict as the answers of hooks: agents read the file without asking for it.
+    by_words_min = relevance_min * WORDS_ONLY_SHARE
+    made = brief(memory, goal, Task(accept=accept), relevance_min=by_words_min)
     # A comment ends at the first `-->`.
     said = goal.replace("--", "- -").rstrip("-")
     return "\n".join(
         [
+            f"{REPOSITORY}{one_line(memory.repository.name)}",
             f"<!-- goal: {said} -->",
             MEMORIES,
             *(_lines(made.memories) or [NOTHING]),
@@ -181,7 +223,14 @@ def _body(memory: Recaller, goal: str) -> str:
 
 
 def _lines(entries: list[Entry]) -> list[str]:
-    return [f"- [{_label(entry.hit.id)}] {summary_of(entry.hit)}" for entry in entries]
+    return [
+        f"- [{_label(entry.hit.id)}] {summary_of(entry.hit)}{_marks(entry.hit.marks)}"
+        for entry in entries
+    ]
+
+
+def _marks(marks: Sequence[str]) -> str:
+    return "".join(f" ({one_line(mark)})" for mark in marks if mark)
 
 
 def _label(ident: str) -> str:

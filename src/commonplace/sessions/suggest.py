@@ -18,6 +18,7 @@ from commonplace.foreign import one_line
 from commonplace.index.terms import query_terms
 from commonplace.learn.brief import brief
 from commonplace.learn.gathering import Task
+from commonplace.learn.strictness import WORDS_ONLY_SHARE, is_helpful, is_relevant
 from commonplace.rules import Tally
 from commonplace.sessions import start
 from commonplace.sessions.replies import context_reply
@@ -52,13 +53,6 @@ _COMMON_WORDS = (
     " project repository repo error bug issue problem implement write create use need want try let"
     " think explain yes okay sure done finish new old way thing"
 )
-# Relevance by words alone is lower than relevance by words and meaning together.
-WORDS_ONLY_SHARE = 0.75
-# A long memory contains the common words of any prompt, so meaning has its own minimum.
-# Measured: of 40 prompts unrelated to 2,357 memories, 16 were given some without it and 5 with it;
-# of 146 related prompts, 127 and 123 were given the right one. (Relevance was half words and half
-# meaning then. With more meaning in it, as now: 1 of 30 instead of none; 77 % of 217 as before.)
-MEANING_MIN = 0.35
 # Only knowledge is suggested. Episodes, tasks and handoffs are found by an explicit recall.
 SUGGESTED_KINDS = (*start.KNOWLEDGE, "concept", "snippet", "tool")
 _PLAIN_BRANCHES = frozenset(["main", "master", "develop", "trunk", "head", ""])
@@ -91,12 +85,7 @@ def _brief(memory: Memory, event: Event, session: State, goal: str, relevance_mi
     """Return the brief before the task that a session begins with."""
 
     def accept(hit: Hit) -> bool:
-        # How a session went helps if it went well, and only another session's.
-        fields = hit.record.fields
-        is_helpful = hit.kind != "episode" or (
-            fields.get("outcome") == "success" and fields.get("task_id") != event.session
-        )
-        return is_helpful and _is_relevant(hit, relevance_min)
+        return is_helpful(hit, event.session) and is_relevant(hit, relevance_min)
 
     def fits(text: str) -> bool:
         return tokens.count(context_reply(event, text)) <= PROMPT_TOKENS_MAX
@@ -235,15 +224,8 @@ def _relevant(
             without=shown,
             automatic=True,
         )
-        return [hit for hit in found.hits if _is_relevant(hit, relevance_min)]
+        return [hit for hit in found.hits if is_relevant(hit, relevance_min)]
     return []
-
-
-def _is_relevant(hit: Hit, relevance_min: float) -> bool:
-    why = hit.why
-    if why is None or why.meaning is None or why.relevance is None:
-        return True  # Not embedded: the recall has judged it by its words.
-    return why.relevance >= relevance_min and why.meaning >= min(MEANING_MIN, relevance_min)
 
 
 def _number(hits: list[Hit]) -> str:

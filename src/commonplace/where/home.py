@@ -90,6 +90,11 @@ class Home(NamedTuple):
         return self.state_folder / "continuity.lock"
 
     @property
+    def continuity_files(self) -> Path:
+        """The other files with a section of ours that names memories of this home."""
+        return self.state_folder / "continuity.json"
+
+    @property
     def skills_folder(self) -> Path:
         return self.path / "skills"
 
