@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from commonplace.where.home import Home
 
 FILE_BYTES_MAX = 1 << 20
-MARKS = marked_section.Marks("<!-- ", " -->", "commonplace:continuity")
+MARKS = marked_section.CONTINUITY
 
 
 def note(home: Home, file: Path, lock: Path) -> None:

@@ -36,6 +36,7 @@ class Marks(NamedTuple):
 
 MARKDOWN = Marks("<!-- ", " -->")
 HASH = Marks("# ", "")
+CONTINUITY = Marks("<!-- ", " -->", "commonplace:continuity")
 
 
 class Section(NamedTuple):

@@ -12,8 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from commonplace.erasure import sections
-from commonplace.erasure.sections import FILE_BYTES_MAX, MARKS
 from commonplace.errors import CommonplaceError, UsageError, unusable
 from commonplace.files import atomic, marked_section
 from commonplace.files.lock import hold
@@ -30,6 +28,8 @@ if TYPE_CHECKING:
     from commonplace.recaller import Recaller
     from commonplace.where.home import Home
 
+FILE_BYTES_MAX = 1 << 20
+MARKS = marked_section.CONTINUITY
 GOAL_CHARS_MAX = 300
 # In a home, the section has a block for each of the latest repositories.
 REPOSITORIES_MAX = 8
@@ -104,6 +104,9 @@ def update(memory: Recaller, goal: str = "", path: Path | None = None) -> Update
 
     Without a goal it is the one that the section was last written for in this repository.
     """
+    # A hook waits while this module is imported, and an erasure needs much more.
+    from commonplace.erasure import sections  # noqa: PLC0415
+
     file = find_file(memory, path)
     goal = one_line(redact_text(goal.strip())[0])[:GOAL_CHARS_MAX].strip()
     goal = goal or noted_goal(memory, path)
@@ -229,7 +232,7 @@ def _lines(entries: list[Entry]) -> list[str]:
     ]
 
 
-def _marks(marks: Sequence[str]) -> str:
+def _marks(marks: tuple[str, ...]) -> str:
     return "".join(f" ({one_line(mark)})" for mark in marks if mark)
 
 
