@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TOKENS_MAX = 500
 # Of each new record, so many sources are asked for, spread over time.
-SOURCES_ASKED_MAX = 6
+SOURCES_ASKED_MAX = 4
 ROUNDS_MAX = 4
 # The share of a fix's words that one memory of an answer must say.
 FIX_SHARE_MIN = 0.75

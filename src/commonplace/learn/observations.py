@@ -42,7 +42,7 @@ _ACTIONS = frozenset(
      "read_file", "bash", "shell", "command", "error"]
 )  # fmt: skip
 _NO_FIX = frozenset(["", "-", "none", "n/a", "na", "unknown", "nothing", "unresolved", "todo"])
-_PLAIN_WORDS = re.compile(r"(?:[A-Za-z][A-Za-z'-]* ?)+")
+_PLAIN_WORD = re.compile(r"[a-z][a-z'-]*")
 WORKED = "worked"
 FAILED = "failed"
 OPEN = "open"
@@ -179,10 +179,10 @@ def _is_no_fix(fix: str) -> bool:
     plain = fix.strip(" .!").lower()
     if plain in _NO_FIX:
         return True
-    if not _RETRY.search(plain) or not _PLAIN_WORDS.fullmatch(plain):
+    words = plain.split()
+    if not _RETRY.search(plain) or not all(map(_PLAIN_WORD.fullmatch, words)):
         return False
-    others = [word for word in plain.split() if word not in _RETRY_WORDS]
-    return len(others) <= 1
+    return sum(word not in _RETRY_WORDS for word in words) <= 1
 
 
 def _tried(actions: list[dict[str, Any]], what: str, why: str, fix: str) -> str:
