@@ -56,6 +56,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(setting, raising=False)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setattr("commonplace.backlog.start_worker", lambda _homes, _settings: None)
+    monkeypatch.setattr("commonplace.maintenance.due.start_if_due", lambda _memory: None)
     monkeypatch.chdir(tmp_path)
     return home
 

@@ -17,6 +17,7 @@ from commonplace import cli
 from commonplace.erasure.sections import MARKS
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.files import marked_section
+from commonplace.learn import continuity
 from commonplace.learn.brief import NOTHING
 from commonplace.learn.continuity import MEMORIES, MISTAKES, WRITER
 from commonplace.memory import Memory
@@ -270,10 +271,13 @@ def test_a_line_says_that_it_is_from_another_repository(memory: Memory, tmp_path
     assert line.endswith(f"(from the repository {memory.repository.name})")
 
 
-def test_what_hooks_would_not_show_is_not_in_the_section(memory: Memory) -> None:
+def test_what_hooks_would_not_show_is_in_the_section_only_if_somebody_asked(
+    memory: Memory,
+) -> None:
     goal = "Print the form page, many holidays"
     assert [hit.id for hit in memory.before_task(goal).hits()] == ["les-login"]
-    assert "- [" not in memory.update_continuity(goal).section
+    assert "- [les-login]" in memory.update_continuity(goal).section
+    assert "- [" not in continuity.update(memory, goal, is_asked=False).section
 
 
 # --- Erasure ------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace.cli import main
 from commonplace.errors import EpisodeNotStarted, IdAmbiguous, RecordInvalid, UsageError
 from commonplace.learn import drafts
 from commonplace.learn.drafts import Note
@@ -344,3 +345,17 @@ def test_the_commands_from_start_to_end(commonplace: Callable[..., Any]) -> None
     assert "[open]" not in listed.stdout
     assert commonplace("episode", "start", "--goal", " ").returncode == 3
     assert commonplace("episode", "start").returncode == 2
+
+
+def test_a_task_that_ends_is_learned_from_in_the_background(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Memory] = []
+    monkeypatch.setattr("commonplace.maintenance.due.start_if_due", started.append)
+    for phase, outcome in (("plan", "unknown"), ("plan", "success"), ("build", "unknown")):
+        before = len(started)
+        main(["episode", "start", "--goal", "brew tea", "--phase", phase])
+        main(["episode", "note", "the water boils"])
+        main(["episode", "end", "--outcome", outcome])
+        # Its outcome is known, or another phase begins.
+        assert len(started) - before == (outcome != "unknown") + (phase == "build")

@@ -51,7 +51,9 @@ CALLER = """
 import io, json, sys, traceback
 from commonplace import hooks
 from commonplace.cli import main
+from commonplace.maintenance import due
 
+due.start_if_due = lambda memory: None  # The commands are tried one by one.
 for arguments, text in json.load(sys.stdin):
     sys.argv = arguments
     sys.stdin = io.TextIOWrapper(io.BytesIO(text.encode()))

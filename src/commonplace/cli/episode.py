@@ -14,7 +14,7 @@ from commonplace.cli.output import note as print_note
 from commonplace.cli.output import print_json
 from commonplace.errors import UsageError
 from commonplace.foreign import one_line
-from commonplace.maintenance.due import start_if_due
+from commonplace.maintenance import due
 from commonplace.vocabulary import EPISODE_OUTCOMES, LIMIT_MAX
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def start(args: Namespace) -> int:
             ident=args.id,
         )
         if args.phase and _last_phase(memory) not in ("", args.phase):
-            start_if_due(memory)  # What the last phase has taught is learned now.
+            due.start_if_due(memory)  # What the last phase has taught is learned now.
     if started.abandoned:
         print_note(
             f"note: `{one_line(started.abandoned)}` was still open; it is over, its outcome unknown"
@@ -163,7 +163,7 @@ def end(args: Namespace) -> int:
     with _open(args) as memory:
         written = memory.end_episode(args.outcome, git_commit=args.git_commit, ident=args.id)
         if args.outcome != "unknown":
-            start_if_due(memory)
+            due.start_if_due(memory)
         return _print_written(written, as_json=args.json)
 
 

@@ -96,13 +96,16 @@ def maintain(memory: Recaller, goal: str = "") -> None:
     """Update the file for hooks, if it `is_kept`. What cannot be done is left to the next event."""
     with suppress(CommonplaceError, OSError):
         if is_kept(memory) and (goal.strip() or noted_goal(memory)):
-            update(memory, goal)
+            update(memory, goal, is_asked=False)
 
 
-def update(memory: Recaller, goal: str = "", path: Path | None = None) -> Updated:
+def update(
+    memory: Recaller, goal: str = "", path: Path | None = None, *, is_asked: bool = True
+) -> Updated:
     """Write what is known about *goal* into our section, if that changes it.
 
-    Without a goal it is the one that the section was last written for in this repository.
+    Without a goal it is the one that the section was last written for in this repository. If nobody
+    asked for it, what is written is as relevant as hooks demand.
     """
     # A hook waits while this module is imported, and an erasure needs much more.
     from commonplace.erasure import sections  # noqa: PLC0415
@@ -121,7 +124,7 @@ def update(memory: Recaller, goal: str = "", path: Path | None = None) -> Update
     with hold(home.continuity_lock):
         # Under the lock: an erasure takes it after it has rewritten the logs, so what is written
         # here was read after that, or is removed again.
-        body = _block(memory, goal)
+        body = _block(memory, goal, is_asked=is_asked)
         before = _read(file)
         blocks = _blocks(_section(before or "") or "") if is_of_home else {}
         if blocks.get(memory.repository.name) != body:
@@ -201,11 +204,11 @@ def _read(file: Path) -> str | None:
         raise unusable(file, error) from error
 
 
-def _block(memory: Recaller, goal: str) -> str:
-    relevance_min = memory.settings["hooks.relevance_min"]
+def _block(memory: Recaller, goal: str, *, is_asked: bool) -> str:
+    relevance_min = 0.0 if is_asked else memory.settings["hooks.relevance_min"]
 
     def accept(hit: Hit) -> bool:
-        return is_helpful(hit) and is_relevant(hit, relevance_min)
+        return is_asked or (is_helpful(hit) and is_relevant(hit, relevance_min))
 
     # As strict as the answers of hooks: agents read the file without asking for it.
     by_words_min = relevance_min * WORDS_ONLY_SHARE
