@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace.characters import remove_hidden
 from commonplace.errors import RecordInvalid
 from commonplace.exchange.exporter import export_layout
 from commonplace.index.document import document
@@ -57,7 +58,7 @@ TEXT = st.text(
     st.characters(codec="utf-8", exclude_categories=["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"]),
     min_size=1,
     max_size=30,
-).filter(str.strip)
+).filter(lambda text: text.strip() and remove_hidden(text) == text)
 TEXTS = st.lists(TEXT, max_size=3)
 NUMBER = st.one_of(st.integers(0, 10**6), st.floats(0, 1e6, allow_nan=False))
 EPISODES = st.fixed_dictionaries(
