@@ -508,6 +508,15 @@ def test_maintenance_consolidates_and_twice_is_once(tmp_path: Path) -> None:
         assert view(memory) == before
 
 
+def test_a_summary_of_an_old_episode_is_nothing_new(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "h") as memory:
+        memory.append([episode(n, VOID, timestamp=f"2025-0{n}-06T20:00:00Z") for n in range(1, 6)])
+        runner.run(memory)
+        before = view(memory)
+        runner.run(memory)
+        assert view(memory) == before
+
+
 def test_an_agents_words_pass_the_same_gate_and_both_are_kept(tmp_path: Path) -> None:
     with open_memory(tmp_path / "h") as memory:
         memory.append([episode(n, VOID) for n in range(3)])

@@ -75,6 +75,8 @@ def read(memory: Recaller, since_micros: int | None, first_micros: int) -> Pool:
             ):
                 last = key
                 records += 1
+                if record.meta.get("batch"):
+                    continue  # Maintenance wrote this version; what it says is not new.
                 seen = list(observe(record, number, log))
                 if seen and (seen[0].micros >= oldest or (since_micros is None and mark.key)):
                     found[record.id] = seen
