@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
-import sys
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,14 +29,13 @@ from commonplace.records import encode, from_line, to_utc
 from commonplace.transfer.merge import merge_logs
 from commonplace.where import repository
 from commonplace.where.home import Home
-from conftest import SLOW_LAW
+from conftest import SLOW_LAW, run_until_killed
 from histories import forget, pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-CHANGES = {"os.remove", "os.rename", "os.truncate", "sqlite3.connect"}
 
 
 def open_memory(path: Path, **settings: Any) -> Memory:
@@ -463,30 +460,17 @@ def test_pruning_loses_nothing_and_twice_is_once(
 
 def maintain_until_killed(home: Path, change: int, steps: list[str]) -> bool:
     """Run steps in a child that dies before its n-th change to the disk; return whether it died."""
-    child = os.fork()
-    if child == 0:
-        changes = 0
 
-        def die_at(event: str, given: tuple[Any, ...]) -> None:
-            nonlocal changes
-            is_write = event == "open" and isinstance(given[2], int) and given[2] & os.O_ACCMODE
-            if event in CHANGES or is_write:
-                changes += 1
-                if changes == change:
-                    os.kill(os.getpid(), signal.SIGKILL)
+    def open_indexed() -> Memory:
+        memory = open_memory(home)
+        memory.engine().catch_up()
+        return memory
 
-        code = 1
-        try:
-            with open_memory(home) as memory:
-                memory.engine().catch_up()
-                sys.addaudithook(die_at)
-                report = runner.run(memory, steps)
-                code = any("error" in done for done in report.steps.values())
-        finally:
-            os._exit(code)
-    _pid, status = os.waitpid(child, 0)
-    assert status in (0, signal.SIGKILL)
-    return os.WIFSIGNALED(status)
+    def maintain(memory: Memory) -> None:
+        report = runner.run(memory, steps)
+        assert not any("error" in done for done in report.steps.values())
+
+    return run_until_killed(change, open_indexed, maintain)
 
 
 def view(home: Path) -> tuple[list[str], dict[str, list[Any]]]:
