@@ -259,6 +259,22 @@ def test_what_was_undone_does_not_come_back_by_itself(tmp_path: Path) -> None:
     assert {one.reason for one in again.held_back} == {"it was made before, and forgotten"}
 
 
+def test_what_rests_on_a_forgotten_episode_is_learned_again_from_the_others(tmp_path: Path) -> None:
+    first = learn(tmp_path, *(episode(n, VOID) for n in range(3)))
+    made = {one.id for one in first.made}
+    with open_memory(tmp_path) as memory:
+        memory.forget("ep-001")
+        assert not made & {one.id for one in memory.records()}
+        again = memory.consolidate()
+        patterns = [one.fields for one in memory.records() if one.kind == "pattern"]
+        memory.forget("ep-002")
+        at_last = memory.consolidate()
+
+    assert len(again.made) == len(first.made)
+    assert [one["source_episodes"] for one in patterns] == [["ep-000", "ep-002"]]
+    assert not at_last.made  # One is left, and one is not enough.
+
+
 def test_a_person_who_edits_a_pattern_keeps_it(tmp_path: Path) -> None:
     home = tmp_path / "h"
     first = learn(home, *(episode(n, VOID) for n in range(2)))

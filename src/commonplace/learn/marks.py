@@ -24,6 +24,8 @@ class Mark(NamedTuple):
 
     build: str
     key: int
+    # A step that looks at recent records only looked at none that is older than this.
+    since_micros: int = 0
 
 
 def read(path: Path, build: str) -> Mark:
@@ -33,7 +35,8 @@ def read(path: Path, build: str) -> Mark:
     """
     try:
         fields = json.loads(read_small(path, MARK_BYTES_MAX))
-        return Mark(build, int(fields["key"]) if fields["build"] == build else 0)
+        if fields["build"] == build:
+            return Mark(build, int(fields["key"]), int(fields.get("since_micros", 0)))
     except FileNotFoundError:
         pass
     except OSError as error:

@@ -1,44 +1,35 @@
 """The pool: the observations that a consolidation looks at.
 
 Only records that are new since the last run are read, and for each the older ones that an index
-finds for its problem. The mark is a line's key in the index; an index that was built again has
-other keys, and is read from the start.
+finds for its problem. A record that was forgotten took the patterns that rested on it along; what
+else they rested on is looked at again, for it may still give a pattern without that record's words.
 """
 
 from __future__ import annotations
 
-import json
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.errors import CommonplaceError
-from commonplace.files import atomic
-from commonplace.files.plain import read_small
 from commonplace.index.ports import Filter
 from commonplace.index.terms import query_terms
+from commonplace.learn import marks as marks_of_steps
+from commonplace.learn.marks import Mark
 from commonplace.learn.observations import KINDS, Observation, observe
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from commonplace.index.ports import Reader
     from commonplace.recaller import Recaller
+    from commonplace.rules import Edge
     from commonplace.where.home import Home
 
-MARK_BYTES_MAX = 4096
 # How many new records are looked at together; more come in the next round.
 RECORDS_MAX = 20_000
 # How many older records are looked at for one new problem, and for how many problems.
 PARTNERS_MAX = 20
 PROBLEMS_MAX = 2000
-
-
-class Mark(NamedTuple):
-    """How far an index was read: which index, the last key, and how old a record may be."""
-
-    build: str
-    key: int
-    since_micros: int
+_EVERY_ONE = Filter(kinds=frozenset(KINDS), archived=True)
 
 
 class Pool(NamedTuple):
@@ -60,20 +51,27 @@ def read(memory: Recaller, since_micros: int | None, first_micros: int) -> Pool:
     """
     found: dict[str, list[Observation]] = {}
     new: set[str] = set()
+    beside: list[Observation] = []
+    forgotten: set[str] = set()
     marks: dict[int, Mark] = {}
     records = 0
     with memory.engine().reading() as readers:
-        for number, home in enumerate(memory.homes):
-            if not memory.trusts(home):
-                continue
-            reader = readers[number]
+        trusted = {
+            number: (home, readers[number])
+            for number, home in enumerate(memory.homes)
+            if memory.trusts(home)
+        }
+        for number, (home, reader) in trusted.items():
             mark = _mark(home, reader.build(), since_micros, first_micros)
             oldest = mark.since_micros if since_micros is None else since_micros
             last = mark.key
             for key, log, record in islice(
-                reader.records_after(mark.key, KINDS), RECORDS_MAX - records
+                reader.records_after(mark.key, (*KINDS, "forget")), RECORDS_MAX - records
             ):
                 last = key
+                if record.kind == "forget":
+                    forgotten.add(str(record.fields["of"]))
+                    continue
                 records += 1
                 if record.meta.get("batch"):
                     continue  # Maintenance wrote this version; what it says is not new.
@@ -83,14 +81,19 @@ def read(memory: Recaller, since_micros: int | None, first_micros: int) -> Pool:
                     new.add(record.id)
             # Of the new ones, older records than this were not looked at.
             marks[number] = Mark(mark.build, last, max(mark.since_micros, oldest))
-            if mark.key:
-                marked = [one for ident in new for one in found[ident] if one.home == number]
-                for one in _partners(reader, marked, number, mark.key):
-                    if one.source not in new:
-                        found.setdefault(one.source, [])
-                        found[one.source].append(one)
-    observations = [one for some in found.values() for one in dict.fromkeys(some)]
-    return Pool(observations, frozenset(new), marks, records, records >= RECORDS_MAX)
+            marked = [one for ident in new for one in found[ident] if one.home == number]
+            beside += _partners(reader, marked, number, mark.key) if mark.key else []
+        left = _left_of_hidden(forgotten, {n: reader for n, (_, reader) in trusted.items()})
+    new_ones = [one for some in found.values() for one in some]
+    older = [one for one in (*beside, *left) if one.source not in new]
+    new |= {one.source for one in left}
+    return Pool(
+        list(dict.fromkeys((*new_ones, *older))),
+        frozenset(new),
+        marks,
+        records,
+        records >= RECORDS_MAX,
+    )
 
 
 def save_marks(memory: Recaller, marks: dict[int, Mark]) -> None:
@@ -98,20 +101,43 @@ def save_marks(memory: Recaller, marks: dict[int, Mark]) -> None:
     for number, mark in marks.items():
         home = memory.homes[number]
         if home.state_folder.is_dir():
-            atomic.replace(home.learning_mark, [json.dumps(mark._asdict()).encode()])
+            marks_of_steps.write(home.learning_mark, mark)
 
 
 def _mark(home: Home, build: str, since_micros: int | None, first_micros: int) -> Mark:
     """Return where to go on; from the start if records of that age were not looked at before."""
     start = Mark(build, 0, first_micros if since_micros is None else since_micros)
-    try:
-        fields: Any = json.loads(read_small(home.learning_mark, MARK_BYTES_MAX))
-        mark = Mark(str(fields["build"]), int(fields["key"]), int(fields["since_micros"]))
-    except (OSError, ValueError, TypeError, KeyError, CommonplaceError):
-        return start
-    if mark.build != build or (since_micros is not None and since_micros < mark.since_micros):
-        return start
-    return mark
+    mark = marks_of_steps.read(home.learning_mark, build)
+    is_further_back = since_micros is not None and since_micros < mark.since_micros
+    return mark if mark.key and not is_further_back else start
+
+
+def _left_of_hidden(forgotten: Collection[str], readers: Mapping[int, Reader]) -> list[Observation]:
+    """Return what the other sources say of the records that rested on *forgotten* ones."""
+    hidden = {edge.of for edge in _sources(forgotten, readers) if edge.to in forgotten}
+    left = {edge.to for edge in _sources(hidden, readers) if edge.of in hidden} - {*forgotten}
+    return [
+        one
+        for number, reader in readers.items()
+        for one in _observed(reader, reader.keys(left).values(), number)
+    ]
+
+
+def _sources(ids: Collection[str], readers: Mapping[int, Reader]) -> Iterator[Edge]:
+    """Yield which record rests on which, if one of both is among *ids*."""
+    return (
+        edge for reader in readers.values() for edge in reader.edges(ids, "derived_from") if ids
+    )
+
+
+def _observed(reader: Reader, keys: Collection[int], number: int) -> Iterator[Observation]:
+    """Yield what the records of *keys* say that are still shown."""
+    cards = reader.cards(keys)
+    shown = [
+        key for key, card in cards.items() if card.kind in KINDS and _EVERY_ONE.shows(card.standing)
+    ]
+    for key, record in reader.records(shown).items():
+        yield from observe(record, number, cards[key].log)
 
 
 def _partners(
@@ -120,14 +146,8 @@ def _partners(
     """Return the observations of older records about the problems of *new* ones."""
     by_signature = {one.signature: one for one in new}
     keys: set[int] = set()
-    filter_ = Filter(kinds=frozenset(KINDS), archived=True)
     for one in list(by_signature.values())[:PROBLEMS_MAX]:
         terms = query_terms(one.problem)
-        matched = reader.match(terms, reader.statistics(terms), filter_, PARTNERS_MAX)
+        matched = reader.match(terms, reader.statistics(terms), _EVERY_ONE, PARTNERS_MAX)
         keys |= {key for key, _score in matched if key <= key_max}
-    found: list[Observation] = []
-    cards = reader.cards(keys)
-    shown = [key for key, card in cards.items() if filter_.shows(card.standing)]
-    for key, record in reader.records(shown).items():
-        found += observe(record, number, cards[key].log)
-    return found
+    return list(_observed(reader, keys, number))
