@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import NoteNotFound, NoteRefused, RecordNotFound
 from commonplace.files.plain import read_small
-from commonplace.notes import Notes
 from commonplace.records import Pattern
 from commonplace.rules import Standing
 from commonplace.where.home import SKILL_BYTES_MAX
@@ -67,6 +66,8 @@ def of_text(homes: Sequence[Home], agent_id: str, ident: str) -> dict[str, Any]:
 
 def _note(home: Home, agent_id: str, name: str) -> tuple[str, str] | None:
     agent, _slash, path = name.partition("/")
+    from commonplace.notes import Notes  # noqa: PLC0415 (`show` of a record must be quick)
+
     notes = Notes(home, agent_id)
     with suppress(NoteNotFound, NoteRefused):
         if agent == agent_id:

@@ -157,7 +157,8 @@ class Writer:
         if fields.get("kind", "lesson") == "lesson" and fields.get("event_type") is None:
             fields["event_type"] = "learned"
         if fields.get("repo"):
-            fields["repo"] = self.log_to_write(fields["repo"])
+            fields["repo"] = log = self.log_to_write(fields["repo"])
+            self._names_now[log] = log
         return self.append([fields])[0]
 
     def log_to_write(self, repo: str) -> str:
