@@ -351,7 +351,8 @@ def test_a_session_is_closed_when_it_was_idle_for_half_an_hour(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 1_790_000_000.0
-    write_draft(home, json.dumps({**DRAFT, "session": "s-old", "last": now - idle_s}), "s-old")
+    draft = {**DRAFT, "session": "s-old", "last": now - idle_s}
+    os.utime(write_draft(home, json.dumps(draft), "s-old"), (now - idle_s,) * 2)
     monkeypatch.setattr("commonplace.sessions.ingest.time.time", lambda: now)
 
     agent.tell("SessionStart", source="startup")

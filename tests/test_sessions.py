@@ -726,6 +726,7 @@ def test_a_session_that_ended_without_a_word_is_closed_by_a_later_start(
     fields = json.loads(path.read_bytes())
     fields["last"] -= ingest.IDLE_S + 1
     path.write_text(json.dumps(fields))
+    os.utime(path, (fields["last"],) * 2)
 
     Agent(memory, agent.cwd, session="s-2").tell("SessionStart", source="startup")
 

@@ -28,15 +28,24 @@ def cut(text: str, tokens_max: int, mark: str = " …") -> str:
     """Return *text*, cut after a word so that it has at most *tokens_max* tokens."""
     if count(text) <= tokens_max:
         return text
-    low, high = 0, len(text)
+    length = _fitting(text, tokens_max, mark)
+    kept = text[:length]
+    space = max(kept.rfind(" "), kept.rfind("\n"))
+    if space > length // 2:
+        kept = kept[:space]
+    return kept.rstrip() + mark if kept.strip() else ""
+
+
+def _fitting(text: str, tokens_max: int, mark: str) -> int:
+    """Return how many characters of *text* fit beside *mark*."""
+    # No text has fewer tokens than its bytes say, and a character has at least one byte.
+    high = max(0, min(len(text), tokens_max * BYTES_PER_TOKEN - len(mark.encode())))
+    low = 0
     while low < high:
-        middle = (low + high + 1) // 2
+        # Of plain text, all that the bytes allow fits; so the longest is tried first.
+        middle = high if text.isascii() else (low + high + 1) // 2
         if count(text[:middle] + mark) <= tokens_max:
             low = middle
         else:
             high = middle - 1
-    kept = text[:low]
-    space = max(kept.rfind(" "), kept.rfind("\n"))
-    if space > low // 2:
-        kept = kept[:space]
-    return kept.rstrip() + mark if kept.strip() else ""
+    return low

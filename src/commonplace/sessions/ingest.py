@@ -303,11 +303,11 @@ def tidy(memory: Memory) -> int:
 
 def idle_sessions(memory: Memory) -> list[State]:
     """Return the sessions without a recent event whose episode is not written yet."""
-    now = time.time()
+    idle_since = time.time() - IDLE_S
     found = []
-    for session in state.load_all(memory.home)[:IDLE_SESSIONS_MAX]:
+    for session in state.load_all(memory.home, idle_since)[:IDLE_SESSIONS_MAX]:
         last = session.fields.get("last")
-        if last is not None and now - last > IDLE_S and episode.is_due(session, "end"):
+        if last is not None and last < idle_since and episode.is_due(session, "end"):
             found.append(session)
     return found
 

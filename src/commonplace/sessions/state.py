@@ -7,6 +7,7 @@ lock. A file can be deleted at any time: only an episode that is not written yet
 from __future__ import annotations
 
 import json
+import math
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, TypedDict, cast
@@ -151,14 +152,17 @@ def load(home: Home, session: str) -> State:
     return State(path, _read(path) or {"session": session})
 
 
-def load_all(home: Home) -> list[State]:
-    """Return the state of every session whose file can be read, the latest first."""
+def load_all(home: Home, unchanged_since: float = math.inf) -> list[State]:
+    """Return the state of every session whose file can be read, the latest first.
+
+    Only those whose files did not change after *unchanged_since*.
+    """
     folder = home.sessions_folder
     found = [(path.stat().st_mtime, path) for path in folder.glob("*.json") if path.is_file()]
     return [
         State(path, fields)
-        for _time, path in sorted(found, reverse=True)
-        if (fields := _read(path))
+        for changed, path in sorted(found, reverse=True)
+        if changed <= unchanged_since and (fields := _read(path))
     ]
 
 
