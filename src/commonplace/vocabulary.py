@@ -16,6 +16,7 @@ KIND_NAMES = (
     "tool",
     "persona",
     "task",
+    "node",
     "handoff",
     "ledger",
     "context",

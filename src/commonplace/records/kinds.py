@@ -197,7 +197,7 @@ class AntiPattern(Record):
 
 
 class Node(Record):
-    """A point of the graph: fact, concept, snippet, tool, persona or task."""
+    """A point of the graph: fact, concept, snippet, tool, persona, task, or `node`."""
 
     __slots__ = ()
     prefix = ""  # A node's id starts with its kind: `fact-…`, `snippet-…`.
@@ -298,6 +298,8 @@ KINDS: dict[str, type[Record]] = {
     "tool": Node,
     "persona": Node,
     "task": Node,
+    # A skill, pattern or episode that another program wrote as a node (see `nodes.py`).
+    "node": Node,
     "handoff": Handoff,
     "ledger": Ledger,
     "context": Context,
