@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace import cli
+from commonplace import cli, inbox
 from commonplace.errors import (
     BatchInUse,
     BatchUnknown,
@@ -513,6 +513,22 @@ def test_what_was_told_of_once_waits_in_the_inbox_and_can_be_accepted(tmp_path: 
         memory.accept(candidate.id)
         (record,) = memory.records(kind="anti_pattern")
         assert record.fields["prevention"] == VOID[2]
+
+
+def test_undoing_a_batch_withdraws_what_it_proposed(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "h") as memory:
+        memory.append([episode(1, NPM), episode(2, VOID), episode(3, VOID)])
+        report = memory.consolidate("30d")
+        (candidate,) = memory.candidates()
+        memory.undo(report.batch)
+        assert not memory.candidates()
+
+    with open_memory(tmp_path / "other") as memory:
+        memory.append([episode(1, NPM), episode(2, VOID), episode(3, VOID)])
+        report = memory.consolidate("30d")
+        inbox.edit(memory, candidate.id, fields={"why": "somebody has looked at it"})
+        memory.undo(report.batch)
+        assert [one.id for one in memory.candidates()] == [candidate.id]
 
 
 def test_maintenance_consolidates_and_twice_is_once(tmp_path: Path) -> None:

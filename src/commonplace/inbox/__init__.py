@@ -48,6 +48,7 @@ __all__ = [
     "propose",
     "settle",
     "trusted",
+    "withdraw",
 ]
 
 EVIDENCE_MAX = 200
@@ -88,6 +89,7 @@ def add(home: Home, proposal: Proposal) -> Candidate:
             evidence=list(dict.fromkeys(proposal.evidence))[-EVIDENCE_MAX:],
             reason=clean["reason"],
             worth=proposal.rank,
+            batch=proposal.batch,
         ),
     )
 
@@ -108,6 +110,7 @@ def _add(home: Home, candidate: Candidate) -> Candidate:
             seen=before.seen + (before.session != candidate.session),
             lesson=before.lesson,
             changed=before.changed,
+            batch=before.batch,
             evidence=list(dict.fromkeys([*before.evidence, *candidate.evidence]))[-EVIDENCE_MAX:],
         )
     if candidate != before:
@@ -213,6 +216,16 @@ def drop(memory: Recaller, prefixes: Collection[str]) -> list[Candidate]:
             store.add_dropped(home, [_digest_of(one)])
             store.remove(home, one)
     return [one for _home, one in found]
+
+
+def withdraw(memory: Recaller, batch: str) -> None:
+    """Remove what *batch* proposed and nobody has touched; it may be proposed again."""
+    for home in trusted(memory):
+        if any(one.batch == batch for one in candidates(home)):
+            with hold(home.spool_lock):
+                for one in candidates(home):
+                    if one.batch == batch and not one.is_edited:
+                        store.remove(home, one)
 
 
 def settle(memory: Recaller, first: Record, second: Record) -> None:

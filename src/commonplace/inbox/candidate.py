@@ -32,6 +32,7 @@ class Proposal(NamedTuple):
     session: str = ""
     at: float = 0.0
     rank: float = 0.0
+    batch: str = ""  # The batch of the step that proposes it; undoing that withdraws it.
 
 
 class SolvedFailure(NamedTuple):
@@ -65,6 +66,7 @@ class Candidate(NamedTuple):
     evidence: list[str] = []  # noqa: RUF012 (never changed)
     reason: str = ""
     worth: float = 0.0  # The rank that the proposal gave it.
+    batch: str = ""
     # Of a failure that was solved:
     intent: str = ""
     error: str = ""

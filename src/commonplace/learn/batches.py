@@ -10,6 +10,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from commonplace import inbox
 from commonplace.errors import BatchInUse, BatchUnknown, LogBusy
 from commonplace.log.fold import log_lines
 from commonplace.log.logs import list_repos
@@ -125,6 +126,7 @@ def undo(memory: Recaller, name: str) -> Batch:
             break
     else:
         raise LogBusy(memory.home.log_folder, 0.0)
+    inbox.withdraw(memory, batch.id)
     home, log = next(iter(by_log), (0, memory.repository.name))
     fields = {"kind": "forget", "of": batch.id, "reason": "undone", "repo": log}
     memory.store([memory.prepare(fields)], home)

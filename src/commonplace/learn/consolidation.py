@@ -169,7 +169,7 @@ def _learn(memory: Recaller, found: pool.Pool, report: Report, batch: str, now: 
         report.changed += [changed] if changed is not None else []
     if passed or report.changed:
         report.batch = batch
-    _propose(memory, report)
+    _propose(memory, report, batch)
 
 
 def _change(
@@ -289,7 +289,7 @@ def _compare(
     return new, known
 
 
-def _propose(memory: Recaller, report: Report) -> None:
+def _propose(memory: Recaller, report: Report, batch: str) -> None:
     """Put what was held back into the inbox of the nearest home, the most promising first."""
     given = sorted(
         (one for one in report.held_back[report.proposed_from :] if one.is_for_inbox),
@@ -311,6 +311,7 @@ def _propose(memory: Recaller, report: Report) -> None:
                 repo=one.place.repo,
                 at=memory.now().timestamp(),
                 rank=one.sessions + one.confidence,
+                batch=batch,
             ),
         )
         report.proposed += bool(candidate.seen)
