@@ -7,6 +7,7 @@ The figures in the document come from here and nowhere else.
 
 from __future__ import annotations
 
+import argparse
 import ast
 import os
 import platform
@@ -32,7 +33,11 @@ SCRIPTS = {
 
 
 def main() -> int:
-    chosen = sys.argv[2].split(",") if sys.argv[1:2] == ["--only"] else list(SCRIPTS)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", default=",".join(SCRIPTS), help="names, with commas between them")
+    chosen = parser.parse_args().only.split(",")
+    if unknown := [name for name in chosen if name not in SCRIPTS]:
+        parser.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(SCRIPTS)}")
     sections = sections_of(REPORT.read_text("utf-8")) if REPORT.exists() else {}
     worst = 0
     for name in chosen:

@@ -35,7 +35,7 @@ from commonplace.foreign import (
 from commonplace.memory import Memory
 from commonplace.server import api
 from commonplace.server.build import build_server, choose_toolsets
-from commonplace.server.tools import TOOLSETS
+from commonplace.server.toolsets import TOOLSETS
 from commonplace.sessions.start import FRAME as START_FRAME
 from conftest import SLOW_LAW
 

@@ -17,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters
 from commonplace.errors import UsageError
 from commonplace.memory import Memory
 from commonplace.server.build import build_server, choose_toolsets
-from commonplace.server.tools import TOOLSETS
+from commonplace.server.toolsets import TOOLSETS
 from conftest import ROOT
 from test_episodes import SEED
 

@@ -15,7 +15,7 @@ from commonplace.cli import main
 from commonplace.errors import UsageError
 from commonplace.server.api import error_response
 from commonplace.server.build import build_server
-from commonplace.server.tools import TOOLSETS
+from commonplace.server.toolsets import TOOLSETS
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory

@@ -13,7 +13,7 @@ from commonplace.errors import UsageError
 from commonplace.foreign import one_line
 from commonplace.server import resources
 from commonplace.server.arguments import ArgumentUnknown, explain, use_own_names
-from commonplace.server.tools import DEFAULT_TOOLSETS, TOOLSETS
+from commonplace.server.toolsets import DEFAULT_TOOLSETS, TOOLSETS
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
