@@ -31,6 +31,7 @@ FLOW = [
     "recall",
     "compose",
     "usage",
+    "injections",
     "erasure",
     "backlog",
     "background",

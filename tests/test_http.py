@@ -399,6 +399,18 @@ def test_metrics_count_requests_by_route_and_no_more(server: Served) -> None:
     assert 'commonplace_request_seconds_bucket{le="0.0025",route="/api/v1/recall"}' in page
 
 
+def test_metrics_tell_what_agents_were_given(server: Served) -> None:
+    fields = {"lesson": "the proxy needs a restart after a new certificate", "repo": "app"}
+    server.ask("POST", "/api/v1/remember", fields)
+    server.ask("POST", "/api/v1/recall", {"text": "proxy certificate restart", "repo": "app"})
+
+    page = server.ask("GET", "/metrics").body.decode()
+
+    assert 'commonplace_injections{source="recall"} 1.0' in page
+    assert 'commonplace_injected_tokens{source="recall"}' in page
+    assert "commonplace_contexts_built 0.0" in page
+
+
 # --- One process, and then none -------------------------------------------------------------------------------------
 
 

@@ -49,7 +49,10 @@ class Memory(Recaller):
         """
         from commonplace.learn.brief import before_task
 
-        return before_task(self, goal, task_id, action, files, tokens)
+        made = before_task(self, goal, task_id, action, files, tokens)
+        if found := made.hits():
+            self.note_injection("brief", made.tokens, [hit.id for hit in found], task_id or "")
+        return made
 
     def update_continuity(self, goal: str = "", path: Path | None = None) -> Updated:
         """Write what is known about *goal* into our section of `CONTINUITY.md`, or of *path*.
@@ -152,6 +155,12 @@ class Memory(Recaller):
         return metrics(self, days, repo=repo, all_repos=all_repos)
 
     # --- Consolidation ----------------------------------------------------------------------------
+
+    def worth(self, days: int = 7) -> dict[str, Any]:
+        """Return how many tokens agents were given in the last *days*, and what came of it."""
+        from commonplace.learn.worth import worth
+
+        return worth(self, days)
 
     def consolidate(
         self,

@@ -220,13 +220,33 @@ class Recaller(RecordChanger):
         """
         if query and text:
             raise UsageError("`query` and `text` are two names of the question", "give one of them")
-        answer = self.engine().recall(self._query(query or text, narrowing))
+        asked = self._query(query or text, narrowing)
+        answer = self.engine().recall(asked)
+        if not asked.automatic and answer.hits:
+            self.note_injection("recall", answer.tokens, [hit.id for hit in answer.hits])
         repo = narrowing.get("repo")
         if isinstance(repo, str) and (
             note := names.plain_name_note(repo, self.scope().named(repo))
         ):
             answer.notes.append(note)
         return answer
+
+    def note_injection(
+        self,
+        source: str,
+        tokens: int,
+        ids: Collection[str],
+        task: str = "",
+        **measured: Any,  # noqa: ANN401 (fields of `Injection`)
+    ) -> None:
+        """Write down that an agent was given memories, for `stats --context`."""
+        from commonplace import injections
+
+        usage = self.engine().usage.nearest
+        if usage is not None:
+            measured |= {"agent": self.agent_id, "repo": self.repository.name}
+            at = to_utc(self.now())
+            injections.add(usage, injections.make(at, source, tokens, ids, task, **measured))
 
     def query(self, text: str = "", **narrowing: Unpack[Narrowing]) -> Query:
         """Return the question *text* of this agent; `scope` decides what it searches."""

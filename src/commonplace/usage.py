@@ -39,7 +39,11 @@ TABLES = """
 CREATE TABLE IF NOT EXISTS use (id TEXT PRIMARY KEY, count INTEGER, last TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS answers (
     one INTEGER PRIMARY KEY, since TEXT, recalls INTEGER, empty INTEGER, tokens INTEGER,
-    log_bytes INTEGER, best_bytes INTEGER DEFAULT 0, compared INTEGER DEFAULT 0)
+    log_bytes INTEGER, best_bytes INTEGER DEFAULT 0, compared INTEGER DEFAULT 0);
+CREATE TABLE IF NOT EXISTS injection (
+    key INTEGER PRIMARY KEY, at TEXT, source TEXT, agent TEXT, repo TEXT, task TEXT,
+    tokens INTEGER, frames TEXT, covered INTEGER, drift REAL, nodes INTEGER, resonance REAL,
+    ids BLOB)
 """
 # Files from before these columns get them.
 ADDED_COLUMNS = ("best_bytes", "compared")
@@ -90,6 +94,7 @@ class Usage:
         # What was added since the last flush: id → (count, last), and the cost of answers.
         self._added: dict[str, tuple[int, str]] = {}
         self._cost = Answers()
+        self._later: list[tuple[str, Sequence[Any]]] = []
         self._flushed_at = 0.0
 
     def counter(self) -> Callable[[str], int]:
@@ -160,14 +165,16 @@ class Usage:
         """Write the new counts."""
         with self._lock:
             self._flushed_at = time.monotonic()
-            added, cost = self._added, self._cost
-            self._added, self._cost = {}, Answers()
-            if not added and not cost.recalls:
+            added, cost, later = self._added, self._cost, self._later
+            self._added, self._cost, self._later = {}, Answers(), []
+            if not added and not cost.recalls and not later:
                 return
             with suppress(sqlite3.DatabaseError, OSError):
                 connection = self._open()
                 with connection:
                     self._write(connection, added, cost)
+                    for statement, row in later:
+                        connection.execute(statement, row)
                 if self._counts is not None:
                     for ident, (count, _last) in added.items():
                         self._counts[ident] = self._counts.get(ident, 0) + count
@@ -206,6 +213,21 @@ class Usage:
                         connection.executemany(
                             "DELETE FROM use WHERE id = ?", [(ident,) for ident in gone]
                         )
+
+    def write_later(self, statement: str, row: Sequence[Any]) -> None:
+        """Have *statement* run with *row* when the counts are written."""
+        with self._lock:
+            self._later.append((statement, row))
+        self.flush_if_due()
+
+    def read(self, query: str, arguments: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of *query*; none if the file is missing or damaged."""
+        self.flush()
+        with self._lock:
+            if self._path.exists():
+                with suppress(sqlite3.DatabaseError, OSError):
+                    return self._open().execute(query, arguments).fetchall()
+        return []
 
     def trim(self, known: Callable[[Collection[str]], Collection[str]], ids_max: int) -> int:
         """Drop the counts of ids that are no longer *known*, *ids_max* of them at most.
@@ -281,6 +303,18 @@ class UsageOfHomes:
         self._homes = homes
         self._usages = [Usage(home.usage_file) for home in homes]
 
+    @property
+    def nearest(self) -> Usage | None:
+        """The counts of the nearest home that exists."""
+        return next(
+            (
+                one
+                for home, one in zip(self._homes, self._usages, strict=True)
+                if home.path.is_dir()
+            ),
+            None,
+        )
+
     def of(self, ident: str) -> tuple[int, str]:
         """Return how often the record was delivered, and when last."""
         found = [usage.of(ident) for usage in self._usages]
@@ -298,10 +332,10 @@ class UsageOfHomes:
 
         The *cost* of the answer is counted in the nearest home that exists.
         """
-        nearest = next((n for n, home in enumerate(self._homes) if home.path.is_dir()), None)
+        nearest = self.nearest
         for number, usage in enumerate(self._usages):
             ids = [ident for home, ident in delivered if home == number]
-            its_cost = cost if number == nearest else None
+            its_cost = cost if usage is nearest else None
             if ids or its_cost is not None:
                 usage.add(ids, now, its_cost)
 

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 DAYS = 7
 DAYS_MAX = 3650
 TASKS_SHOWN_MAX = 10
-EXAMPLES = ("commonplace stats", "commonplace stats --days 30", "commonplace stats --savings")
+EXAMPLES = (
+    "commonplace stats",
+    "commonplace stats --days 30",
+    "commonplace stats --savings",
+    "commonplace stats --context --days 7",
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -32,18 +37,28 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="Show how many tokens recalls saved, against the ten best records and the whole logs",
     )
+    parser.add_argument(
+        "--context",
+        action="store_true",
+        help="Show how many tokens agents were given in these days, and what came of it",
+    )
     add_home(parser)
     add_json(parser)
 
 
 def run(args: Namespace) -> int:
-    if args.savings and args.repo:
-        raise UsageError("`--savings` is counted over all logs", "leave `--repo` out")
+    if args.savings and args.context:
+        raise UsageError("`--savings` and `--context` are two reports", "give one of them")
+    if (args.savings or args.context) and args.repo:
+        name = "--savings" if args.savings else "--context"
+        raise UsageError(f"`{name}` is counted over all logs", "leave `--repo` out")
     if args.savings and args.days is not None:
         raise UsageError("`--savings` is counted from the first recall on", "leave `--days` out")
     with open_memory(args.home) as memory:
         if args.savings:
             print_savings(memory.savings(), as_json=args.json)
+        elif args.context:
+            print_worth(memory.worth(args.days or DAYS), as_json=args.json)
         else:
             counts = memory.stats(args.repo or None)
             metrics = memory.metrics(
@@ -131,3 +146,49 @@ def print_savings(savings: dict[str, Any], *, as_json: bool) -> None:
     line("saved of the logs", savings["tokens_saved"], savings["share_saved"])
     print(f"{'all logs now':24}  {savings['tokens_logs_now']:,} tokens")
     note(savings["definition"])
+
+
+def print_worth(found: dict[str, Any], *, as_json: bool) -> None:
+    """Print what agents were given, the state of the contexts, and what followed."""
+    if as_json:
+        print_json(found)
+        return
+    cost, context, utility = found["cost"], found["context"], found["utility"]
+    times = number_of(cost["injections"], "time")
+    print(
+        f"last {number_of(found['days'], 'day')}: memories given {times}, {cost['tokens']:,} tokens"
+    )
+    for source, one in cost["by_source"].items():
+        print(f"  {source:10} {number_of(one['injections'], 'time')}, {one['tokens']:,} tokens")
+    for frame, tokens in cost["by_frame"].items():
+        print(f"  frame {one_line(frame):16} {tokens:,} tokens")
+    if context["built"]:
+        print(
+            f"contexts  {context['built']:,}, coverage {_share(context['coverage'])},"
+            f" drift {_figure(context['drift'])}, working set"
+            f" {number_of(context['nodes_now'], 'node')} (at most {context['nodes_most']:,}),"
+            f" mean resonance {_figure(context['mean_resonance_now'])}"
+        )
+    rated = count_list(utility["rated"]) or "none"
+    print(f"feedback on what was given  {rated}")
+    tests = utility["tests_after"]
+    print(f"tests run after  {tests['passed']:,} passed, {tests['failed']:,} failed")
+    for label, name in (("with", "tasks_with"), ("without", "tasks_without")):
+        work = utility[name]
+        each = (
+            f", {work['retries_a_task']} retries and {work['errors_a_task']} errors each"
+            if work["tasks"]
+            else ""
+        )
+        print(
+            f"tasks {label} memories  {work['tasks']:,}: {work['succeeded']:,} succeeded,"
+            f" {work['failed']:,} failed{each}"
+        )
+
+
+def _share(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.0%}"
+
+
+def _figure(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2f}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from commonplace import injections
 from commonplace.errors import EmbedderUnavailable
 from commonplace.files import atomic
 from commonplace.log.logs import files, list_repos
@@ -162,7 +163,10 @@ def suggest_links(memory: Memory, turn: Turn) -> dict[str, Any]:
 
 
 def trim_usage(memory: Memory, turn: Turn) -> dict[str, Any]:
-    """Drop the usage counts of records that no longer exist."""
+    """Drop the usage counts of records that no longer exist, and the oldest injections."""
+    usage = memory.engine().usage.nearest
+    if usage is not None and not turn.dry_run:
+        injections.trim(usage)
     return {"dropped": memory.engine().trim_usage(0 if turn.dry_run else USAGE_TRIMMED_MAX)}
 
 

@@ -28,6 +28,7 @@ from starlette.routing import Route, Router
 
 import commonplace
 from commonplace.errors import CommonplaceError, ScopeMissing, ServerTrouble
+from commonplace.learn.worth import figures
 from commonplace.server import api, log_format, metrics, own_socket, presence
 from commonplace.server.access_tokens import SCOPES, SCOPES_DEFAULT, Token, Tokens
 from commonplace.server.build import build_server, choose_toolsets
@@ -183,7 +184,9 @@ class HttpServer:
         )
         extra = [Route("/health", self._health), Route("/metrics", self._metrics_page)]
         routes = api.routes(self._server, self._open_memory, self._memory.homes, self._stop)
-        self._metrics = metrics.create(self._operations, lambda: self._guard.in_flight)
+        self._metrics = metrics.create(
+            self._operations, lambda: self._guard.in_flight, lambda: figures(self._memory)
+        )
         loopback = is_loopback(host)
         return Guard(
             Router(

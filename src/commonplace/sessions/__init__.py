@@ -71,6 +71,7 @@ def answer(
 
 
 def _reply(there: Memory, event: Event, is_awaited: Callable[[], bool]) -> str:
+    from commonplace.compose import tokens
     from commonplace.sessions import ingest, start, state, suggest
     from commonplace.sessions.replies import context_reply
 
@@ -78,12 +79,15 @@ def _reply(there: Memory, event: Event, is_awaited: Callable[[], bool]) -> str:
         session = state.load(there.home, event.session)
         if session.is_answered_by_other_hook(event):
             return ""
+        before = session.shown_ids()
         if event.kind == "start":
             text = start.compose(event, suggest.for_start(there, event, session))
         else:
             text = suggest.for_prompt(there, event, session)
         if is_held and text and is_awaited():
             session.save()
+            shown = session.shown_ids() - before
+            there.note_injection(event.kind, tokens.count(text), shown, event.session)
     return context_reply(event, text)
 
 

@@ -1,0 +1,170 @@
+"""What the memory cost in the last days, and what came of it.
+
+The cost is the tokens of all texts with memories that agents were given. What came of it: feedback
+about one of those memories afterwards, and the tests that the same session ran afterwards. Tasks
+with and without memories are shown beside each other; that they differ need not be because of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from commonplace import injections
+from commonplace.learn.metrics import DAYS, tasks
+from commonplace.records import OUTCOMES, micros, to_utc
+from commonplace.records.episodes import actions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from commonplace.injections import Injection
+    from commonplace.learn.metrics import Task
+    from commonplace.recaller import Recaller
+    from commonplace.records import Record
+
+DEFINITIONS = {
+    "coverage": "contexts with a node of the task's domain, as a share of those with domain tags",
+    "drift": "mean distance (1 - cosine) from the question to the three best knowledge nodes",
+    "rated": "feedback on a memory after an agent was given it in these days",
+    "tests_after": "test runs in a session after it was given memories",
+}
+TEST_RUN = "run_test"
+# Both times are rounded to whole seconds.
+_ROUNDED_S = 1
+
+
+def worth(memory: Recaller, days: int = DAYS) -> dict[str, Any]:
+    """Return the cost of the last *days* and what followed, of all trusted homes."""
+    since = to_utc(memory.now() - timedelta(days=days))
+    given = _given(memory, since)
+    episodes, feedback = (
+        list(
+            memory.select_everywhere(
+                kinds=[kind], all_repos=True, since=since, archived=True, automatic=True
+            )
+        )
+        for kind in ("episode", "feedback")
+    )
+    return {
+        "days": days,
+        "since": since,
+        **_figures(given),
+        "utility": _utility(given, episodes, feedback),
+        "definitions": DEFINITIONS,
+    }
+
+
+def figures(memory: Recaller, days: int = DAYS) -> dict[str, Any]:
+    """Return the cost of the last *days* and the state of the contexts, without what followed."""
+    return _figures(_given(memory, to_utc(memory.now() - timedelta(days=days))))
+
+
+def _given(memory: Recaller, since: str) -> list[Injection]:
+    usage = memory.engine().usage.nearest
+    return injections.since(usage, since) if usage is not None else []
+
+
+def _figures(given: Sequence[Injection]) -> dict[str, Any]:
+    built = [one for one in given if one.source == "context"]
+    return {"cost": _cost(given), "context": _context(built)}
+
+
+def _cost(given: Sequence[Injection]) -> dict[str, Any]:
+    times, tokens, frames = Counter[str](), Counter[str](), Counter[str]()
+    for one in given:
+        times[one.source] += 1
+        tokens[one.source] += one.tokens
+        frames.update(one.frames)
+    return {
+        "injections": len(given),
+        "tokens": sum(tokens.values()),
+        "by_source": {
+            source: {"injections": times[source], "tokens": tokens[source]}
+            for source in injections.SOURCES
+            if times[source]
+        },
+        "by_frame": dict(frames),
+    }
+
+
+def _context(built: Sequence[Injection]) -> dict[str, Any]:
+    covered = [one.covered for one in built if one.covered is not None]
+    drifts = [one.drift for one in built if one.drift is not None]
+    return {
+        "built": len(built),
+        "coverage": _mean(covered),
+        "drift": _mean(drifts),
+        "nodes_now": built[-1].nodes if built else 0,
+        "nodes_most": max((one.nodes for one in built), default=0),
+        "mean_resonance_now": round(built[-1].resonance, 4) if built else None,
+    }
+
+
+def _utility(
+    given: Sequence[Injection], episodes: Sequence[Record], feedback: Sequence[Record]
+) -> dict[str, Any]:
+    first_by_task: dict[str, str] = {}
+    first_by_id: dict[int, str] = {}
+    for one in given:
+        first_by_task.setdefault(one.task, one.at)
+        for ident in one.ids:
+            first_by_id.setdefault(ident, one.at)
+    rated = Counter(
+        str(one.fields.get("outcome")) for one in feedback if _is_after(one, first_by_id)
+    )
+    judged = rated["worked"] + rated["failed"] + rated["wrong"] + rated["stale"]
+    is_given = {
+        one.id: injections.hash_of_task(str(one.fields.get("task_id"))) in first_by_task
+        for one in episodes
+    }
+    found = tasks(episodes)
+    return {
+        "rated": {outcome: rated[outcome] for outcome in OUTCOMES},
+        "share_worked": round(rated["worked"] / judged, 4) if judged else None,
+        "tests_after": _tests_after(episodes, first_by_task),
+        "tasks_with": _work([one for one in found if is_given[one.episodes[-1]]]),
+        "tasks_without": _work([one for one in found if not is_given[one.episodes[-1]]]),
+    }
+
+
+def _is_after(feedback: Record, first: dict[int, str]) -> bool:
+    """Whether an agent was given the memory before it rated it."""
+    (ident,) = injections.hashes([str(feedback.fields.get("of"))])
+    return ident in first and first[ident] <= feedback.timestamp
+
+
+def _tests_after(episodes: Iterable[Record], first: dict[str, str]) -> dict[str, int]:
+    results = Counter[str]()
+    for one in episodes:
+        at = first.get(injections.hash_of_task(str(one.fields.get("task_id"))))
+        if at is None:
+            continue
+        given_s = (micros(at) - micros(one.timestamp)) / 1e6
+        results.update(
+            str(action.get("result"))
+            for action in actions_of(one)
+            if action.get("action") == TEST_RUN
+            and _seconds(action.get("t")) >= given_s - _ROUNDED_S
+        )
+    return {"passed": results["pass"], "failed": results["fail"]}
+
+
+def _seconds(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _work(found: Sequence[Task]) -> dict[str, Any]:
+    count = len(found)
+    return {
+        "tasks": count,
+        "succeeded": sum(one.outcome == "success" for one in found),
+        "failed": sum(one.outcome == "failure" for one in found),
+        "retries_a_task": round(sum(one.retries for one in found) / count, 2) if count else None,
+        "errors_a_task": round(sum(one.errors for one in found) / count, 2) if count else None,
+    }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(sum(values) / len(values), 4) if values else None
