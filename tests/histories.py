@@ -125,6 +125,46 @@ CASES: dict[str, tuple[list[list[dict[str, Any]]], dict[str, Standing]]] = {
         ],
         {"b": DERIVED, "c": DERIVED},
     ),
+    "two records that supersede each other are both current": (
+        [[lesson("a"), lesson("b"), link("a", "supersedes", "b"), link("b", "supersedes", "a")]],
+        {"a": CURRENT, "b": CURRENT},
+    ),
+    "three that do so in a circle are current, and what else they supersede is not": (
+        [
+            [lesson("a"), lesson("b"), lesson("c"), lesson("d")],
+            [
+                link("a", "supersedes", "b"),
+                link("b", "supersedes", "c"),
+                link("c", "supersedes", "d"),
+                link("c", "supersedes", "a"),
+            ],
+        ],
+        {"a": CURRENT, "b": CURRENT, "c": CURRENT, "d": SUPERSEDED},
+    ),
+    "what supersedes one of a circle from outside hides that one": (
+        [
+            [
+                lesson("a"),
+                lesson("b"),
+                lesson("c", links=[{"to": "a", "rel": "supersedes"}]),
+                link("a", "supersedes", "b"),
+                link("b", "supersedes", "a"),
+            ]
+        ],
+        {"a": SUPERSEDED, "b": CURRENT, "c": CURRENT},
+    ),
+    "a circle that was opened again hides as before": (
+        [
+            [
+                lesson("a"),
+                lesson("b"),
+                link("a", "supersedes", "b"),
+                link("b", "supersedes", "a"),
+                forget("link-b-supersedes-a"),
+            ]
+        ],
+        {"a": CURRENT, "b": SUPERSEDED},
+    ),
     "what derives from something nobody has is current": (
         [[lesson("b", **DERIVES)]],
         {"b": CURRENT},

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace import cli
 from commonplace.errors import CommonplaceError, RecordInvalid, RecordNotFound, UsageError
 from commonplace.memory import Memory
 from commonplace.rules import one_side
@@ -359,3 +360,28 @@ def test_a_link_that_is_logged_with_a_relation_has_a_rel(memory: Memory) -> None
 
     assert record.fields["rel"] == "used_by"
     assert ("les-b", "uses", "les-a") in seen(memory)
+
+
+def test_records_that_supersede_each_other_stay_and_the_command_says_so(
+    own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Memory.open(own_home) as memory:
+        one, other = (memory.log(repo="app", lesson=f"the port is {port}").id for port in (1, 2))
+    for ends in ((one, other), (other, one)):
+        assert cli.main(["link", ends[0], "supersedes", ends[1], "--home", str(own_home)]) == 0
+    assert "neither is hidden" in capsys.readouterr().err
+
+    with Memory.open(own_home) as memory:
+        assert {found.id for found in memory.records(kind="lesson")} == {one, other}
+        assert len(memory.recall("which port", repo="app").hits) == 2
+
+
+def test_show_knows_that_superseding_was_taken_back(memory: Memory) -> None:
+    older = memory.log(repo="app", lesson="the port is 1")
+    newer = memory.log(
+        repo="app", lesson="the port is 2", links=[{"to": older.id, "rel": "supersedes"}]
+    )
+    assert memory.describe(older.id)["standing"] == "superseded"
+    memory.unlink(newer.id, "supersedes", older.id)
+
+    assert "standing" not in memory.describe(older.id)

@@ -87,10 +87,20 @@ class Lookup:
         ((ident, number),) = matches.items()
         return number, ident
 
+    def logs_with(self, ident: str) -> set[str]:
+        """Return the names of the logs that have a record of that id."""
+        found: set[str] = set()
+        for home in self._homes:
+            folded = self.fold(home, needle=ident.encode())
+            found |= {line.value.repo for line in folded.last_lines(ident)}
+        return found
+
     def find(self, prefix: str) -> FoundRecord:
         """Return the current version of a record; raise if there is none or it was forgotten."""
         number, ident = self.resolve(prefix)
         found = self._read_current(number, ident)
+        if found.standing is Standing.DERIVED:
+            raise _derived_error(ident)
         if is_gone(found.standing):
             raise self._forgotten_error(ident, self._heard(number))
         return found
@@ -118,11 +128,7 @@ class Lookup:
             raise
         found = self._read_current(number, ident)
         if found.standing is Standing.DERIVED:
-            raise RecordNotFound(
-                ident,
-                f"`{ident}` is hidden because a record that it derives from was forgotten",
-                "undo that one: `commonplace history ID` shows what it derives from",
-            )
+            raise _derived_error(ident)
         if found.standing is not Standing.FORGOTTEN:
             raise UsageError(f"`{ident}` is not forgotten", f"`commonplace show {ident}` shows it")
         heard = self._heard(number)
@@ -136,8 +142,8 @@ class Lookup:
     def _read_current(self, number: int, ident: str) -> FoundRecord:
         heard = self._heard(number)
         folds = [self.fold(home, needle=ident.encode()) for home in heard]
-        if any(_has_supports(folded, ident) for folded in folds):
-            # The records that it rests on decide whether it is hidden, and may not name it.
+        if any(_depends_on_others(folded, ident) for folded in folds):
+            # They decide whether it is hidden, and their latest versions may not name it.
             folds = [self.fold(home) for home in heard]
         kept = folds[heard.index(self._homes[number])].current(ident)
         facts = SeveralHomes(folds)
@@ -241,5 +247,14 @@ class Lookup:
         return list(rows.values())
 
 
-def _has_supports(folded: Fold[Stored], ident: str) -> bool:
-    return any(True for _one in folded.supports([ident]))
+def _depends_on_others(folded: Fold[Stored], ident: str) -> bool:
+    """Whether it rests on other records, or one supersedes it."""
+    return any(folded.supports([ident])) or any(folded.superseders([ident]))
+
+
+def _derived_error(ident: str) -> RecordNotFound:
+    return RecordNotFound(
+        ident,
+        f"`{ident}` is hidden because a record that it derives from was forgotten",
+        "undo that one: `commonplace history ID` shows what it derives from",
+    )

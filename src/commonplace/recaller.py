@@ -91,6 +91,10 @@ class Recaller(RecordChanger):
 
     # --- Erasing ----------------------------------------------------------------------------------
 
+    def logs_with(self, ident: str) -> set[str]:
+        """Return the names of the logs that have a record of that id, read from the files."""
+        return self._lookup.logs_with(ident)
+
     def count_derived(self, ident: str) -> int:
         """Return how many records `erase` removes with the one of this whole id."""
         from commonplace.erasure import reach

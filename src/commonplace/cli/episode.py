@@ -40,7 +40,14 @@ def record(args: Namespace) -> int:
 
     episode = parse(_read(args.file))
     with _open(args) as memory:
-        return _print_written(memory.record_episode(episode), as_json=args.json)
+        given = str(episode.get("id") or "")
+        before = memory.logs_with(given) if given else set()
+        written = memory.record_episode(episode)
+    if given and written.id != given:
+        print_note(f"note: another repository has a record `{one_line(given)}`")
+    elif written.repo in before:
+        print_note(f"note: `{one_line(given)}` was recorded before; this is its version now")
+    return _print_written(written, as_json=args.json)
 
 
 def _read(name: str) -> bytes:

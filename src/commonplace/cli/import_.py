@@ -85,6 +85,7 @@ def _print_report(report: Report) -> None:
     for count, text in (
         (report.unchanged, "= {} here already"),
         (report.kept, "= {} not imported: records of your own have the same ids"),
+        (report.renamed, "~ {} got another id: another repository's record has theirs"),
         (report.forgotten, "= {} not imported: you have forgotten them"),
         (report.withdrawn, "- {} withdrawn by the system they come from"),
         (report.redacted, "! {} held secrets, which were removed"),
@@ -127,6 +128,7 @@ def _fields(report: Report) -> dict[str, Any]:
         "skills": report.skills,
         "unchanged": report.unchanged,
         "kept": report.kept,
+        "renamed": report.renamed,
         "forgotten": report.forgotten,
         "withdrawn": report.withdrawn,
         "redacted": report.redacted,

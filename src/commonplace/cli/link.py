@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.cli.arguments import add_ends, add_home, add_json
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import print_json
+from commonplace.cli.output import note, print_json
 from commonplace.foreign import one_line
 
 if TYPE_CHECKING:
@@ -42,10 +42,17 @@ def share(text: str) -> float:
 
 def run(args: Namespace) -> int:
     with open_memory(args.home) as memory:
-        record = memory.link(args.id, args.rel, args.to, weight=args.weight)
+        fields = memory.link(args.id, args.rel, args.to, weight=args.weight).fields
+        is_mutual = fields["rel"] == "supersedes" and any(
+            link.rel == "superseded_by" and link.to == fields["to"]
+            for link in memory.links(fields["of"])
+        )
     if args.json:
-        print_json(record.fields)
+        print_json(fields)
     else:
-        fields = record.fields
         print(one_line(f"{fields['of']} {fields['rel']} {fields['to']}"))
+    if is_mutual:
+        note(
+            "each supersedes the other now, so neither is hidden; `unlink` removes a link"
+        )
     return 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.cli.arguments import add_home, add_id, add_json, suggest
 from commonplace.cli.open_memory import open_memory
-from commonplace.cli.output import print_json
+from commonplace.cli.output import note, print_json
 from commonplace.errors import UsageError
 from commonplace.foreign import one_line
 
@@ -46,4 +46,6 @@ def run(args: Namespace) -> int:
     else:
         loser = done["to"] if done["kept"] == done["of"] else done["of"]
         print(f"{one_line(done['kept'])} supersedes {one_line(loser)}")
+        if not done["removed"]:
+            note("nothing had said that the two contradict each other")
     return 0

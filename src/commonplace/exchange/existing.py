@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 # Fields of `meta` that say where a record was found, not what it says.
 _PROVENANCE = ("origin", "file", "dated")
+_NOWHERE: frozenset[str] = frozenset()
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
@@ -48,6 +50,11 @@ def digest(fields: Mapping[str, Any]) -> int:
     return int.from_bytes(blake2b(_ENCODER.encode(content).encode(), digest_size=8).digest(), "big")
 
 
+@cache
+def _logs_with(known: frozenset[str], log: str) -> frozenset[str]:
+    return known | {log}
+
+
 class Existing:
     """The versions of every record in some homes, as digests to save memory."""
 
@@ -58,6 +65,8 @@ class Existing:
         self._older: dict[str, set[int]] = {}
         self._own_forgets: dict[str, list[Stamp]] = {}
         self._positions: dict[str, int] = {}
+        # The logs of each id; most ids of one log share one value.
+        self._logs: dict[str, frozenset[str]] = {}
 
     def load(self, home: Home, *, nearest: bool) -> None:
         """Read a home. If it is not the *nearest*, record only which ids are the user's own."""
@@ -67,6 +76,7 @@ class Existing:
                     record = from_line(log_line.line.raw)
                 except ValueError:
                     continue
+                self._note_log(record.id, repo)
                 if nearest:
                     self.add(record, repo)
                 elif not is_outside(record.fields):
@@ -75,6 +85,7 @@ class Existing:
     def add(self, record: Record, log: str, version: int | None = None) -> None:
         """Add the next line of *log*; *version* is its digest, if the caller has computed it."""
         ident = record.id
+        self._note_log(ident, log)
         position = self._positions[log] = self._positions.get(log, 0) + 1
         stamp = Stamp(written_micros(record), log, position)
         if not is_outside(record.fields):
@@ -85,6 +96,16 @@ class Existing:
         if ident in self._fold and (before := self._fold.current(ident).value) != now:
             self._older.setdefault(ident, set()).add(before)
         self._fold.add(stamp, record, now)
+
+    def _note_log(self, ident: str, log: str) -> None:
+        known = self._logs.get(ident, _NOWHERE)
+        if log not in known:
+            self._logs[ident] = _logs_with(known, log)
+
+    def is_elsewhere(self, ident: str, log: str) -> bool:
+        """Whether other logs have that id, and this one does not."""
+        logs = self._logs.get(ident, _NOWHERE)
+        return bool(logs) and log not in logs
 
     def __contains__(self, ident: str) -> bool:
         return ident in self._fold

@@ -30,6 +30,7 @@ from commonplace.exchange.items import (
     Withdrawal,
     relative_name,
 )
+from commonplace.exchange.own_ids import with_own_ids
 from commonplace.exchange.projects import Projects
 from commonplace.files.plain import read_all
 from commonplace.foreign import OUTSIDE
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 LISTED_MAX = 1000
 _SKILL_NAME_CHARS_MAX = 64
+# Formats of programs that count their records in each project.
+COUNTED_IDS = ("loki",)
 # Kinds of records that say something about another record.
 ABOUT_OTHERS = ("feedback", "forget", "link")
 # Files that may hold memories. The report lists these when no format fits; others are only counted.
@@ -69,6 +72,8 @@ class Report:
     unchanged: int = 0
     kept: int = 0
     forgotten: int = 0
+    # Records with an id that another repository's record has; they got one of their own.
+    renamed: int = 0
     redacted: int = 0
     unread_count: int = 0
     skipped_count: int = 0
@@ -236,7 +241,12 @@ class _Importer:
 
     def _record(self, format_name: str, source: Source, item: ImportedRecord) -> None:
         fields = normalize.fit_to_kind(item.fields, format_name, source.repo)
-        entry = self.memory.prepare(self._add_provenance(fields, format_name, source))
+        stamped = self._add_provenance(fields, format_name, source)
+        entry = self.memory.prepare(stamped)
+        if format_name in COUNTED_IDS:
+            own = with_own_ids(stamped, entry.record.repo, self.existing.is_elsewhere)
+            self.report.renamed += own.get("id") != stamped.get("id")
+            entry = self.memory.prepare(own) if own != stamped else entry
         ident, version = entry.record.id, digest(entry.record.fields)
         self._withdrawn.pop(ident, None)
         self._again.pop(ident, None)

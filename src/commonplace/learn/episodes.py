@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import RecordInvalid
-from commonplace.records import decode
+from commonplace.records import decode, id_in_repo
 from commonplace.records.episodes import with_agent_id
 from commonplace.records.fields import (
     check_list,
@@ -46,11 +46,22 @@ def parse(raw: bytes) -> dict[str, Any]:
 
 
 def record_episode(memory: Recaller, given: Mapping[str, Any]) -> Record:
-    """Check the episode *given* and write it to the log of its repository."""
+    """Check the episode *given* and write it to the log of its repository.
+
+    An id that this log has already is that of an earlier version. If another repository's record
+    has it, the episode gets an id of its own: programs that count give the same ones everywhere.
+    """
     fields = check_episode(given)
     if fields.get("repo") is not None:
         fields["repo"] = memory.log_to_write(fields["repo"])
-    return memory.append([fields])[0]
+    entry = memory.prepare(fields)
+    if fields.get("id"):
+        logs = memory.logs_with(entry.record.id)
+        if logs and entry.record.repo not in logs:
+            own = id_in_repo(entry.record.id, entry.record.repo)
+            entry = memory.prepare({**fields, "id": own})
+    memory.store([entry])
+    return entry.record
 
 
 def check_episode(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from commonplace.records.fields import TAGS_MAX
 from commonplace.records.ids import (
     ID_CHARS_MAX,
     check_id,
+    id_in_repo,
     keyed_id,
     make_id,
     make_key,
@@ -73,6 +74,7 @@ __all__ = [
     "encode",
     "fill_identity",
     "from_line",
+    "id_in_repo",
     "keyed_id",
     "make",
     "make_id",

@@ -14,7 +14,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from commonplace.records.kinds import Record
 
-__all__ = ["ID_CHARS_MAX", "blake2b", "check_id", "keyed_id", "make_id", "make_key", "slug"]
+__all__ = [
+    "ID_CHARS_MAX",
+    "blake2b",
+    "check_id",
+    "id_in_repo",
+    "keyed_id",
+    "make_id",
+    "make_key",
+    "slug",
+]
 
 ID_CHARS_MAX = 200
 KEY_CHARS_MAX = 60
@@ -36,6 +45,15 @@ def make_id(record: Record) -> str:
     words = slug(title, _SLUG_CHARS_MAX) if isinstance(title, str) else ""
     prefix = record.prefix or record.kind
     return f"{prefix}-{words}-{digest}" if words else f"{prefix}-{digest}"
+
+
+def id_in_repo(ident: str, repo: str) -> str:
+    """Return another id for a record of *repo*, if *ident* is that of another repository's record.
+
+    Programs that count (`ep-2026-01-06-001`) give the same ids in every repository.
+    """
+    ending = f"-{_hash(repo, 3)}"
+    return ident[: ID_CHARS_MAX - len(ending)] + ending
 
 
 def slug(text: str, chars_max: int) -> str:

@@ -11,7 +11,7 @@ from commonplace.rules.statements import Edge, edges, is_statement, subjects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from commonplace.records import Rate, Record
     from commonplace.rules.order import Stamp
@@ -77,6 +77,10 @@ class Fold(Generic[T]):
     def ids(self) -> Iterable[str]:
         """Return every id, hidden ones included, in the order of their first appearance."""
         return self._last.keys()
+
+    def last_lines(self, ident: str) -> Sequence[FoldedLine[T]]:
+        """Return the last line of *ident* in each log that has one."""
+        return self._last.get(ident, ())
 
     def current(self, ident: str) -> FoldedLine[T]:
         """Return the current line of *ident*, which must be there."""

@@ -79,17 +79,29 @@ class Standings:
 
     def of(self, ids: Collection[str]) -> dict[str, Standing]:
         """Return the standing of each of *ids*."""
-        superseding = list(self._facts.superseders(ids))
+        superseding = self._superseding(ids)
         supports = self._reach({*ids, *(one.on for one in superseding)})
         self._check({*ids, *(name for one in (*supports, *superseding) for name in one)})
         self._spread(supports)
-        superseded = {
-            one.of
-            for one in superseding
-            # A record does not supersede itself, and one that is gone supersedes nothing any more.
-            if one.of != one.on and one.on not in self._gone and one.by not in self._forgotten
-        }
+        superseders: dict[str, set[str]] = {}
+        for one in superseding:
+            # A record that is gone supersedes nothing any more.
+            if one.on not in self._gone and one.by not in self._forgotten:
+                superseders.setdefault(one.of, set()).add(one.on)
+        superseded = {ident for ident in superseders if _is_superseded(ident, superseders)}
         return {ident: self._standing(ident, superseded) for ident in ids}
+
+    def _superseding(self, ids: Collection[str]) -> list[Support]:
+        """What supersedes *ids*, and what supersedes that."""
+        found: list[Support] = []
+
+        def superseders(frontier: set[str]) -> Iterable[str]:
+            level = list(self._facts.superseders(frontier))
+            found.extend(level)
+            return (one.on for one in level)
+
+        spread({*ids}, superseders, set())
+        return found
 
     def _standing(self, ident: str, superseded: set[str]) -> Standing:
         if ident in self._forgotten:
@@ -130,6 +142,19 @@ class Standings:
                 if ident not in self._gone:
                     self._gone.add(ident)
                     waiting.append(ident)
+
+
+def _is_superseded(ident: str, superseders: Mapping[str, set[str]]) -> bool:
+    """Whether one supersedes *ident* that it does not supersede in turn, directly or not.
+
+    Records that supersede each other in a circle, or themselves, stay: else none would be left.
+    """
+    for one in superseders[ident]:
+        above: set[str] = set()
+        spread({one}, lambda ids: (up for below in ids for up in superseders.get(below, ())), above)
+        if ident not in above:
+            return True
+    return False
 
 
 def spread(ids: set[str], step: Callable[[set[str]], Iterable[str]], known: set[str]) -> None:

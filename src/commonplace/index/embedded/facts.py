@@ -130,9 +130,18 @@ class TableFacts:
             found.update(ident for ident, _key in rows)
         return found
 
-    def superseded_by(self, ids: Collection[str]) -> set[str]:
-        """Return the records that *ids* supersede."""
-        return {to for _of, to, _by in self._edges("of", "supersedes", ids)}
+    def superseded_below(self, ids: Collection[str]) -> set[str]:
+        """Return *ids* and all that they supersede, directly or through others.
+
+        A new link may close a circle, in which nothing supersedes anything.
+        """
+        found: set[str] = set()
+        spread(
+            set(ids),
+            lambda some: {to for _of, to, _by in self._edges("of", "supersedes", some)},
+            found,
+        )
+        return found
 
     def linked_by(self, ids: Collection[str]) -> set[str]:
         """Return the records at both ends of the links that *ids* state."""

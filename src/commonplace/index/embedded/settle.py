@@ -243,13 +243,14 @@ class Settling:
     def _decide_standings(self) -> None:
         """Decide the standing of changed records, and of those that depend on them."""
         facts = TableFacts(self._connection, CURRENT)
-        changed = self._update_standings(self._touched | self._subjects, facts)
+        ids = facts.superseded_below(self._touched | self._subjects)
+        changed = self._update_standings(ids, facts)
         if changed:
             # A link that was forgotten, or is there again, decides about its ends.
-            changed |= self._update_standings(facts.linked_by(changed), facts)
+            ends = facts.superseded_below(facts.linked_by(changed))
+            changed |= self._update_standings(ends, facts)
             dependents = facts.dependents(changed)
-            superseded = facts.superseded_by({*changed, *dependents})
-            self._update_standings(dependents | superseded, facts)
+            self._update_standings(facts.superseded_below({*changed, *dependents}), facts)
 
     def _update_standings(self, ids: Collection[str], facts: TableFacts) -> set[str]:
         """Store the standing of *ids*; return those that became hidden or visible."""
