@@ -24,9 +24,9 @@ from commonplace.errors import (
     UsageError,
 )
 from commonplace.learn import gate
+from commonplace.learn.comparison import are_different_rules
 from commonplace.learn.gate import Asked, judge, says
 from commonplace.learn.observations import OPEN, observe
-from commonplace.learn.values import differ_in_value
 from commonplace.learn.wording import central
 from commonplace.log.read import lines_of
 from commonplace.maintenance import runner
@@ -664,6 +664,9 @@ def test_a_fix_that_begins_like_trying_again_is_one(fix: str) -> None:
         ("use Node 18.2 here", "use Node 20.1 here", True),
         ("started the redis container", "started the postgres container", True),
         ("start the redis container", "starts the redis container", False),
+        ("copy redis to postgres", "copy postgres to redis", True),
+        ("start redis first", "never start postgres first", True),
+        ("deploy with `make ship`", "deploy with `just send it`", True),
         ("use npm ci in CI", "run npm ci in CI", False),
         ("run make test", "run make test", False),
         ("run the migrations", "run the migrations with --all", False),
@@ -671,8 +674,8 @@ def test_a_fix_that_begins_like_trying_again_is_one(fix: str) -> None:
     ],
 )
 def test_another_value_is_another_rule(one: str, other: str, differ: bool) -> None:
-    assert differ_in_value(one, other) is differ
-    assert differ_in_value(other, one) is differ
+    assert are_different_rules(one, other) is differ
+    assert are_different_rules(other, one) is differ
 
 
 @given(st.lists(st.text(), min_size=1))

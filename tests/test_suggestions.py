@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from commonplace import inbox
 from commonplace.learn import contradictions
-from commonplace.learn.disagreement import difference, replaces_openly
+from commonplace.learn.disagreement import disagreement, replaces_openly
 from commonplace.maintenance import runner
 from commonplace.memory import Memory
 from conftest import SLOW_LAW, git
@@ -78,7 +78,7 @@ def test_another_value_in_the_same_sentence_is_a_difference_from_either_side(
 ) -> None:
     one, other = (shape.format(value) + "." for value in values)
 
-    found, reverse = difference(one + end, other), difference(other, one + end)
+    found, reverse = disagreement(one + end, other), disagreement(other, one + end)
     assert found is not None
     assert reverse is not None
     assert (found.newer, found.older) == (reverse.older, reverse.newer) == tuple(values)
@@ -88,16 +88,16 @@ def test_another_value_in_the_same_sentence_is_a_difference_from_either_side(
 def test_a_negation_is_a_difference(shape: str, value: str, word: str) -> None:
     text = f"use it when {shape.format(value)}"
 
-    found = difference(word + text, text)
+    found = disagreement(word + text, text)
     assert found is not None
     assert found.kind == "negation"
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_any_two_texts_can_be_compared_and_a_text_agrees_with_itself(one: str, other: str) -> None:
-    difference(one, other)
+    disagreement(one, other)
     replaces_openly(one, other)
-    assert difference(one, one) is None
+    assert disagreement(one, one) is None
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_any_two_texts_can_be_compared_and_a_text_agrees_with_itself(one: str, o
     ],
 )
 def test_what_is_a_difference(newer: str, older: str, kind: str | None) -> None:
-    found = difference(newer, older)
+    found = disagreement(newer, older)
 
     assert (found.kind if found else None) == kind
 

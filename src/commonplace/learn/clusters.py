@@ -13,8 +13,8 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.terms import term_set
+from commonplace.learn.comparison import are_different_rules
 from commonplace.learn.observations import CODE, WORKED
-from commonplace.learn.values import differ_in_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -232,7 +232,7 @@ class _Leaders:
         codes, others = self._keys[one].codes, self._keys[other].codes
         if codes and others and codes.isdisjoint(others):
             return True
-        return differ_in_value(self._keys[one].text, self._keys[other].text)
+        return are_different_rules(self._keys[one].text, self._keys[other].text)
 
     def _rare(self, number: int) -> list[str]:
         idf = self._texts.idf

@@ -13,7 +13,7 @@ from commonplace import inbox
 from commonplace.foreign import origin
 from commonplace.inbox import Proposal
 from commonplace.learn import graph, marks
-from commonplace.learn.disagreement import difference, replaces_openly
+from commonplace.learn.disagreement import disagreement, replaces_openly
 from commonplace.learn.links import title_of
 from commonplace.recall.dedupe import REPLACED, RULE_TERMS_MAX, TWINS
 from commonplace.records import micros
@@ -153,7 +153,7 @@ def _conflict(pair: Pair) -> Proposal | None:
     if newer.kind != older.kind or (origin(newer.meta) and not origin(older.meta)):
         return None  # What was imported does not judge what the user wrote.
     ours, theirs = text_of(newer), text_of(older)
-    found = difference(ours, theirs)
+    found = disagreement(ours, theirs)
     if found is not None and found.kind == "value":
         return _between(pair, "supersession", f"it says `{found.newer}`, before `{found.older}`")
     if found is not None and found.kind == "name":

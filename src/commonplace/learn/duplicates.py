@@ -20,12 +20,7 @@ from commonplace.index.document import document
 from commonplace.index.passages import passages_to_embed
 from commonplace.index.ports import Filter
 from commonplace.index.terms import term_hash, term_set
-from commonplace.learn.sameness import (
-    have_same_values,
-    have_same_words,
-    pairs_with_same_words,
-    words_of,
-)
+from commonplace.learn.comparison import have_same_meaning
 from commonplace.learn.versions import was_edited_by_user
 from commonplace.recall.priors import UNTRIED, wilson
 from commonplace.recall.visibility import shown_cards
@@ -45,7 +40,17 @@ ENCODED_AT_ONCE = 128
 COMPARED_AT_ONCE = 512
 MARK_BYTES_MAX = 4 << 20
 # Part of the mark: what was compared by other rules is compared again.
-RULES = 1
+RULES = 2
+# What a record of each kind states; these fields are compared one by one.
+STATED = {
+    "pattern": ("pattern", "conditions", "correct_approach", "incorrect_approach"),
+    "anti_pattern": ("what_fails", "why", "prevention"),
+    "lesson": ("lesson", "context", "command"),
+}
+# Shorter statements must have the same words; of longer ones, one may have one word more.
+LONGER_BY_ONE_MIN = 10
+# Of many records with the same words, each is compared with this number of the best ones.
+COMPARED_MAX = 50
 
 
 class Member(NamedTuple):
@@ -172,7 +177,7 @@ class Finder:
                 if pairs is None:
                     return None
         if embedder is None or pairs is None:
-            sets = [words_of(member.record) for member in members]
+            sets = [_term_hashes(member.record) for member in members]
             pairs = pairs_with_same_words(sets)
         near: dict[int, set[int]] = defaultdict(set)
         for one, other in pairs:
@@ -188,11 +193,46 @@ def _may_merge(card: Card, record: Record) -> bool:
 
 
 def _say_the_same(one: Record, other: Record) -> bool:
-    if one.fields.get("event_type") != other.fields.get("event_type"):
-        return False
-    if one.kind == "lesson" and not have_same_words(words_of(one), words_of(other)):
-        return False
-    return have_same_values(one, other)
+    return one.fields.get("event_type") == other.fields.get("event_type") and all(
+        map(have_same_meaning, _statements(one), _statements(other))
+    )
+
+
+def _statements(record: Record) -> tuple[str, ...]:
+    """Return the texts of what *record* states, "" for what it does not."""
+    return tuple(_text(record.fields.get(name)) for name in STATED[record.kind])
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return "\n".join(sorted(str(item) for item in value))
+    return value if isinstance(value, str) else ""
+
+
+def _term_hashes(record: Record) -> frozenset[int]:
+    return frozenset(map(term_hash, term_set("\n".join(_statements(record)))))
+
+
+def pairs_with_same_words(
+    sets: Sequence[frozenset[int]], longer_by_one_min: int = LONGER_BY_ONE_MIN
+) -> Iterator[tuple[int, int]]:
+    """Yield the places of equal sets, and of long ones that are equal but for one word more.
+
+    Not all are compared with all.
+    """
+    by_sum: dict[int, list[int]] = defaultdict(list)
+    for place, words in enumerate(sets):
+        if words:
+            by_sum[sum(words)].append(place)
+    for place, words in enumerate(sets):
+        total = sum(words)
+        for other in by_sum.get(total, ())[:COMPARED_MAX]:
+            if other != place and sets[other] == words:
+                yield place, other
+        for word in words if len(words) >= longer_by_one_min else ():
+            for other in by_sum.get(total - word, ())[:COMPARED_MAX]:
+                if sets[other] == words - {word}:
+                    yield place, other
 
 
 def _with_same_words(reader: Reader, cards: Sequence[Card]) -> list[Card]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from commonplace.index.ports import Filter
 from commonplace.index.terms import query_terms, term_set
 from commonplace.learn.candidates import Candidate, text_of
+from commonplace.learn.comparison import are_different_rules
 from commonplace.learn.confidence import with_more_sessions
 from commonplace.learn.observations import CODE
-from commonplace.learn.values import differ_in_value
 from commonplace.records import to_utc
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _likeness(candidate: Candidate, wanted: frozenset[str], record: Record, repo
     if share < SAME_MIN / (2 if has_common_source else 1):
         return 0.0
     codes, others = set(CODE.findall(candidate.text)), set(CODE.findall(text))
-    if (codes and others and codes.isdisjoint(others)) or differ_in_value(candidate.text, text):
+    if (codes and others and codes.isdisjoint(others)) or are_different_rules(candidate.text, text):
         return 0.0
     return share
 
