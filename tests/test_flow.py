@@ -50,6 +50,7 @@ FLOW = [
     "skills",
     "inbox",
     "learn",
+    "graph",
     "memory",
     "repos",
     "announce",

@@ -1,0 +1,86 @@
+"""Bloom: from a few seeds along the links to what is around them, hop by hop.
+
+Pure: who calls it says how links are read, so the server and the client library use the same one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    # The neighbours of each id, as (id, weight).
+    Expand = Callable[[Sequence[str]], Mapping[str, Sequence[tuple[str, float]]]]
+
+HOPS_MIN, HOPS_MAX = 1, 3
+PER_NODE_MAX = 6
+# The most nodes that light up for one question; a working set has no more.
+NODES_MAX = 800
+
+
+class Bloomed(NamedTuple):
+    """The nodes that were reached: after how many hops, and by which link."""
+
+    # In the order in which they were reached; a seed has 0 hops.
+    hops: dict[str, int]
+    # The weight of the strongest link from a node that was reached before, or as early.
+    edges: dict[str, float]
+
+
+def bloom(
+    seeds: Iterable[str],
+    expand: Expand,
+    hops: int = 2,
+    per_node_max: int = PER_NODE_MAX,
+    nodes_max: int = NODES_MAX,
+) -> Bloomed:
+    """Return *seeds* and what is up to *hops* links away.
+
+    From each node only its *per_node_max* heaviest links are followed, and each node is expanded
+    once: so this ends on cycles, and a hub with thousands of links adds no more than any other
+    node. Where more than *nodes_max* could be reached, the heaviest links win. Ties are broken by
+    id, so the order of *seeds* and links changes nothing but the order of the seeds themselves.
+    """
+    reached = dict.fromkeys(list(dict.fromkeys(seeds))[:nodes_max], 0)
+    edges: dict[str, float] = {}
+    layer = list(reached)
+    for hop in range(1, hops + 1):
+        if not layer or len(reached) >= nodes_max:
+            break
+        new = _links_from(layer, expand, per_node_max, reached, edges)
+        best = sorted(new, key=lambda ident: (-new[ident], ident))
+        layer = best[: nodes_max - len(reached)]
+        reached |= dict.fromkeys(layer, hop)
+    return Bloomed(reached, {ident: edges[ident] for ident in reached if ident in edges})
+
+
+def _links_from(
+    layer: Sequence[str],
+    expand: Expand,
+    per_node_max: int,
+    reached: Mapping[str, int],
+    edges: dict[str, float],
+) -> dict[str, float]:
+    """Note the links of *layer* in *edges*, and return the nodes that are new with their weight."""
+    new: dict[str, float] = {}
+    neighbours = expand(layer)
+    own_hop = reached[layer[0]]
+    for ident in layer:
+        for other, weight in heaviest(neighbours.get(ident, ()), per_node_max):
+            if other == ident:
+                continue
+            if reached.get(other, own_hop) < own_hop:
+                continue  # It was there first: this link did not lead to it.
+            edges[other] = max(edges.get(other, 0.0), weight)
+            if other not in reached:
+                new[other] = max(new.get(other, 0.0), weight)
+    return new
+
+
+def heaviest(neighbours: Iterable[tuple[str, float]], count: int) -> list[tuple[str, float]]:
+    """Return the *count* neighbours with the greatest weights; ties are broken by id."""
+    best: dict[str, float] = {}
+    for ident, weight in neighbours:
+        best[ident] = max(best.get(ident, weight), weight)
+    return sorted(best.items(), key=lambda one: (-one[1], one[0]))[:count]
