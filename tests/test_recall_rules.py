@@ -518,6 +518,7 @@ def test_a_question_is_built_from_names_alone_or_several() -> None:
         reader="ana",
         repos=frozenset(["app", "lib"]),
         kinds=frozenset(["skill", "note", "lesson"]),
+        node_types=frozenset(["skill"]),
         types=frozenset(["error", "success"]),
         tags=frozenset(["web", "db"]),
         files=("a", "b"),

@@ -7,6 +7,7 @@ until it is written.
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from typing import Any
 
 from commonplace.errors import RecordInvalid
@@ -159,13 +160,30 @@ class RecordChanger(Writer):
 
         Return whether they were. For lines that depend on what nobody may change meanwhile.
         """
+        return self.append_together({(home_number, log): entries} if entries else {}, is_current)
+
+    def append_together(
+        self,
+        entries: Mapping[tuple[int, str], Sequence[PreparedLine]],
+        is_current: Callable[[], bool],
+    ) -> bool:
+        """Append to several logs, by home and name, if *is_current* while we hold all of them.
+
+        Return whether they were.
+        """
         if not entries:
             return True
-        with self._logs[home_number].hold(log) as append:
+        with ExitStack() as held:
+            appends = {}
+            for number, log in sorted(entries):  # In one order, so that no two wait for each other.
+                self._make_home(number)
+                appends[number, log] = held.enter_context(self._logs[number].hold(log))
             if not is_current():
                 return False
-            append([entry.line for entry in entries])
-        self._after_write([entry.record for entry in entries], home_number)
+            for place, append in appends.items():
+                append([entry.line for entry in entries[place]])
+        for (number, _log), some in entries.items():
+            self._after_write([entry.record for entry in some], number)
         return True
 
     def _state(self, ident: str, given: dict[str, Any]) -> Record:

@@ -231,11 +231,14 @@ class Writer:
         """Append prepared entries to the logs of a home, by default the nearest."""
         if not entries:
             return
+        self._make_home(home_number)
+        self._logs[home_number].append(entries)
+        self._after_write([entry.record for entry in entries], home_number)
+
+    def _make_home(self, home_number: int) -> None:
         home = self.homes[home_number]
         if not home.log_folder.is_dir():
             homes.make(home)
-        self._logs[home_number].append(entries)
-        self._after_write([entry.record for entry in entries], home_number)
 
     def _after_write(self, records: list[Record], home_number: int) -> None:
         """Note which repository has this log, the first time that a record is written to it."""

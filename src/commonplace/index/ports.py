@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from commonplace.index.bm25 import Statistics
+from commonplace.records.nodes import NODE_KIND
 from commonplace.rules import NO_FEEDBACK, Facts, Standing, Tally, add_feedback, is_private
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Filter:
 
     repos: frozenset[str] | None = None
     kinds: frozenset[str] | None = None
+    # Nodes of these types pass besides: their kind is `node`, and they count as what they are.
+    node_types: frozenset[str] = frozenset()
     types: frozenset[str] | None = None
     tags: frozenset[str] = frozenset()
     agent: str | None = None
@@ -54,8 +57,8 @@ class Filter:
             (card.archived and not self.archived)
             # Skills and notes belong to the home, not to one repository in it.
             or (self.repos is not None and card.repo and card.repo not in self.repos)
-            or (self.kinds is not None and card.kind not in self.kinds)
-            or (self.types is not None and card.event_type not in self.types)
+            or not self.admits_kind(card)
+            or (self.types is not None and card.lesson_type not in self.types)
             or (self.tags and self.tags.isdisjoint(card.tags))
             or (self.agent is not None and card.agent != self.agent)
             or (self.since_micros is not None and card.micros < self.since_micros)
@@ -63,6 +66,20 @@ class Filter:
             or card.id in self.without
             or is_private(card.kind, card.agent, self.agent or self.reader)
         )
+
+    def admits_kind(self, card: Card) -> bool:
+        """Whether a record of the kind of *card* passes."""
+        return (
+            self.kinds is None
+            or card.kind in self.kinds
+            or (card.kind == NODE_KIND and card.event_type in self.node_types)
+        )
+
+    def kinds_to_match(self) -> frozenset[str] | None:
+        """Return the kinds of all records that may pass, where types of nodes are not known."""
+        if self.kinds is None or not self.node_types:
+            return self.kinds
+        return self.kinds | {NODE_KIND}
 
     def shows(self, standing: Standing) -> bool:
         """Whether a record of this standing may be in the answer."""
@@ -80,6 +97,7 @@ class Card(NamedTuple):
     timestamp: str
     micros: int
     agent: str
+    # The type of a lesson, or of a record of the kind `node`.
     event_type: str
     tags: tuple[str, ...]  # In lower case.
     archived: bool
@@ -92,9 +110,22 @@ class Card(NamedTuple):
     used: int = 0
 
     @property
+    def lesson_type(self) -> str:
+        """The type of a lesson; "" of any other record."""
+        return "" if self.kind == NODE_KIND else self.event_type
+
+    @property
     def rate(self) -> Rate | None:
         """The success rate with the feedback counted in; `None` if nobody ever tried it."""
         return add_feedback(self.stated, self.feedback)
+
+
+class FarEnd(NamedTuple):
+    """The other end of an edge, its weight, and the id of the record that states the edge."""
+
+    id: str
+    w: float
+    by: str
 
 
 class Count(NamedTuple):
@@ -155,6 +186,12 @@ class Reader(Facts, Protocol):
 
     def edges(self, ids: Collection[str], rel: str | None = None) -> list[Edge]:
         """Return the edges at either end of *ids* that current lines state, with their weights."""
+
+    def heaviest_edges(self, ids: Collection[str], limit: int) -> dict[str, list[FarEnd]]:
+        """Return the heaviest edges of each of *ids* in either direction, at most *limit* of each.
+
+        The cost depends on *limit*, not on how many edges a record has.
+        """
 
     def feedback(self, ids: Collection[str]) -> dict[str, dict[str, str]]:
         """Return the feedback about each of *ids*: feedback id → outcome."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # Lessons count as semantic memory beside patterns; anti-patterns are a part of their own.
 SEMANTIC = frozenset(["lesson", "pattern", "fact", "concept", "snippet", "tool"])
+SEMANTIC_NODES = frozenset(["pattern", "skill"])
 PATTERNS_MAX = 5
 EPISODES_MAX = 3
 SKILLS_MAX = 3
@@ -117,6 +118,7 @@ class _Searches:
         is_for_episodes = "episode" in kinds
         asked = self._query.with_(
             kinds=frozenset(kinds),
+            node_types=SEMANTIC_NODES if kinds == SEMANTIC else frozenset(),
             limit=EPISODES_LOOKED_AT if is_for_episodes else limit,
             elsewhere=elsewhere,
             without=self._query.without | without,

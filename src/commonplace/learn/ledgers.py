@@ -168,7 +168,7 @@ def as_dict(ledger: Record) -> dict[str, Any]:
 
 def _episodes(memory: Recaller, agent: str) -> list[Episode]:
     hits = memory.recent(
-        EPISODES_MAX, kinds=["episode"], agent=agent, archived=True, automatic=True
+        EPISODES_MAX, kinds=["episode"], nodes=False, agent=agent, archived=True, automatic=True
     )
     return [hit.record for hit in hits if isinstance(hit.record, Episode)]
 

@@ -8,7 +8,7 @@ from commonplace import inbox
 from commonplace.errors import RecordInvalid, RecordNotFound, UsageError
 from commonplace.learn import graph
 from commonplace.records import LinkRecord
-from commonplace.rules import Standing, one_side
+from commonplace.rules import HAS_CHILD, Standing, one_side
 from commonplace.vocabulary import INVERSES, SYMMETRIC
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ DEPTH_MAX = 5
 LINKS_MAX = 2000
 BOTH = "both"
 _INVERSE = {name: other for other, name in INVERSES.items()} | INVERSES
-_INVERSE |= {name: name for name in SYMMETRIC}
+_INVERSE |= {name: name for name in SYMMETRIC} | {HAS_CHILD: "child_of"}
 
 
 class SeenLink(NamedTuple):

@@ -56,6 +56,7 @@ def metrics(
     episodes, feedback = (
         memory.select_everywhere(
             kinds=[kind],
+            nodes=False,
             repo=repo,
             all_repos=all_repos,
             since=to_utc(now - timedelta(days=days)),

@@ -57,7 +57,7 @@ def list_records(
     }
     if sort not in orders:
         raise UsageError(f"there is no order `{sort}`", f"choose among {', '.join(orders)}")
-    found = sorted(_all_cards(readers, query), key=orders[sort])  # type: ignore[arg-type]
+    found = sorted(all_cards(readers, query), key=orders[sort])  # type: ignore[arg-type]
     pages = max(1, -(-len(found) // query.limit))
     if not 1 <= page <= pages:
         raise UsageError(
@@ -72,12 +72,13 @@ def list_records(
 def count_tags(readers: Sequence[Reader], filter_: Filter) -> dict[str, int]:
     """Return how many records have each tag, the most used first; tags are in lower case."""
     counts: Counter[str] = Counter()
-    for _home, card in _all_cards(readers, filter_):
+    for _home, card in all_cards(readers, filter_):
         counts.update(set(card.tags))
     return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
 
 
-def _all_cards(readers: Sequence[Reader], filter_: Filter) -> list[Found]:
+def all_cards(readers: Sequence[Reader], filter_: Filter) -> list[Found]:
+    """Return the home and the card of every record that passes, without notes and statements."""
     decided = standings_of(readers)
     return [
         (home, card)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.index.ports import Count
 from commonplace.recall.hits import UNTRUSTED, Explanation, Hit
 from commonplace.recall.visibility import shown_cards, standings_of
+from commonplace.records.nodes import NODE_KIND
 from commonplace.rules import Standing, is_doubted, is_gone, is_statement
 
 if TYPE_CHECKING:
@@ -111,8 +112,9 @@ def select_everywhere(readers: Sequence[Reader], filter_: Filter) -> Iterator[Re
 def counts(readers: Sequence[Reader], filter_: Filter) -> dict[str, Any]:
     """Return how many records there are: by repository, by kind, lessons by type.
 
-    Records are lines of logs, and of archives if the filter admits those. Skills are files and are
-    counted apart. Notes are private to their agents, so even their number is not shown.
+    Records are lines of logs, and of archives if the filter admits those. Skills that are files
+    are no records; `skills` counts them and the nodes of that type. Notes are private to their
+    agents, so even their number is not shown.
     """
     repos, kinds, types = Counter[str](), Counter[str](), Counter[str]()
     archived = skills = 0
@@ -127,6 +129,11 @@ def counts(readers: Sequence[Reader], filter_: Filter) -> dict[str, Any]:
             archived += count.records if count.archived else 0
             if count.kind != "note" and (filter_.archived or not count.archived):
                 repos[count.repo] += count.records
+                if count.kind == NODE_KIND:
+                    # A node counts as what it is, such as a pattern.
+                    kinds[count.event_type] += count.records
+                    skills += count.records if count.event_type == "skill" else 0
+                    continue
                 kinds[count.kind] += count.records
                 if count.event_type:
                     types[count.event_type] += count.records

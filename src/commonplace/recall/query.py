@@ -9,6 +9,7 @@ from commonplace.errors import UsageError
 from commonplace.index.ports import Filter
 from commonplace.recall.dates import parse_moment
 from commonplace.records import EVENT_TYPES, KINDS, micros
+from commonplace.records.nodes import TYPES_WITH_RECORDS
 from commonplace.vocabulary import LIMIT_MAX
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Narrowing(TypedDict, total=False):
     repo: str | Iterable[str] | None
     all_repos: bool
     kinds: str | Iterable[str] | None
+    nodes: bool
     types: str | Iterable[str] | None
     tags: str | Iterable[str] | None
     agent: str | None
@@ -79,6 +81,7 @@ class Query(Filter):
         root: Path | None = None,
         repo: str | Iterable[str] | None = None,
         kinds: str | Iterable[str] | None = None,
+        nodes: bool = True,
         types: str | Iterable[str] | None = None,
         tags: str | Iterable[str] | None = None,
         agent: str | None = None,
@@ -90,12 +93,15 @@ class Query(Filter):
     ) -> Self:
         """Return the question *text* with its filters; raise `UsageError` for wrong options.
 
-        Names may be given alone or as several; dates as dates or ages.
+        Names may be given alone or as several; dates as dates or ages. A kind includes the nodes
+        of that type, unless *nodes* is false: for callers that need the fields of the kind.
         """
+        kinds = _check_known(_set_of(kinds), (*KINDS, *TEXT_KINDS), "kind")
         return cls(
             text=text,
             repos=_set_of(repo),
-            kinds=_check_known(_set_of(kinds), (*KINDS, *TEXT_KINDS), "kind"),
+            kinds=kinds,
+            node_types=(kinds or frozenset()).intersection(TYPES_WITH_RECORDS if nodes else ()),
             types=_check_known(_set_of(types), EVENT_TYPES, "type"),
             tags=frozenset(tag.lower() for tag in _set_of(tags) or ()),
             agent=agent,

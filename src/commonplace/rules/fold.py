@@ -60,7 +60,7 @@ class Fold(Generic[T]):
             stated if isinstance(stated, str) else "",
             outcome if isinstance(outcome, str) else "",
             about,
-            tuple(edges(record)) if record.links or record.sources or kind == "link" else (),
+            tuple(edges(record)) if _may_have_edges(record) else (),
         )
         if kind == "forget" and about:
             self._forgets.setdefault(about[0], []).append(stamp)
@@ -154,6 +154,13 @@ class Fold(Generic[T]):
         if self._graph is None:
             self._graph = _Graph(self)
         return self._graph
+
+
+def _may_have_edges(record: Record) -> bool:
+    fields = record.fields
+    return bool(
+        fields.get("links") or fields.get("children") or record.kind == "link" or record.sources
+    )
 
 
 class _Graph:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from commonplace.records import Node
 from commonplace.vocabulary import INVERSES, SYMMETRIC
 
 TYPE_CHECKING = False
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from commonplace.records import Record
 
 STATEMENT_KINDS = frozenset(["feedback", "link", "forget"])
+# The relation of a node to each of its `children`.
+HAS_CHILD = "has_child"
 
 
 class Edge(NamedTuple):
@@ -33,6 +36,12 @@ def edges(record: Record) -> list[Edge]:
     ident = record.id
     found = [_edge(ident, link.rel, link.to, link.w, ident) for link in record.edges]
     found += [Edge(ident, "derived_from", source, 1.0, ident) for source in record.sources]
+    if isinstance(record, Node):
+        found += [
+            Edge(ident, HAS_CHILD, child, 1.0, ident)
+            for child in record.children.values()
+            if isinstance(child, str)
+        ]
     if record.kind == "link":
         of, to = record.fields.get("of"), record.fields.get("to")
         if isinstance(of, str) and isinstance(to, str):

@@ -19,6 +19,7 @@ from commonplace.index.embedded.tables import FOREVER
 from commonplace.index.ports import no_progress
 from commonplace.log import read
 from commonplace.records import Pattern, Record, encode, from_line, micros, parse_rate
+from commonplace.records.nodes import NODE_KIND, type_of
 from commonplace.rules import Standing, edges, is_statement, written_micros
 from commonplace.where.home import LOG_SUFFIX
 
@@ -237,7 +238,7 @@ class CatchUp:
         digest = digest_of(raw)
         of, to, outcome = _statement(record)
         stated = _stated_rate(record)
-        event_type = fields.get("event_type")
+        event_type = type_of(record) if record.kind == NODE_KIND else fields.get("event_type")
         cursor = self._connection.execute(
             "INSERT INTO line (digest, log, position, archived, id, kind, repo, timestamp, micros,"
             ' written, until, agent, type, tags, of, "to", outcome, stated_worked, stated_tried,'

@@ -168,7 +168,7 @@ class PastReader(Reader):
             key
             for key, card in cards.items()
             if (filter_.repos is None or not card.repo or card.repo in filter_.repos)
-            and (filter_.kinds is None or card.kind in filter_.kinds)
+            and filter_.admits_kind(card)
         ]
         weighted = bm25.by_rarity(selective, statistics)
         found = []

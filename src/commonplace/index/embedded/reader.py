@@ -6,9 +6,10 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from commonplace.index.embedded.facts import CURRENT, TableFacts
-from commonplace.index.embedded.tables import select_in
-from commonplace.index.ports import Card, Count
+from commonplace.index.embedded.tables import VALUES_AT_ONCE, select_in
+from commonplace.index.ports import Card, Count, FarEnd
 from commonplace.records import Rate, Record, from_line
+from commonplace.records.nodes import NODE_KIND
 from commonplace.rules import NO_FEEDBACK, Edge, Standing, Tally
 from commonplace.rules.statements import STATEMENT_KINDS
 
@@ -154,6 +155,26 @@ class Reader(TableFacts):
             found |= dict.fromkeys(Edge(*row[2:]) for row in rows)
         return [edge for edge in found if rel is None or edge.rel == rel]
 
+    def heaviest_edges(self, ids: Collection[str], limit: int) -> dict[str, list[FarEnd]]:
+        found: dict[str, list[FarEnd]] = {}
+        wanted = sorted(ids)
+        for start in range(0, len(wanted), VALUES_AT_ONCE):
+            some = wanted[start : start + VALUES_AT_ONCE]
+            marks = ",".join(["(?)"] * len(some))
+            for near, far in (("of", "to"), ("to", "of")):
+                # The inner query reads an index of edges by weight, and stops at its limit.
+                rows = self.connection.execute(
+                    f"WITH wanted (id) AS (VALUES {marks})"
+                    f' SELECT wanted.id, edge."{far}", edge.w, edge.by FROM wanted JOIN edge'
+                    " ON edge.rowid IN (SELECT edge.rowid FROM edge JOIN line USING (key)"
+                    f' WHERE edge."{near}" = wanted.id AND {self.moment.condition}'
+                    f' ORDER BY edge.w DESC, edge."{far}" LIMIT ?)',
+                    (*some, *self.moment.arguments, limit),
+                )
+                for ident, *end in rows:
+                    found.setdefault(ident, []).append(FarEnd(*end))
+        return found
+
     def has_statements(self) -> bool:
         return self._totals.has_statements
 
@@ -255,8 +276,12 @@ def condition(filter_: Filter) -> tuple[str, tuple[object, ...]]:
         among("repo", {*filter_.repos, ""})
     if filter_.kinds is not None:
         among("kind", filter_.kinds)
+        among("type", filter_.node_types)
+        of_type, of_kind = parts.pop(), parts.pop()
+        parts.append(f"({of_kind} OR (kind = '{NODE_KIND}' AND {of_type}))")
     if filter_.types is not None:
         among("type", filter_.types)
+        parts.append(f"kind != '{NODE_KIND}'")
     if filter_.agent is not None:
         among("agent", [filter_.agent])
     if filter_.since_micros is not None:

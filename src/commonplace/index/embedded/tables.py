@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Increase this when the tables change, which lines can be read, how records stand, or the text of a
 # document. An old index is rebuilt, as it is when the terms change.
-SCHEMA_VERSION = 1300 + terms.VERSION
+SCHEMA_VERSION = 1400 + terms.VERSION
 BUSY_MS_MAX = 30_000
 # SQLite maps its shared memory in pieces of this size; reading a truncated one kills the process.
 SHARED_BYTES_MIN = 32_768
@@ -33,6 +33,7 @@ FOREVER = (1 << 63) - 1
 _SWITCH_TRIES_MAX = 100
 
 # `line` has a row for every line of the logs and for every note and skill, current or not.
+# `type` is that of a lesson, or of a record of the kind `node`.
 # `written` orders the lines of several logs: an edit keeps the `micros` of its record. `until` is
 # the time of the later line of its log that replaced it. `confidence` and `used` are what a pattern
 # says of itself. `standing` is a `rules.Standing`; the four counts are feedback. `term_set` has the
@@ -60,8 +61,8 @@ CREATE INDEX line_micros ON line (micros);
 CREATE INDEX line_position ON line (log, position);
 CREATE TABLE body (key INTEGER PRIMARY KEY, raw BLOB NOT NULL);
 CREATE TABLE edge (key INTEGER, of TEXT, rel TEXT, "to" TEXT, w REAL, by TEXT);
-CREATE INDEX edge_of ON edge (of);
-CREATE INDEX edge_to ON edge ("to");
+CREATE INDEX edge_of ON edge (of, w DESC, "to");
+CREATE INDEX edge_to ON edge ("to", w DESC, of);
 CREATE INDEX edge_key ON edge (key);
 CREATE TABLE term_set (key INTEGER PRIMARY KEY, terms INTEGER NOT NULL, hashes BLOB NOT NULL);
 CREATE TABLE dropped (key INTEGER PRIMARY KEY, terms INTEGER);

@@ -137,8 +137,9 @@ class TextSnapshot(NamedTuple):
         conditions: list[tantivy.Query] = []
         if filter_ is not None and filter_.repos is not None:
             conditions.append(self._any_of("repo", {*filter_.repos, ANYWHERE}))
-        if filter_ is not None and filter_.kinds is not None:
-            conditions.append(self._any_of("kind", filter_.kinds))
+        kinds = None if filter_ is None else filter_.kinds_to_match()
+        if kinds is not None:
+            conditions.append(self._any_of("kind", kinds))
         if until_micros is not None:
             conditions.append(
                 tantivy.Query.range_query(
@@ -176,8 +177,8 @@ class TextSnapshot(NamedTuple):
         if filter_.repos is not None:
             repos = {"", *filter_.repos}
             found = {key: score for key, score in found.items() if documents[key].repo in repos}
-        if filter_.kinds is not None:
-            kinds = filter_.kinds
+        kinds = filter_.kinds_to_match()
+        if kinds is not None:
             found = {key: score for key, score in found.items() if documents[key].kind in kinds}
         return found
 
