@@ -81,6 +81,7 @@ OPEN_TO_SURFACES = [
     "skills",
     "inbox",
     "learn",
+    "graph",
     "memory",
     "repos",
     "announce",

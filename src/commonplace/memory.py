@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from commonplace.graph.search import ScoredNode
+    from commonplace.graph.tree import Tree
+    from commonplace.graph.upsert import UpsertResult
     from commonplace.inbox import Candidate, Proposal
     from commonplace.learn.batches import Batch
     from commonplace.learn.brief import Brief
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from commonplace.learn.ledgers import Resume
     from commonplace.learn.links import SeenLink
     from commonplace.records import Record
+    from commonplace.records.nodes import GraphNode
     from commonplace.skills.export import Exported
     from commonplace.skills.store import Skill
 
@@ -219,6 +223,50 @@ class Memory(Recaller):
         from commonplace.learn.links import resolve
 
         return resolve(self, ident, other, keep)
+
+    # --- Nodes ------------------------------------------------------------------------------------
+
+    def upsert_nodes(
+        self, nodes: Sequence[Mapping[str, Any]], *, merge: bool = False
+    ) -> UpsertResult:
+        """Write nodes: `id`, `type`, `label`, `payload`, `links`, `children`, `tags`, `meta`.
+
+        With *merge*, what a node has and *nodes* do not give stays; otherwise it is replaced. All
+        are checked before the first is written. Raises `RecordInvalid`.
+        """
+        from commonplace.graph.upsert import upsert
+
+        return upsert(self, nodes, merge=merge)
+
+    def node(self, ident: str) -> GraphNode:
+        """Return the record whose id starts with *ident* as a node of the graph."""
+        from commonplace.graph.fetch import node
+
+        return node(self, ident)
+
+    def node_tree(self, path: str = "") -> Tree:
+        """Return the nodes at *path* and below as a tree by the parts of their ids."""
+        from commonplace.graph.tree import tree
+
+        return tree(self, path)
+
+    def search_nodes(
+        self,
+        query: str,
+        k: int = 32,
+        types: Sequence[str] = (),
+        hops: int = 0,
+        tags: Sequence[str] = (),
+        *,
+        per_type: bool = False,
+    ) -> list[ScoredNode]:
+        """Return the *k* nodes that match best, and those up to *hops* links away from them.
+
+        *types* and *tags* narrow it; with *per_type*, it is *k* of each type.
+        """
+        from commonplace.graph.search import search
+
+        return search(self, query, k, types, hops, tags, per_type=per_type)
 
     # --- The inbox --------------------------------------------------------------------------------
 
