@@ -121,11 +121,11 @@ class Card(NamedTuple):
 
 
 class FarEnd(NamedTuple):
-    """The other end of an edge, its weight, and the id of the record that states the edge."""
+    """The other end of an edge, its weight, and the key of the line that states the edge."""
 
     id: str
     w: float
-    by: str
+    by: int
 
 
 class Count(NamedTuple):
@@ -190,7 +190,8 @@ class Reader(Facts, Protocol):
     def heaviest_edges(self, ids: Collection[str], limit: int) -> dict[str, list[FarEnd]]:
         """Return the heaviest edges of each of *ids* in either direction, at most *limit* of each.
 
-        The cost depends on *limit*, not on how many edges a record has.
+        The cost depends on *limit*, not on how many edges a record has. Lines that are no longer
+        current are among those that state them.
         """
 
     def feedback(self, ids: Collection[str]) -> dict[str, dict[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.ports import Filter
@@ -9,7 +10,7 @@ from commonplace.recall.visibility import shown_cards, standings_of
 from commonplace.rules import is_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from commonplace.index.ports import Card, FarEnd, Reader
     from commonplace.recall.hits import Address
@@ -71,18 +72,17 @@ def heaviest(
     are in the order of ids. What a record with many links costs depends on *count*.
     """
     found: dict[str, dict[str, float]] = {ident: {} for ident in ids}
-    shown: dict[str, Card | None] = {}
+    visible = _Visible(readers, filter_)
     waiting, limit = set(ids), count
     while waiting:
         left, cut = _ends(readers, waiting, limit, filter_)
         while left:
             # Only as many as are still missing are looked up.
             some = {ident: ends[: count - len(found[ident])] for ident, ends in left.items()}
-            _look_up(readers, some, shown, filter_)
+            visible.look_up(end for ends in some.values() for end in ends)
             for ident, ends in some.items():
-                for end in ends:
-                    is_stated = shown[end.by] is not None and end.id != ident
-                    if is_stated and _is_neighbour(shown[end.id], filter_):
+                for home, end in ends:
+                    if (home, end.by) in visible.stating and end.id in visible.ids:
                         found[ident].setdefault(end.id, end.w)
             left = {
                 ident: rest
@@ -96,46 +96,69 @@ def heaviest(
 
 def _ends(
     readers: Sequence[Reader], ids: Collection[str], limit: int, filter_: Filter
-) -> tuple[dict[str, list[FarEnd]], set[str]]:
-    """Return the other ends of the heaviest edges, and the ids that may have more than *limit*."""
-    found: dict[str, list[FarEnd]] = {}
+) -> tuple[dict[str, list[tuple[int, FarEnd]]], set[str]]:
+    """Return the other ends of the heaviest edges with the homes that state them.
+
+    And the ids that may have more than *limit*.
+    """
+    found: dict[str, list[tuple[int, FarEnd]]] = {}
     cut: set[str] = set()
     for home, reader in enumerate(readers):
         if home not in filter_.without_homes:
             for ident, ends in reader.heaviest_edges(ids, limit).items():
-                found.setdefault(ident, []).extend(ends)
+                found.setdefault(ident, []).extend((home, end) for end in ends if end.id != ident)
                 if len(ends) >= limit:
                     cut.add(ident)
-    for ident, ends in found.items():
-        ends.sort(key=lambda end: (-end.w, end.id, end.by))
+    for ident, stated in found.items():
+        stated.sort(key=lambda one: (-one[1].w, one[1].id, one[0], one[1].by))
         if ident in cut:
-            del ends[limit:]  # An edge that was not read may be heavier than the rest.
+            del stated[limit:]  # An edge that was not read may be heavier than the rest.
     return found, cut
 
 
-def _look_up(
-    readers: Sequence[Reader],
-    ends: Mapping[str, Sequence[FarEnd]],
-    shown: dict[str, Card | None],
-    filter_: Filter,
-) -> None:
-    """Add the cards of *ends*, and of what states them, to *shown*; `None` if they are hidden."""
-    wanted = {name for some in ends.values() for end in some for name in (end.id, end.by)}
-    missing = wanted - shown.keys()
-    shown |= dict.fromkeys(missing)
-    for home in reversed(range(len(readers))) if missing else ():
-        if home not in filter_.without_homes:
-            cards = _shown(readers, home, missing, filter_.untrusted)
-            shown |= {card.id: card for card in cards}
+class _Visible:
+    """Which ids may be shown, and which lines may state an edge; each is looked up once."""
 
+    def __init__(self, readers: Sequence[Reader], filter_: Filter) -> None:
+        self._readers = readers
+        self._filter = filter_
+        self._decided = standings_of(readers)
+        self._known: set[str] = set()
+        self._known_lines: set[Address] = set()
+        self.ids: set[str] = set()
+        self.stating: set[Address] = set()
 
-def _is_neighbour(card: Card | None, filter_: Filter) -> bool:
-    return (
-        card is not None
-        and not is_statement(card.kind)
-        and filter_.admits(card)
-        and filter_.shows(card.standing)
-    )
+    def look_up(self, ends: Iterable[tuple[int, FarEnd]]) -> None:
+        """Find out about the other ends of some edges, and the lines that state them."""
+        ids: set[str] = set()
+        lines: set[Address] = set()
+        for home, end in ends:
+            ids.add(end.id)
+            lines.add((home, end.by))
+        ids -= self._known
+        lines -= self._known_lines
+        self._known |= ids
+        self._known_lines |= lines
+        anything = replace(self._filter, archived=True, superseded=True, kinds=None)
+        for home, reader in enumerate(self._readers):
+            if home in self._filter.without_homes:
+                continue
+            keys = set(reader.keys(ids).values())
+            stating = {key for number, key in lines if number == home}
+            cards = reader.cards(keys | stating).values()
+            for card in shown_cards(self._readers, home, cards, anything, self._decided):
+                if card.key in stating:
+                    self.stating.add((home, card.key))
+                if card.key in keys and not is_statement(card.kind) and self._passes(card):
+                    self.ids.add(card.id)
+
+    def _passes(self, card: Card) -> bool:
+        """Whether a card that passed without these conditions passes the filter."""
+        return (
+            (self._filter.archived or not card.archived)
+            and self._filter.admits_kind(card)
+            and self._filter.shows(card.standing)
+        )
 
 
 def _shown(

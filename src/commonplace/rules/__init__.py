@@ -29,9 +29,18 @@ from commonplace.rules.standing import (
     spread,
     standings,
 )
-from commonplace.rules.statements import HAS_CHILD, Edge, edges, is_statement, one_side, subjects
+from commonplace.rules.statements import (
+    DECIDING,
+    HAS_CHILD,
+    Edge,
+    edges,
+    is_statement,
+    one_side,
+    subjects,
+)
 
 __all__ = [
+    "DECIDING",
     "HAS_CHILD",
     "NO_FEEDBACK",
     "Edge",

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from commonplace.records import Record
 
 STATEMENT_KINDS = frozenset(["feedback", "link", "forget"])
+# The relations that decide whether a record is hidden.
+DECIDING = ("derived_from", "supersedes")
 # The relation of a node to each of its `children`.
 HAS_CHILD = "has_child"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.index.embedded.tables import select_in
-from commonplace.rules import Stamp, Support, find_forgotten, newest, spread
+from commonplace.rules import DECIDING, Stamp, Support, find_forgotten, newest, spread
 
 if TYPE_CHECKING:
     import sqlite3
@@ -144,10 +144,11 @@ class TableFacts:
         return found
 
     def linked_by(self, ids: Collection[str]) -> set[str]:
-        """Return the records at both ends of the links that *ids* state."""
+        """Return the records whose standing is decided by the edges that *ids* state."""
+        rels = ",".join(f"'{rel}'" for rel in DECIDING)
         rows = self._lines(
             'SELECT line.id, line.key, edge.of, edge."to" FROM line JOIN edge USING (key)'
-            " WHERE line.id IN ({})",
+            f" WHERE line.id IN ({{}}) AND edge.rel IN ({rels})",
             ids,
         )
         return {end for _id, _key, *ends in rows for end in ends}

@@ -52,6 +52,9 @@ class PastReader(Reader):
 
     # --- Records ----------------------------------------------------------------------------------
 
+    def keys(self, ids: Collection[str]) -> dict[str, int]:
+        return self._read_keys(ids)
+
     def cards(self, keys: Collection[int]) -> dict[int, Card]:
         rows = select_in(
             self.connection,

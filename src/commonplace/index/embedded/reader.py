@@ -6,7 +6,7 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from commonplace.index.embedded.facts import CURRENT, TableFacts
-from commonplace.index.embedded.tables import VALUES_AT_ONCE, select_in
+from commonplace.index.embedded.tables import select_in
 from commonplace.index.ports import Card, Count, FarEnd
 from commonplace.records import Rate, Record, from_line
 from commonplace.records.nodes import NODE_KIND
@@ -65,6 +65,9 @@ class Reader(TableFacts):
         return {row[0]: card_of(row) for row in rows}
 
     def keys(self, ids: Collection[str]) -> dict[str, int]:
+        return self._cache.keys(ids, self._read_keys)
+
+    def _read_keys(self, ids: Collection[str]) -> dict[str, int]:
         return {ident: key for ident, (_stamp, key) in self.current(ids).items()}
 
     def ids_beside(self, ident: str) -> list[str]:
@@ -157,22 +160,16 @@ class Reader(TableFacts):
 
     def heaviest_edges(self, ids: Collection[str], limit: int) -> dict[str, list[FarEnd]]:
         found: dict[str, list[FarEnd]] = {}
-        wanted = sorted(ids)
-        for start in range(0, len(wanted), VALUES_AT_ONCE):
-            some = wanted[start : start + VALUES_AT_ONCE]
-            marks = ",".join(["(?)"] * len(some))
+        for ident in ids:
+            rows: list[tuple[str, float, int]] = []
             for near, far in (("of", "to"), ("to", "of")):
-                # The inner query reads an index of edges by weight, and stops at its limit.
-                rows = self.connection.execute(
-                    f"WITH wanted (id) AS (VALUES {marks})"
-                    f' SELECT wanted.id, edge."{far}", edge.w, edge.by FROM wanted JOIN edge'
-                    " ON edge.rowid IN (SELECT edge.rowid FROM edge JOIN line USING (key)"
-                    f' WHERE edge."{near}" = wanted.id AND {self.moment.condition}'
-                    f' ORDER BY edge.w DESC, edge."{far}" LIMIT ?)',
-                    (*some, *self.moment.arguments, limit),
+                rows += self.connection.execute(
+                    f'SELECT "{far}", w, key FROM edge WHERE "{near}" = ?'
+                    f' ORDER BY w DESC, "{far}" LIMIT ?',
+                    (ident, limit),
                 )
-                for ident, *end in rows:
-                    found.setdefault(ident, []).append(FarEnd(*end))
+            if rows:
+                found[ident] = [FarEnd(*row) for row in rows]
         return found
 
     def has_statements(self) -> bool:

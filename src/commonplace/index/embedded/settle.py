@@ -15,6 +15,7 @@ from commonplace.index.embedded.tables import FOREVER, select_in
 from commonplace.index.terms import term_hash, terms
 from commonplace.records import from_line
 from commonplace.rules import (
+    DECIDING,
     Stamp,
     Standing,
     is_gone,
@@ -62,7 +63,8 @@ class Settling:
         self._touched.add(ident)
         self._subjects.update(subject for subject in subjects if subject is not None)
         for edge in edges:
-            self._subjects.update((edge.of, edge.to))
+            if edge.rel in DECIDING:
+                self._subjects.update((edge.of, edge.to))
 
     def remove(self, keys: Iterable[int]) -> None:
         """Remove lines from the tables: they are no longer in their file."""
@@ -71,8 +73,7 @@ class Settling:
             ident, kind, of, to = execute(
                 'SELECT id, kind, of, "to" FROM line WHERE key = ?', (key,)
             ).fetchone()
-            ends = execute('SELECT of, "to" FROM edge WHERE key = ?', (key,)).fetchall()
-            self.touch(ident, (of, to, *(end for pair in ends for end in pair)))
+            self.touch(ident, (of, to, *self._ends_of(key)))
             if not is_statement(kind):
                 self._drop_from_text(key)
             self.changed_keys.add(key)
@@ -174,12 +175,19 @@ class Settling:
             (Standing.REPLACED, key),
         )
         # The records that it was about are decided again without it.
-        ends = execute('SELECT of, "to" FROM edge WHERE key = ?', (key,)).fetchall()
-        self._subjects.update(one for pair in ends for one in pair)
+        self._subjects.update(self._ends_of(key))
         self._subjects.update(subject for subject in subjects if subject is not None)
         if not is_statement(kind):
             self._drop_from_text(key)
             self._keep_old(key)
+
+    def _ends_of(self, key: int) -> list[str]:
+        """Return the records whose standing the edges of a line decide."""
+        marks = ",".join("?" * len(DECIDING))
+        rows = self._connection.execute(
+            f'SELECT of, "to" FROM edge WHERE key = ? AND rel IN ({marks})', (key, *DECIDING)
+        )
+        return [end for pair in rows for end in pair]
 
     def _keep_old(self, key: int) -> None:
         """Keep the terms and vectors of a replaced line for questions about the past."""

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from commonplace.index.ports import Card
     from commonplace.records import Record
 
+K = TypeVar("K")
 T = TypeVar("T")
 if TYPE_CHECKING:
     _Read: TypeAlias = Callable[[Collection[int]], dict[int, T]]
 
 # How many cards, records and sets of terms are kept: a few megabytes.
-CACHED_MAX = 4096
+CACHED_MAX = 8192
 
 
 class Totals(NamedTuple):
@@ -49,10 +50,13 @@ class Cache:
         cards: dict[int, Card] | None = None,
         records: dict[int, Record] | None = None,
         terms: dict[int, frozenset[int]] | None = None,
+        keys: dict[str, int] | None = None,
     ) -> None:
         self._cards = {} if cards is None else cards
         self._records = {} if records is None else records
         self._terms = {} if terms is None else terms
+        # The key of the current line of an id.
+        self._keys = {} if keys is None else keys
 
     def without(self, keys: Collection[int]) -> Cache:
         """Return a copy without the entries of *keys*."""
@@ -60,7 +64,15 @@ class Cache:
         for copy in copies:
             for key in keys:
                 copy.pop(key, None)
-        return Cache(*copies)
+        changed = set(keys)
+        return Cache(
+            *copies, {ident: key for ident, key in self._keys.items() if key not in changed}
+        )
+
+    def keys(
+        self, ids: Collection[str], read: Callable[[Collection[str]], dict[str, int]]
+    ) -> dict[str, int]:
+        return _look_up(self._keys, ids, read)
 
     def cards(self, keys: Collection[int], read: _Read[Card]) -> dict[int, Card]:
         return _look_up(self._cards, keys, read)
@@ -74,7 +86,9 @@ class Cache:
         return _look_up(self._terms, keys, read)
 
 
-def _look_up(held: dict[int, T], keys: Collection[int], read: _Read[T]) -> dict[int, T]:
+def _look_up(
+    held: dict[K, T], keys: Collection[K], read: Callable[[Collection[K]], dict[K, T]]
+) -> dict[K, T]:
     found = {key: value for key in keys if (value := held.get(key)) is not None}
     if len(found) < len(keys):
         more = read([key for key in keys if key not in found])

@@ -39,7 +39,8 @@ _SWITCH_TRIES_MAX = 100
 # says of itself. `standing` is a `rules.Standing`; the four counts are feedback. `term_set` has the
 # terms of documents. `dropped` are documents that are no longer current and must be deleted from
 # the text index; `terms` is NULL for those that are not in it. `old_term` and `old_vector` keep
-# replaced lines for questions about the past.
+# replaced lines for questions about the past. The edges of a record are read from their indexes
+# alone, the heaviest first; those that hide records have indexes of their own.
 SCHEMA = """
 CREATE TABLE file (
     path TEXT PRIMARY KEY, inode INTEGER, size INTEGER, mtime INTEGER, "end" INTEGER, tail BLOB);
@@ -61,8 +62,12 @@ CREATE INDEX line_micros ON line (micros);
 CREATE INDEX line_position ON line (log, position);
 CREATE TABLE body (key INTEGER PRIMARY KEY, raw BLOB NOT NULL);
 CREATE TABLE edge (key INTEGER, of TEXT, rel TEXT, "to" TEXT, w REAL, by TEXT);
-CREATE INDEX edge_of ON edge (of, w DESC, "to");
-CREATE INDEX edge_to ON edge ("to", w DESC, of);
+CREATE INDEX edge_of ON edge (of, w DESC, "to", key);
+CREATE INDEX edge_to ON edge ("to", w DESC, of, key);
+CREATE INDEX edge_derived_of ON edge (of) WHERE rel = 'derived_from';
+CREATE INDEX edge_derived_to ON edge ("to") WHERE rel = 'derived_from';
+CREATE INDEX edge_supersedes_of ON edge (of) WHERE rel = 'supersedes';
+CREATE INDEX edge_supersedes_to ON edge ("to") WHERE rel = 'supersedes';
 CREATE INDEX edge_key ON edge (key);
 CREATE TABLE term_set (key INTEGER PRIMARY KEY, terms INTEGER NOT NULL, hashes BLOB NOT NULL);
 CREATE TABLE dropped (key INTEGER PRIMARY KEY, terms INTEGER);
