@@ -19,7 +19,7 @@ from commonplace.memory import Memory
 from commonplace.recall import graph
 from commonplace.records.json_text import encode_sorted
 from commonplace.records.nodes import NODE_TYPES, GraphNode
-from conftest import SLOW_LAW
+from conftest import SLOW_LAW, make_repository
 from fake_secrets import some
 
 if TYPE_CHECKING:
@@ -426,3 +426,29 @@ def test_a_hub_of_many_links_is_read_no_further_than_asked(
         "leaf.09000",
         "leaf.09001",
     ]
+
+
+# --- A home that is not trusted -------------------------------------------------------------------
+
+
+def test_a_home_that_is_not_trusted_has_no_say(
+    tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = make_repository(tmp_path / "shop") / ".commonplace"
+    trusting = {"embedder.kind": "none", "trust.repositories": True}
+    with Memory.open(theirs, cwd=tmp_path / "shop", settings=trusting) as memory:
+        link = {"to": "mine", "rel": "uses", "w": 1.0}
+        memory.upsert_nodes([node("evil", label="kettle", links=[link]), node("twin")])
+    monkeypatch.delenv("COMMONPLACE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    with Memory.open(cwd=tmp_path / "shop", settings={"embedder.kind": "none"}) as memory:
+        assert memory.home.path == theirs
+        before = lines(theirs)
+        memory.upsert_nodes([node("mine", label="kettle"), node("twin", label="kettle")])
+        assert lines(theirs) == before
+        assert {one.node.id for one in memory.search_nodes("kettle", hops=2)} == {"mine", "twin"}
+        assert fetch.neighbours(memory, ["mine"], 6) == {"mine": []}
+        assert fetch.nodes(memory, ["evil", "mine"]).keys() == {"mine"}
+        assert [branch.path for _depth, branch in memory.node_tree().walk()] == ["mine", "twin"]
+        assert memory.node("evil").label == "kettle"  # Named, it is shown.
+        assert memory.node("twin").label == "kettle"  # The user's own comes first.

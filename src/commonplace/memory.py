@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from commonplace.graph.dangling import DanglingLink
+    from commonplace.graph.drawing import Drawing
     from commonplace.graph.search import ScoredNode
     from commonplace.graph.tree import Tree
     from commonplace.graph.upsert import UpsertResult
@@ -267,6 +269,18 @@ class Memory(Recaller):
         from commonplace.graph.search import search
 
         return search(self, query, k, types, hops, tags, per_type=per_type)
+
+    def draw_graph(self, ident: str = "", depth: int = 1) -> Drawing:
+        """Return the nodes and links up to *depth* links around a node; without one, all."""
+        from commonplace.graph.drawing import draw
+
+        return draw(self, ident, depth)
+
+    def dangling_links(self) -> list[DanglingLink]:
+        """Return the links and children in the nearest home that lead to no record."""
+        from commonplace.graph.dangling import dangling
+
+        return dangling(self)
 
     # --- The inbox --------------------------------------------------------------------------------
 

@@ -71,6 +71,8 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "handoff": Entry("handoff", "Hand work over to another agent, and accept it"),
         "brief": Entry("brief", "Show what is known before a task: patterns, mistakes, skills"),
         "continuity": Entry("continuity", "Keep the relevant memories in an agent's CONTINUITY.md"),
+        "node": Entry("node", "Write and read nodes of the graph, and show them as a tree"),
+        "graph": Entry("graph", "Draw nodes and their links"),
     },
     "agents and servers": {
         "setup": Entry("setup", "Connect agents to the memory, or disconnect them"),

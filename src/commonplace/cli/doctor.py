@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from commonplace.graph.dangling import DanglingLink
     from commonplace.log.check import Finding
     from commonplace.memory import Memory
 
+DANGLING_SHOWN_MAX = 10
 EXAMPLES = ("commonplace doctor", "commonplace doctor --fix")
 
 
@@ -48,6 +50,7 @@ def check(memory: Memory, *, fix: bool, as_json: bool) -> int:
         {"what": "unknown setting", "path": relative_path(path, home), "reason": name}
         for path, name in memory.settings.unknown
     ]
+    dangling = memory.dangling_links()
     waiting = inbox.counts(inbox.candidates(*inbox.trusted(memory)))
     if as_json:
         rows = [
@@ -60,6 +63,7 @@ def check(memory: Memory, *, fix: bool, as_json: bool) -> int:
                 "agents": agents,
                 "inbox": sum(waiting.values()),
                 "inbox_kinds": waiting,
+                "dangling": [link._asdict() for link in dangling],
                 "fixed": fix,
             }
         )
@@ -70,6 +74,7 @@ def check(memory: Memory, *, fix: bool, as_json: bool) -> int:
             print_wrapped(f"{setting['what']}  {place}  `{name}` is not a setting")
         if not findings and not settings:
             print_wrapped(f"All is well in `{home}`")
+        _print_dangling(dangling)
         for row in agents:
             print_wrapped(f"agent  {row['agent']}  {_agent_state(row)}")
         if waiting:
@@ -93,6 +98,16 @@ def _print_findings(findings: Sequence[Finding], home: Path, *, fixed: bool) -> 
         )
         done = f"  [{'done' if fixed else '--fix'}: {finding.fix}]" if finding.fix else ""
         print_wrapped(f"{finding.what}  {one_line(location)}  {one_line(finding.reason)}{done}")
+
+
+def _print_dangling(links: Sequence[DanglingLink]) -> None:
+    """Print the links that lead nowhere. They are allowed: the other end may come later."""
+    for link in links[:DANGLING_SHOWN_MAX]:
+        of, rel, to = map(one_line, link)
+        print_wrapped(f"dangling link  {of} {rel} {to}: no record has that id")
+    if len(links) > DANGLING_SHOWN_MAX:
+        rest = number_of(len(links) - DANGLING_SHOWN_MAX, "dangling link")
+        print_wrapped(f"and {rest} more  [`commonplace doctor --json` lists all]")
 
 
 def _agent_state(row: dict[str, Any]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.arguments import add_agent, add_home, add_id, add_json, suggest, whole_number
@@ -12,6 +10,7 @@ from commonplace.cli.filters import add_scope, check_scope
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import note as print_note
 from commonplace.cli.output import print_json
+from commonplace.cli.reading import read_file
 from commonplace.errors import UsageError
 from commonplace.foreign import one_line
 from commonplace.maintenance import due
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from commonplace.records import Record
 
 DEFAULT = "list"
-FILE_BYTES_MAX = 64 << 20
 
 
 def add_record(parser: ArgumentParser) -> None:
@@ -38,7 +36,7 @@ def add_record(parser: ArgumentParser) -> None:
 def record(args: Namespace) -> int:
     from commonplace.learn.episodes import parse  # noqa: PLC0415 (help needs none of it)
 
-    episode = parse(_read(args.file))
+    episode = parse(read_file(args.file))
     with _open(args) as memory:
         given = str(episode.get("id") or "")
         before = memory.logs_with(given) if given else set()
@@ -48,23 +46,6 @@ def record(args: Namespace) -> int:
     elif written.repo in before:
         print_note(f"note: `{one_line(given)}` was recorded before; this is its version now")
     return _print_written(written, as_json=args.json)
-
-
-def _read(name: str) -> bytes:
-    try:
-        if name == "-":
-            raw = sys.stdin.buffer.read(FILE_BYTES_MAX + 1)
-        else:
-            with Path(name).open("rb") as stream:
-                raw = stream.read(FILE_BYTES_MAX + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(
-            f"`{name}` cannot be read: {reason}", "give a file, or - for stdin"
-        ) from None
-    if len(raw) > FILE_BYTES_MAX:
-        raise UsageError(f"`{name}` is longer than {FILE_BYTES_MAX:,} bytes")
-    return raw
 
 
 def add_start(parser: ArgumentParser) -> None:

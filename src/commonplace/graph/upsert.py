@@ -33,6 +33,7 @@ T = TypeVar("T")
 V = TypeVar("V")
 NODES_MAX = 10_000
 _TRIES_MAX = 20
+_HINT = "docs/howto/keep-a-graph.md shows what a node may hold"
 # What a line may have of an older version, and the next one does not take over.
 _NOT_KEPT = ("agent_id", "stats", "resonance", "embeddings")
 # What we note in `meta` ourselves; it is no content.
@@ -106,7 +107,7 @@ def _at(number: int, ident: object, do: Callable[[V], T], value: V) -> T:
     except RecordInvalid as error:
         name = f" ({ident})" if isinstance(ident, str) and ident else ""
         raise RecordInvalid(
-            f"nodes, entry {number}{name}: {error.field}", error.reason, error.hint
+            f"nodes, entry {number}{name}: {error.field}", error.reason, error.hint or _HINT
         ) from None
 
 
