@@ -30,7 +30,7 @@ def value_for(name: str) -> st.SearchStrategy[Any]:
     if isinstance(setting.default, bool):
         return st.booleans()
     if isinstance(setting.default, int):
-        return st.integers(lower, upper)
+        return st.integers(int(lower), int(upper))
     if isinstance(setting.default, float):
         return st.floats(lower, upper).map(lambda number: round(number, 4))
     words = st.sampled_from(["core", "LEARNED:", 'say "so"', "a # b", "C:\\x", "é"])

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from commonplace.graph.contexts import SavedContext
     from commonplace.graph.dangling import DanglingLink
     from commonplace.graph.drawing import Drawing
     from commonplace.graph.search import ScoredNode
@@ -281,6 +282,31 @@ class Memory(Recaller):
         from commonplace.graph.dangling import dangling
 
         return dangling(self)
+
+    # --- Contexts ---------------------------------------------------------------------------------
+
+    def save_context(
+        self,
+        task_id: str,
+        frames: Sequence[Mapping[str, Any]] | Mapping[str, Any],
+        *,
+        session: str = "",
+    ) -> SavedContext:
+        """Add a version of the context of a task; the same frames twice are one version.
+
+        *frames* are blocks with `kind`, `format` and `data`, or an object with the keys of frames.
+        """
+        from commonplace.graph.contexts import save_context
+
+        return save_context(self, task_id, frames, session=session)
+
+    def recall_context(
+        self, scope: str = "task", ident: str = "", k: int = 32
+    ) -> list[SavedContext]:
+        """Return the last *k* saved contexts of a task, session, repo or agent, newest first."""
+        from commonplace.graph.contexts import recall_context
+
+        return recall_context(self, scope, ident, k)
 
     # --- The inbox --------------------------------------------------------------------------------
 

@@ -26,8 +26,8 @@ class Setting(NamedTuple):
     default: Any
     meaning: str
     choices: tuple[str, ...] = ()
-    minimum: int | None = None
-    maximum: int | None = None
+    minimum: float | None = None
+    maximum: float | None = None
     # The home in a repository may come from a stranger, so it cannot set where data is sent.
     user_only: bool = False
 
@@ -197,6 +197,87 @@ SETTINGS: dict[str, Setting] = {
     ),
     "learn.merge": Setting(
         True, "whether maintenance merges patterns, and lessons, that say the same"
+    ),
+    "context.weights.similarity": Setting(
+        0.45, "the weight of likeness to the question in the score of a node", minimum=0, maximum=1
+    ),
+    "context.weights.edge": Setting(
+        0.20, "that of the strongest link to a node that was found", minimum=0, maximum=1
+    ),
+    "context.weights.recency": Setting(
+        0.15, "that of how recently it was written or used", minimum=0, maximum=1
+    ),
+    "context.weights.usage": Setting(0.10, "that of how often it was used", minimum=0, maximum=1),
+    "context.weights.task": Setting(
+        0.07, "that of the task's tags, among its tags and in its path", minimum=0, maximum=1
+    ),
+    "context.weights.persona": Setting(
+        0.03,
+        "that of its links to the active persona, and of the persona's tags",
+        minimum=0,
+        maximum=1,
+    ),
+    "context.half_life_days": Setting(
+        30.0, "after how many days the recency of a node has lost half its value", minimum=1
+    ),
+    "context.similarity_min": Setting(
+        0.15,
+        "the minimum likeness (0 to 1) to the question of a node that no link leads to",
+        minimum=0,
+        maximum=1,
+    ),
+    "context.decay": Setting(
+        0.98,
+        "what is left of the resonance of a node that a context does not light",
+        minimum=0,
+        maximum=1,
+    ),
+    "context.value_min": Setting(
+        0.05, "the resonance below which a node leaves the working set", minimum=0, maximum=1
+    ),
+    "context.nodes_max": Setting(
+        800, "the maximum number of nodes in the working set; at most 800", minimum=1, maximum=800
+    ),
+    "context.ttl_hours": Setting(
+        24.0,
+        "the hours after which a node that was not lit again leaves the working set",
+        minimum=0,
+    ),
+    "context.knowledge_share": Setting(
+        0.5,
+        "the share of the budget that knowledge may have, 0.4 to 0.6",
+        minimum=0.4,
+        maximum=0.6,
+    ),
+    "context.persona": Setting(
+        "", "the id of the active persona, where neither a caller nor COMMONPLACE_PERSONA names one"
+    ),
+    "context.caps.concept": Setting(
+        8, "the maximum number of concepts in a context", minimum=0, maximum=100
+    ),
+    "context.caps.skill": Setting(
+        6, "the maximum number of skills in a context", minimum=0, maximum=100
+    ),
+    "context.caps.fact": Setting(
+        10, "the maximum number of facts and lessons in a context", minimum=0, maximum=100
+    ),
+    "context.caps.snippet": Setting(
+        10, "the maximum number of snippets in a context", minimum=0, maximum=100
+    ),
+    "context.caps.pattern": Setting(
+        4, "the maximum number of patterns and anti-patterns in a context", minimum=0, maximum=100
+    ),
+    "context.caps.episode": Setting(
+        6, "the maximum number of episodes in a context", minimum=0, maximum=100
+    ),
+    "context.caps.tool": Setting(
+        4, "the maximum number of tools in a context", minimum=0, maximum=100
+    ),
+    "context.caps.persona": Setting(
+        1, "the maximum number of personas in a context", minimum=0, maximum=100
+    ),
+    "context.caps.task": Setting(
+        2, "the maximum number of tasks in a context", minimum=0, maximum=100
     ),
 }
 

@@ -52,7 +52,5 @@ def run(args: Namespace) -> int:
     else:
         print(one_line(f"{fields['of']} {fields['rel']} {fields['to']}"))
     if is_mutual:
-        note(
-            "each supersedes the other now, so neither is hidden; `unlink` removes a link"
-        )
+        note("each supersedes the other now, so neither is hidden; `unlink` removes a link")
     return 0

@@ -188,6 +188,7 @@ class _Removal:
         for step in (
             self._rewrite_lines,
             self._forget_usage,
+            self._remove_working_set,
             self._remove_hook_files,
             self._rewrite_sections,
             self._remove_index,
@@ -223,6 +224,14 @@ class _Removal:
         usage = Usage(self._home.usage_file)
         usage.forget(self._intent.ids)
         usage.close()
+
+    def _remove_working_set(self) -> None:
+        """Remove the working set if it has an erased id; the next contexts make it again."""
+        file = self._home.resonance_file
+        paths = [file, *(file.with_name(file.name + end) for end in ("-wal", "-shm"))]
+        if any(self._is_mentioned_in(path, ()) for path in paths):
+            for path in paths:
+                self._try(_unlink, path)
 
     def _remove_hook_files(self) -> None:
         """Remove what hooks wrote about an erased record: events, drafts of sessions, candidates.

@@ -97,10 +97,31 @@ def _strip_line(raw: bytes, ids: frozenset[str]) -> bytes | None:
         fields.get("of"),
         fields.get("to") if fields.get("kind") == "link" else None,
     ]
-    if any(_is_one_of(ident, ids) for ident in about):
+    if any(_is_one_of(ident, ids) for ident in [*about, *_nodes_of_context(fields)]):
         return None
     unlinked = _remove_links(fields, ids)
     return raw if unlinked == fields else records.encode(unlinked).encode()
+
+
+def _nodes_of_context(fields: dict[str, Any]) -> list[Any]:
+    """Return the ids of the records whose words a saved context repeats.
+
+    Only the version that repeats them goes. The keys of its knowledge are ids, at any depth.
+    """
+    if fields.get("kind") != "context":
+        return []
+    meta = fields.get("meta")
+    noted = meta.get("nodes") if isinstance(meta, dict) else None
+    found: list[Any] = list(noted) if isinstance(noted, list) else []
+    waiting: list[Any] = [fields.get("frames")]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            found += value
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    return found
 
 
 def _remove_links(fields: dict[str, Any], ids: frozenset[str]) -> dict[str, Any]:

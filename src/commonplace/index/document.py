@@ -46,6 +46,8 @@ SKILL_PLACEHOLDERS = (
     "- An error: what fixes it",
     "- How to see that it worked",
 )
+# The frames of a saved context that an agent wrote itself.
+CONTEXT_KINDS = ("problem", "episodic", "scratchpad")
 # Fields that are searched and not shown: they say nothing by themselves.
 _LABELS = frozenset(["tags", "bead"])
 
@@ -67,6 +69,8 @@ def document(record: Record) -> Document:
         return _text_document(str(fields.get("title", "")), text)
     if record.kind == "episode":
         return _episode_document(record)
+    if record.kind == "context":
+        fields = {**fields, "frames": _frames_to_search(fields)}
     command = fields.get("command")
     if isinstance(command, str) and "\n" in command.strip():
         fence = longer_fence(command, "```")
@@ -94,6 +98,19 @@ def _episode_document(record: Record) -> Document:
     rest = [text for _name, text in _searchable_texts(fields) if " ".join(text.split()) not in seen]
     texts = dict.fromkeys(text for text in (*told, *rest) if text.strip())
     return Document(goal, "\n\n".join(texts), summarise(record))
+
+
+def _frames_to_search(fields: Mapping[str, Any]) -> list[Any]:
+    """Return what an agent itself wrote in the frames of a context.
+
+    The rest repeats other memories, and one that `build_context` saved repeats the question: it
+    would be the best match for that.
+    """
+    meta, frames = fields.get("meta"), fields.get("frames")
+    is_built = isinstance(meta, dict) and bool(meta.get("built"))
+    kinds = () if is_built else CONTEXT_KINDS
+    blocks = frames if isinstance(frames, list) else []
+    return [one.get("data") for one in blocks if isinstance(one, dict) and one.get("kind") in kinds]
 
 
 def _text_document(title: str, text: str) -> Document:

@@ -154,6 +154,11 @@ class Home(NamedTuple):
         return self.state_folder / "usage.sqlite"
 
     @property
+    def resonance_file(self) -> Path:
+        """The working set of nodes, which every `build_context` changes."""
+        return self.state_folder / "resonance.sqlite"
+
+    @property
     def spool_folder(self) -> Path:
         """Events from hooks that no process has ingested yet."""
         return self.state_folder / "spool"

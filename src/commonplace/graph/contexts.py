@@ -1,0 +1,272 @@
+"""Saved contexts: the frames of a task, and those that were saved before.
+
+A task has one record of the kind `context` in a repository. Saving adds a version of it, unless the
+frames are those of the latest one; recalling returns versions, the newest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.compose.frames import KEYS, as_blocks
+from commonplace.errors import RecordInvalid, RecordNotFound, UsageError
+from commonplace.graph.bloom import NODES_MAX
+from commonplace.index.ports import Filter
+from commonplace.recall import graph
+from commonplace.recall.visibility import shown_cards
+from commonplace.records import Context, to_utc
+from commonplace.vocabulary import LIMIT_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from commonplace.index.ports import Reader
+    from commonplace.recaller import Recaller
+    from commonplace.records import Record
+
+SCOPES = ("task", "session", "repo", "agent")
+K = 32
+# Of a scope other than a task, the versions of this many contexts are looked at, the latest saved.
+CONTEXTS_MAX = 500
+TASK_ID_CHARS_MAX = 200
+FRAMES_MAX = 64
+# In `meta` of a version that `build_context` saved: its frames repeat what the memory has.
+BUILT = "built"
+
+
+class SavedContext(NamedTuple):
+    """One version of the context of a task."""
+
+    id: str
+    task_id: str
+    timestamp: str
+    agent_id: str
+    repo: str
+    session: str
+    # Blocks with `kind`, `format` and `data`.
+    frames: list[dict[str, Any]]
+    # The ids of the nodes in it, if `build_context` made it.
+    nodes: list[str]
+    is_built: bool
+    # Its number among the versions of the task.
+    version: int = 1
+    # Whether saving has written it: the same frames twice are one version.
+    is_new: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as other programs see it."""
+        return {
+            "id": self.id,
+            "task_id": self.task_id,
+            "version": self.version,
+            "timestamp": self.timestamp,
+            "agent_id": self.agent_id,
+            "repo": self.repo,
+            "session": self.session,
+            "built": self.is_built,
+            "frames": self.frames,
+        }
+
+    def frame(self, kind: str) -> Any:  # noqa: ANN401 (any JSON)
+        """Return the content of the first frame of *kind*; "" if there is none."""
+        return next((one.get("data") for one in self.frames if one.get("kind") == kind), "")
+
+
+def save_context(
+    memory: Recaller,
+    task_id: str,
+    frames: Sequence[Mapping[str, Any]] | Mapping[str, Any],
+    *,
+    session: str = "",
+    nodes: Sequence[str] = (),
+    is_built: bool = False,
+) -> SavedContext:
+    """Add a version of the context of *task_id*, and return it.
+
+    *frames* are blocks with `kind`, `format` and `data`, or an object with the keys of frames. If
+    they are those of the latest version, nothing is written. Raises `RecordInvalid`.
+    """
+    given = {
+        "kind": "context",
+        "task_id": check_task(task_id),
+        "frames": check_frames(frames),
+        "timestamp": to_utc(memory.now()),
+        "meta": {
+            "version": 1,
+            **({"session": session} if session else {}),
+            **({BUILT: True, "nodes": list(nodes)[:NODES_MAX]} if is_built else {}),
+        },
+    }
+    entry = memory.prepare(given)
+    new = entry.record.fields
+
+    def next_fields(before: Record) -> dict[str, Any] | None:
+        if before.fields.get("frames") == new["frames"]:
+            return None
+        # Without a number, a line that repeats an older one of the same second would be no version.
+        return {**new, "meta": {**new["meta"], "version": _saved(before).version + 1}}
+
+    before = _latest(memory, entry.record.id)
+    if before is not None and next_fields(before) is None:
+        return _saved(before)
+    if before is not None:
+        with suppress(RecordNotFound):  # Forgotten since.
+            written = memory.change(entry.record.id, next_fields)
+            return _saved(written or before)._replace(is_new=written is not None)
+    memory.store([entry], memory.trusted_home())
+    return _saved(entry.record)._replace(is_new=True)
+
+
+def recall_context(
+    memory: Recaller, scope: str = "task", ident: str = "", k: int = K
+) -> list[SavedContext]:
+    """Return the last *k* saved contexts of a task, session, repository or agent, newest first.
+
+    Without *ident*, a repository or agent is the one in use. Homes that the user does not trust
+    are left out.
+    """
+    if scope not in SCOPES:
+        raise UsageError(f"there is no scope `{scope}`", f"choose among {', '.join(SCOPES)}")
+    if not 1 <= k <= LIMIT_MAX:
+        raise UsageError(f"k is {k}, not between 1 and {LIMIT_MAX}")
+    if scope in ("task", "session") and not ident.strip():
+        raise UsageError(f"the id of the {scope} is missing", f"say which {scope}")
+    if scope == "task":
+        wanted = _context_id(memory, ident)
+        return _versions(memory, k, lambda _one: True, [wanted])
+    if scope == "session":
+        return _versions(memory, k, lambda one: one.session == ident)
+    if scope == "repo":
+        logs = frozenset(memory.scope().named(ident) if ident else memory.scope().here())
+        return _versions(memory, k, lambda one: one.repo in logs)
+    agent = ident or memory.agent_id
+    return _versions(memory, k, lambda one: one.agent_id == agent)
+
+
+def check_task(task_id: object) -> str:
+    """Return the id of a task. Raises `RecordInvalid`."""
+    if not isinstance(task_id, str) or not task_id.strip():
+        raise RecordInvalid("task_id", "is missing", "say which task the context belongs to")
+    if len(task_id) > TASK_ID_CHARS_MAX:
+        raise RecordInvalid("task_id", f"has over {TASK_ID_CHARS_MAX} characters")
+    return task_id.strip()
+
+
+def check_frames(frames: object) -> list[dict[str, Any]]:
+    """Return *frames* as blocks. Raises `RecordInvalid` for what is no frames."""
+    if isinstance(frames, Mapping):
+        unknown = [name for name in frames if name not in KEYS]
+        if unknown:
+            raise RecordInvalid(
+                "frames", f"has the key `{unknown[0]}`", f"the keys are {', '.join(KEYS)}"
+            )
+        found = as_blocks(dict(frames))
+    elif isinstance(frames, list | tuple):
+        found = [_check_block(number, one) for number, one in enumerate(frames, 1)]
+    else:
+        raise RecordInvalid(
+            "frames", "is no list of frames", "a frame is an object with `kind` and `data`"
+        )
+    if not found:
+        raise RecordInvalid("frames", "is empty", "there is nothing to save")
+    if len(found) > FRAMES_MAX:
+        raise RecordInvalid("frames", f"has over {FRAMES_MAX} frames")
+    return found
+
+
+def _check_block(number: int, block: object) -> dict[str, Any]:
+    if not isinstance(block, Mapping):
+        raise RecordInvalid(f"frames, entry {number}", "is no object")
+    kind = block.get("kind")
+    if not isinstance(kind, str) or not kind.strip():
+        raise RecordInvalid(f"frames, entry {number}", "has no `kind`", "such as `episodic`")
+    if "data" not in block:
+        raise RecordInvalid(f"frames, entry {number}", "has no `data`")
+    return dict(block)
+
+
+def _context_id(memory: Recaller, task_id: str) -> str:
+    """Return the id of the record that has the contexts of a task in this repository."""
+    given = {"kind": "context", "task_id": check_task(task_id), "frames": []}
+    return memory.prepare(given).record.id
+
+
+def _latest(memory: Recaller, ident: str) -> Record | None:
+    """Return the current version of a context in the homes that the user trusts."""
+    with memory.engine().reading() as readers:
+        for home, keys in _shown_keys(memory, readers, [ident]).items():
+            for record in readers[home].records(list(keys.values())).values():
+                return record
+    return None
+
+
+def _versions(
+    memory: Recaller,
+    k: int,
+    accept: Callable[[SavedContext], bool],
+    ids: Sequence[str] | None = None,
+) -> list[SavedContext]:
+    """Return the newest *k* versions that *accept* accepts, of contexts that are not hidden."""
+    found: list[tuple[str, str, int, SavedContext]] = []
+    with memory.engine().reading() as readers:
+        for home, keys in _shown_keys(memory, readers, ids).items():
+            for ident, versions in readers[home].versions(list(keys)).items():
+                for position, (_log, record) in enumerate(versions):
+                    if isinstance(record, Context):
+                        one = _saved(record)
+                        found.append((one.timestamp, ident, position, one))
+        hidden = _hidden(memory, readers, {ident for *_order, one in found for ident in one.nodes})
+    found.sort(key=lambda one: one[:3], reverse=True)
+    return [one for *_order, one in found if accept(one) and hidden.isdisjoint(one.nodes)][:k]
+
+
+def _hidden(memory: Recaller, readers: Sequence[Reader], ids: set[str]) -> set[str]:
+    """Return those of *ids* that were forgotten: a context that repeats them is hidden, too."""
+    untrusted = frozenset(n for n, home in enumerate(memory.homes) if not memory.trusts(home))
+    return ids - graph.shown(readers, ids, untrusted).keys() if ids else set()
+
+
+def _shown_keys(
+    memory: Recaller, readers: Sequence[Reader], ids: Sequence[str] | None
+) -> dict[int, dict[str, int]]:
+    """Return the contexts of each trusted home that may be shown: id and key. `None` is all."""
+    untrusted = frozenset(n for n, home in enumerate(memory.homes) if not memory.trusts(home))
+    filter_ = Filter(
+        kinds=frozenset(["context"]),
+        archived=True,
+        untrusted=untrusted,
+        without_homes=untrusted,
+        reader=memory.agent_id,
+    )
+    found: dict[int, dict[str, int]] = {}
+    for home, reader in enumerate(readers):
+        if home in untrusted:
+            continue
+        if ids is None:
+            cards = reader.select(filter_, newest=CONTEXTS_MAX)
+        else:
+            cards = list(reader.cards(list(reader.keys(ids).values())).values())
+        shown = shown_cards(readers, home, cards, filter_)
+        if shown:
+            found[home] = {card.id: card.key for card in shown}
+    return found
+
+
+def _saved(record: Record) -> SavedContext:
+    fields, meta = record.fields, record.meta
+    frames = fields.get("frames")
+    nodes, version = meta.get("nodes"), meta.get("version")
+    return SavedContext(
+        record.id,
+        str(fields.get("task_id", "")),
+        record.timestamp,
+        record.agent_id,
+        record.repo,
+        str(meta.get("session") or ""),
+        [dict(one) for one in frames if isinstance(one, dict)] if isinstance(frames, list) else [],
+        [str(one) for one in nodes] if isinstance(nodes, list) else [],
+        bool(meta.get(BUILT)),
+        version if isinstance(version, int) else 1,
+    )

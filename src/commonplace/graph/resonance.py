@@ -1,0 +1,276 @@
+"""Resonance: which nodes of a home are lit, and how strongly. The working set of its agents.
+
+It is state of this machine, in one SQLite file of the home: never in a log, never exported, shared
+by all agents and processes that use the home. A value is kept with the tick at which it was set, so
+that a tick changes one number, whatever the size of the set. If the file is damaged, a new one
+begins; if it cannot be written, contexts are built without it, and say so.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing, suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from commonplace.files.plain import ensure
+from commonplace.graph.bloom import NODES_MAX
+from commonplace.graph.scoring import DIGITS, decayed, mean
+from commonplace.graph.selection import working_set
+from commonplace.records import to_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from datetime import datetime
+    from pathlib import Path
+    from typing import Any
+
+    from commonplace.recaller import Recaller
+
+BUSY_S_MAX = 2.0
+# What clients say about the use of nodes is kept for this many of them, the latest used.
+SEEDED_MAX = 20_000
+TABLES = """
+CREATE TABLE IF NOT EXISTS clock (one INTEGER PRIMARY KEY, tick INTEGER);
+CREATE TABLE IF NOT EXISTS lit (id TEXT PRIMARY KEY, value REAL, tick INTEGER, lit_at TEXT,
+    shown_at TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS seeded (id TEXT PRIMARY KEY, uses INTEGER, last TEXT) WITHOUT ROWID
+"""
+
+
+class Lit(NamedTuple):
+    """A node of the working set: its value now, and when it was lit and shown last."""
+
+    value: float
+    lit_at: str = ""
+    shown_at: str = ""
+
+
+class State(NamedTuple):
+    """The working set of a home at one tick."""
+
+    tick: int = 0
+    lit: Mapping[str, Lit] = {}
+    # What clients said about the use of nodes: how often, and when last.
+    seeded: Mapping[str, tuple[int, str]] = {}
+    # Why there is no state, in words; "" if there is.
+    problem: str = ""
+
+    def values(self) -> dict[str, float]:
+        """Return the value of each node."""
+        return {ident: one.value for ident, one in self.lit.items()}
+
+    def mean_value(self) -> float:
+        """Return the mean of all values."""
+        return mean(self.values().values())
+
+    def used_last(self, ident: str) -> str:
+        """Return when the node was used last, as far as this state knows; "" if it does not."""
+        one = self.lit.get(ident)
+        return max(one.shown_at if one else "", self.seeded.get(ident, (0, ""))[1])
+
+
+class Limits(NamedTuple):
+    """When a node leaves the working set."""
+
+    decay: float
+    value_min: float
+    size_max: int
+    ttl: timedelta
+
+    @classmethod
+    def of(cls, memory: Recaller) -> Limits:
+        """Return the limits that the settings ask for."""
+        settings = memory.settings
+        return cls(
+            float(settings["context.decay"]),
+            float(settings["context.value_min"]),
+            min(NODES_MAX, settings["context.nodes_max"]),
+            timedelta(hours=float(settings["context.ttl_hours"])),
+        )
+
+
+class Resonance:
+    """The working set in one file. It is opened for each call, so that it may be replaced."""
+
+    def __init__(self, path: Path, limits: Limits) -> None:
+        self._path = path
+        self._limits = limits
+
+    def read(self, now: datetime) -> State:
+        """Return the working set as it is."""
+        if not self._path.exists():
+            return State()
+        return self._do(lambda connection: self._state(connection, now))
+
+    def light(self, scores: Mapping[str, float], shown: Collection[str], now: datetime) -> State:
+        """Begin the next tick with the nodes in *scores* lit; those in *shown* were delivered.
+
+        All other values decay. What is too weak, too old or too much leaves the set.
+        """
+        moment = to_utc(now)
+        chosen = frozenset(shown)
+
+        def write(connection: sqlite3.Connection) -> State:
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")
+                tick = _tick(connection) + 1
+                connection.execute("INSERT OR REPLACE INTO clock VALUES (1, ?)", (tick,))
+                connection.executemany(
+                    "INSERT INTO lit VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (id) DO UPDATE SET"
+                    " value = ?2, tick = ?3, lit_at = ?4, shown_at = max(shown_at, ?5)",
+                    [
+                        (ident, value, tick, moment, moment if ident in chosen else "")
+                        for ident, value in scores.items()
+                    ],
+                )
+                return self._trim(connection, now)
+
+        return self._do(write)
+
+    def seed(self, seeds: Mapping[str, Mapping[str, Any]], now: datetime) -> None:
+        """Take over what a client says of nodes: `value`, `uses` and `last_used_at`.
+
+        A use that is known to be more frequent, or later, stays.
+        """
+        moment = to_utc(now)
+        values = [(ident, _share(one.get("value"))) for ident, one in seeds.items()]
+        uses = [
+            (ident, _count(one.get("uses")), _time(one.get("last_used_at"), moment))
+            for ident, one in seeds.items()
+        ]
+
+        def write(connection: sqlite3.Connection) -> State:
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")
+                tick = _tick(connection)
+                connection.executemany(
+                    "INSERT INTO lit VALUES (?1, ?2, ?3, ?4, '') ON CONFLICT (id) DO UPDATE SET"
+                    " value = ?2, tick = ?3, lit_at = ?4",
+                    [(ident, value, tick, moment) for ident, value in values if value],
+                )
+                connection.executemany(
+                    "INSERT INTO seeded VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET"
+                    " uses = max(uses, ?2), last = max(last, ?3)",
+                    [one for one in uses if one[1] or one[2]],
+                )
+                connection.execute(
+                    "DELETE FROM seeded WHERE id NOT IN"
+                    " (SELECT id FROM seeded ORDER BY last DESC, uses DESC, id LIMIT ?)",
+                    (SEEDED_MAX,),
+                )
+                return self._trim(connection, now)
+
+        self._do(write)
+
+    def _state(self, connection: sqlite3.Connection, now: datetime) -> State:
+        tick = _tick(connection)
+        oldest = to_utc(now - self._limits.ttl)
+        found = {
+            ident: Lit(
+                round(decayed(value, self._limits.decay, tick - set_at), DIGITS), lit_at, shown_at
+            )
+            for ident, value, set_at, lit_at, shown_at in connection.execute(
+                "SELECT id, value, tick, lit_at, shown_at FROM lit ORDER BY id"
+            )
+            if lit_at >= oldest
+        }
+        limits = self._limits
+        kept = working_set(
+            {ident: one.value for ident, one in found.items()}, limits.value_min, limits.size_max
+        )
+        rows = connection.execute("SELECT id, uses, last FROM seeded")
+        seeded = {ident: (uses, last) for ident, uses, last in rows}
+        return State(tick, {ident: found[ident] for ident in kept}, seeded)
+
+    def _trim(self, connection: sqlite3.Connection, now: datetime) -> State:
+        """Remove what is no longer in the working set, and return that."""
+        state = self._state(connection, now)
+        rows = connection.execute("SELECT id FROM lit").fetchall()
+        gone = [(ident,) for (ident,) in rows if ident not in state.lit]
+        connection.executemany("DELETE FROM lit WHERE id = ?", gone)
+        return state
+
+    def _do(self, action: Callable[[sqlite3.Connection], State]) -> State:
+        """Return what *action* returns. A damaged file is removed once, and begun again."""
+        for is_last in (False, True):
+            try:
+                with closing(self._open()) as connection:
+                    return action(connection)
+            except sqlite3.OperationalError as error:  # Busy, read-only, full: nothing is damaged.
+                return State(problem=f"the working set cannot be used ({error})")
+            except (sqlite3.DatabaseError, OSError, TypeError, ValueError) as error:
+                is_damage = not isinstance(error, OSError)
+                if is_last or not is_damage:
+                    return State(problem=f"the working set cannot be used ({error})")
+                remove(self._path)
+        raise AssertionError  # The loop returns.
+
+    def _open(self) -> sqlite3.Connection:
+        ensure(self._path)
+        connection = sqlite3.connect(self._path, timeout=BUSY_S_MAX, isolation_level=None)
+        try:
+            # An id may contain words of its record; erased ones must not stay in a free page.
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            for table in TABLES.split(";"):
+                connection.execute(table)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def of_memory(memory: Recaller) -> Resonance:
+    """Return the working set of the nearest home that the user trusts."""
+    home = memory.homes[memory.trusted_home()]
+    return Resonance(home.resonance_file, Limits.of(memory))
+
+
+def read(memory: Recaller) -> State:
+    """Return the working set of *memory*."""
+    return of_memory(memory).read(memory.now())
+
+
+def seed(memory: Recaller, seeds: Mapping[str, Mapping[str, Any]]) -> None:
+    """Take over what a client says of nodes: `value`, `uses` and `last_used_at` of each id."""
+    if seeds:
+        of_memory(memory).seed(seeds, memory.now())
+
+
+def remove(path: Path) -> None:
+    """Remove the file of a working set, with what SQLite keeps beside it."""
+    for name in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+        with suppress(OSError):
+            name.unlink(missing_ok=True)
+
+
+def _tick(connection: sqlite3.Connection) -> int:
+    row = connection.execute("SELECT tick FROM clock").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _share(value: object) -> float:
+    return min(1.0, _number(value))
+
+
+def _count(value: object) -> int:
+    return int(min(_number(value), 1 << 31))
+
+
+def _number(value: object) -> float:
+    """Return a number that is not below 0; what is no number is 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0.0
+    return max(0.0, value)  # Of NaN and 0.0, this returns 0.0.
+
+
+def _time(value: object, latest: str) -> str:
+    """Return a time in UTC, not after *latest*; "" for what is no time."""
+    if not isinstance(value, str) or not value:
+        return ""
+    try:
+        return min(to_utc(value), latest)
+    except ValueError:
+        return ""
