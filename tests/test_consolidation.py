@@ -364,7 +364,8 @@ def test_commands_that_differ_in_a_flag_are_two_fixes(tmp_path: Path) -> None:
     assert {one.reason for one in report.held_back} == {
         "the same problem was solved in different ways"
     }
-    assert set(report.held_back[0].candidate.evidence) == {"ep-000", "ep-001"}
+    held = report.held_back[0].as_dict()
+    assert (held["evidence"], held["against"]) == (["ep-000"], ["ep-001"])
 
 
 def test_problems_of_two_names_with_one_fix_are_one(tmp_path: Path) -> None:
@@ -513,6 +514,80 @@ def test_what_was_told_of_once_waits_in_the_inbox_and_can_be_accepted(tmp_path: 
         memory.accept(candidate.id)
         (record,) = memory.records(kind="anti_pattern")
         assert record.fields["prevention"] == VOID[2]
+
+
+def test_a_candidate_that_became_a_record_waits_no_longer(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "h") as memory:
+        memory.append([episode(1, VOID)])
+        memory.consolidate("30d")
+        (stale,) = memory.candidates()
+        memory.append([episode(2, VOID), episode(3, NPM)])
+        memory.consolidate("30d")
+
+        assert [one.evidence for one in memory.candidates()] == [["ep-003"]]
+        assert stale.id not in {one.id for one in memory.candidates()}
+
+
+def test_accepting_an_old_candidate_takes_nothing_from_the_record(tmp_path: Path) -> None:
+    def outcomes(first: int, *found: str) -> list[dict[str, Any]]:
+        return [episode(first + n, VOID, outcome=one) for n, one in enumerate(found)]
+
+    with open_memory(tmp_path / "h") as memory:
+        memory.append(outcomes(1, "success", "success", "failure", "failure"))
+        memory.consolidate("30d")
+        (stale,) = memory.candidates("pattern")
+        # Somebody has begun to edit it, so it goes on waiting.
+        inbox.edit(memory, stale.id, fields={"category": "types"})
+        memory.append(outcomes(5, *["success"] * 20))
+        report = memory.consolidate("30d")
+        (learned,) = (one for one in report.made if one.kind == "pattern")
+        assert learned.id == stale.fields["id"]
+
+        memory.accept(stale.id)
+        accepted = memory.get(learned.id)
+        assert accepted.sources == learned.sources
+        assert accepted.fields["confidence"] == learned.fields["confidence"] > 0.8
+        assert accepted.fields["category"] == "types"
+
+
+def test_accepting_what_is_known_leaves_its_batch_to_undo(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "h") as memory:
+        memory.append([episode(1, VOID)])
+        memory.consolidate("30d")
+        (stale,) = memory.candidates()
+        proposal = inbox.Proposal(
+            stale.kind, stale.title, stale.fields, ("ep-001",), repo=stale.repo
+        )
+        memory.append([episode(2, VOID)])
+        batch = memory.consolidate("30d").batch
+        memory.propose(proposal)
+        (fields,) = memory.accept(stale.id)
+
+        assert set(memory.get(fields["id"]).sources) == {"ep-001", "ep-002"}
+        memory.undo(batch)
+        assert not list(memory.records(kind="anti_pattern"))
+
+
+def test_what_was_accepted_is_not_proposed_again(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "h") as memory:
+        memory.append([episode(1, VOID)])
+        memory.consolidate("30d")
+        memory.accept(*(one.id for one in memory.candidates()))
+        memory.consolidate("60d")
+
+        assert not memory.candidates()
+
+
+def test_a_task_that_solved_it_otherwise_is_no_evidence(tmp_path: Path) -> None:
+    other = (*VOID[:2], "set strict to false in tsconfig")
+    with open_memory(tmp_path / "h") as memory:
+        memory.append([episode(5, VOID), episode(6, other)])
+        memory.consolidate("30d")
+        (candidate,) = memory.candidates()
+        assert (candidate.evidence, candidate.against) == (["ep-005"], ["ep-006"])
+
+        (fields,) = memory.accept(candidate.id)
+        assert set(memory.get(fields["id"]).sources) == {"ep-005"}
 
 
 def test_undoing_a_batch_withdraws_what_it_proposed(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from commonplace.records.episodes import summarise
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from commonplace.memory import Memory
 
@@ -84,7 +84,8 @@ def show(args: Namespace) -> int:
         if args.json:
             print_json(_fields(one))
             return 0
-        evidence = list(_evidence(memory, one))
+        evidence = list(_evidence(memory, one.evidence))
+        against = list(_evidence(memory, one.against))
     who = " in ".join(part for part in (one.agent, one.repo) if part)
     sessions = f"in {number_of(one.seen, 'session')}"
     seen = f"{one.attempts}, seen {sessions}" if one.worked else sessions
@@ -95,6 +96,7 @@ def show(args: Namespace) -> int:
         ("worked", one.worked),
         *_shown_fields(one),
         *(("evidence", text) for text in evidence),
+        *(("against", text) for text in against),
         ("because", one.reason),
         ("accepted", one.effect),
         ("attempts" if one.worked else "seen", one_line(seen)),
@@ -113,9 +115,9 @@ def _shown_fields(one: inbox.Candidate) -> Iterator[tuple[str, str]]:
             yield name.replace("_", " "), value if isinstance(value, str) else encode(value)
 
 
-def _evidence(memory: Memory, one: inbox.Candidate) -> Iterator[str]:
-    """Yield the id of each record that the candidate rests on, with its words if it is there."""
-    for ident in one.evidence[:EVIDENCE_SHOWN_MAX]:
+def _evidence(memory: Memory, ids: Sequence[str]) -> Iterator[str]:
+    """Yield the id of each of some records, with its words if it is there."""
+    for ident in ids[:EVIDENCE_SHOWN_MAX]:
         title = ""
         with suppress(CommonplaceError):
             record = memory.get(str(ident))
@@ -123,8 +125,8 @@ def _evidence(memory: Memory, one: inbox.Candidate) -> Iterator[str]:
         if len(title) > TITLE_CHARS_MAX:
             title = f"{title[:TITLE_CHARS_MAX]}…"
         yield one_line(f"{ident}  {title}".rstrip())
-    if len(one.evidence) > EVIDENCE_SHOWN_MAX:
-        yield f"and {len(one.evidence) - EVIDENCE_SHOWN_MAX} more"
+    if len(ids) > EVIDENCE_SHOWN_MAX:
+        yield f"and {len(ids) - EVIDENCE_SHOWN_MAX} more"
 
 
 def add_accept(parser: ArgumentParser) -> None:

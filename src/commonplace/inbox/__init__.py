@@ -25,7 +25,7 @@ from commonplace.redaction.fields import redact
 from commonplace.redaction.text import redact_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from commonplace.recaller import Recaller
@@ -87,6 +87,7 @@ def add(home: Home, proposal: Proposal) -> Candidate:
             title=" ".join(str(clean["title"]).split()),
             fields=clean["fields"],
             evidence=list(dict.fromkeys(proposal.evidence))[-EVIDENCE_MAX:],
+            against=list(dict.fromkeys(proposal.against))[-EVIDENCE_MAX:],
             reason=clean["reason"],
             worth=proposal.rank,
             batch=proposal.batch,
@@ -218,13 +219,16 @@ def drop(memory: Recaller, prefixes: Collection[str]) -> list[Candidate]:
     return [one for _home, one in found]
 
 
-def withdraw(memory: Recaller, batch: str) -> None:
-    """Remove what *batch* proposed and nobody has touched; it may be proposed again."""
+def withdraw(memory: Recaller, is_done: Callable[[Candidate], bool]) -> None:
+    """Remove the candidates that *is_done* tells and nobody has edited.
+
+    They may be proposed again.
+    """
     for home in trusted(memory):
-        if any(one.batch == batch for one in candidates(home)):
+        if any(not one.is_edited and is_done(one) for one in candidates(home)):
             with hold(home.spool_lock):
                 for one in candidates(home):
-                    if one.batch == batch and not one.is_edited:
+                    if not one.is_edited and is_done(one):
                         store.remove(home, one)
 
 

@@ -19,13 +19,15 @@ class Proposal(NamedTuple):
 
     *fields* are those of the record that accepting writes; of a link `of`, `rel`, `to` and `w`; of
     a contradiction or supersession `of`, `to`, and both texts as `of_text` and `to_text`; of a
-    skill `name` and `text`, and `steps` if it was found in episodes. *evidence* are ids of records.
+    skill `name` and `text`, and `steps` if it was found in episodes. *evidence* are ids of records;
+    *against* those of records that speak against it, which accepting does not name as evidence.
     """
 
     kind: str
     title: str
     fields: dict[str, Any]
     evidence: tuple[str, ...]
+    against: tuple[str, ...] = ()
     reason: str = ""
     repo: str = ""
     agent: str = ""
@@ -64,6 +66,7 @@ class Candidate(NamedTuple):
     fields: dict[str, Any] = {}  # noqa: RUF012 (never changed)
     changed: dict[str, Any] = {}  # noqa: RUF012 (fields as somebody has edited them)
     evidence: list[str] = []  # noqa: RUF012 (never changed)
+    against: list[str] = []  # noqa: RUF012 (never changed)
     reason: str = ""
     worth: float = 0.0  # The rank that the proposal gave it.
     batch: str = ""

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from commonplace.errors import RecordNotFound
+from commonplace.records import KINDS as RECORD_KINDS
+from commonplace.records import Pattern
 from commonplace.rules import one_side
 
 TYPE_CHECKING = False
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
 
     from commonplace.inbox.candidate import Candidate
     from commonplace.recaller import Recaller
+    from commonplace.records import Record
 
     Identity = Callable[[Mapping[str, Any]], tuple[str, ...]]
     # Takes the memory, the number of the home whose inbox holds the candidate, and the candidate.
@@ -51,16 +55,46 @@ def _write_record(memory: Recaller, home_number: int, one: Candidate) -> dict[st
             "meta": {**meta, **fields.get("meta", {})},
         }
     )
+    if _is_known(memory, entry.record.id, home_number):
+        # What the candidate was proposed from may be known by now, and more.
+        return memory.edit(entry.record.id, lambda known: _gain(known, entry.record, one)).fields
     memory.store([entry], home_number)
     return entry.record.fields
 
 
+def _is_known(memory: Recaller, ident: str, home_number: int) -> bool:
+    """Whether that home has the record with the whole id *ident*, and shows it."""
+    try:
+        found = memory.find(ident)
+    except RecordNotFound:
+        return False
+    return found.record.id == ident and found.home_number == home_number
+
+
+def _gain(known: Record, accepted: Record, one: Candidate) -> dict[str, Any]:
+    """Return what changes in *known*: it gains evidence, and the words that somebody has edited."""
+    changes = {name: value for name, value in one.changed.items() if name != "repo"}
+    more = [link for link in accepted.links if link["to"] not in known.sources]
+    if more:
+        changes["links"] = [*known.links, *more]
+    if isinstance(known, Pattern) and isinstance(accepted, Pattern):
+        episodes = [ep for ep in accepted.source_episodes if ep not in known.source_episodes]
+        if episodes:
+            changes["source_episodes"] = [*known.source_episodes, *episodes]
+        if accepted.confidence > known.confidence:
+            changes.setdefault("confidence", accepted.confidence)
+    return changes
+
+
 def _links_to_evidence(one: Candidate) -> list[dict[str, str]]:
     """Return links to the evidence that the record does not name in a field of its own."""
-    from commonplace.records import KINDS as RECORD_KINDS  # noqa: PLC0415 (see `accept`)
-
-    named = RECORD_KINDS[one.kind]({"kind": one.kind, "id": "", **one.record}).sources
+    named = sources_of(one)
     return [{"to": ident, "rel": "derived_from"} for ident in one.evidence if ident not in named]
+
+
+def sources_of(one: Candidate) -> tuple[str, ...]:
+    """Return the sources that the record of a candidate names in its own fields."""
+    return RECORD_KINDS[one.kind]({"kind": one.kind, "id": "", **one.record}).sources
 
 
 def _write_link(rel: str = "") -> Accept:

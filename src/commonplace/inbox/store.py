@@ -21,7 +21,7 @@ DROPPED_MAX = 20_000
 _DROPPED_BYTES_MAX = 1 << 20
 _TYPES: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("seen", "at", "worth", "attempts"), (int, float)),
-    **dict.fromkeys(("tried", "edits", "evidence"), list),
+    **dict.fromkeys(("tried", "edits", "evidence", "against"), list),
     **dict.fromkeys(("fields", "changed"), dict),
 }
 

@@ -126,7 +126,7 @@ def undo(memory: Recaller, name: str) -> Batch:
             break
     else:
         raise LogBusy(memory.home.log_folder, 0.0)
-    inbox.withdraw(memory, batch.id)
+    inbox.withdraw(memory, lambda one: one.batch == batch.id)
     home, log = next(iter(by_log), (0, memory.repository.name))
     fields = {"kind": "forget", "of": batch.id, "reason": "undone", "repo": log}
     memory.store([memory.prepare(fields)], home)

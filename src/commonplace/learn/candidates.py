@@ -56,14 +56,14 @@ class Candidate(NamedTuple):
         return tuple(dict.fromkeys([*self.fields.get("source_episodes", ()), *linked]))
 
     @property
-    def evidence(self) -> tuple[str, ...]:
-        """What it rests on, and what speaks against it."""
-        return tuple(dict.fromkeys([*self.sources, *self.others]))
-
-    @property
     def text(self) -> str:
         """What it says, for comparing it with records that say the same."""
         return text_of(self.fields)
+
+
+def of_fields(fields: Mapping[str, Any], repo: str) -> Candidate:
+    """Return a candidate with these fields, for comparing it with records."""
+    return Candidate(fields, Place(0, repo), 0.0, 0, ())
 
 
 def text_of(fields: Mapping[str, Any]) -> str:
@@ -86,7 +86,7 @@ def of_cluster(
     episodes = _ids(one for one in cluster.members if one.kind == "episode")
     lessons = _ids(one for one in cluster.members if one.kind == "lesson")
     questions = questions_of(cluster.members, wording.correct_approach)
-    others = tuple(_ids(cluster.others))
+    others = tuple(one for one in _ids(cluster.others) if one not in {*episodes, *lessons})
     origin = next((one.origin for one in cluster.members if one.origin), "")
     by_hook = all(one.by_hook for one in cluster.members)
     common: dict[str, Any] = {

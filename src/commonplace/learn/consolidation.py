@@ -61,8 +61,9 @@ class HeldBack(NamedTuple):
         return one.kind == "pattern" if is_pattern else not one.by_hook
 
     def as_dict(self) -> dict[str, Any]:
-        evidence = list(self.candidate.evidence)
-        return {**self.fields, "evidence": evidence, "reason": self.reason}
+        one = self.candidate
+        evidence = {"evidence": list(one.sources), "against": list(one.others)}
+        return {**self.fields, **evidence, "reason": self.reason}
 
 
 @dataclass
@@ -169,7 +170,20 @@ def _learn(memory: Recaller, found: pool.Pool, report: Report, batch: str, now: 
         report.changed += [changed] if changed is not None else []
     if passed or report.changed:
         report.batch = batch
+        _withdraw_known(memory, [*report.made, *report.changed])
     _propose(memory, report, batch)
+
+
+def _withdraw_known(memory: Recaller, written: Sequence[Record]) -> None:
+    """Remove from the inbox what the records *written* say by now with the same evidence."""
+
+    def is_known(one: inbox.Candidate) -> bool:
+        if one.kind not in ("pattern", "anti_pattern"):
+            return False
+        candidate = candidates.of_fields({**one.record, "kind": one.kind}, one.repo)
+        return any(existing.covers(record, candidate) for record in written)
+
+    inbox.withdraw(memory, is_known)
 
 
 def _change(
@@ -298,7 +312,7 @@ def _propose(memory: Recaller, report: Report, batch: str) -> None:
     for held in given[:PROPOSED_MAX]:
         one = held.candidate
         home = memory.homes[one.place.home]
-        if not memory.trusts(home):
+        if not memory.trusts(home) or _has_record(memory, one):
             continue
         candidate = inbox.propose(
             home,
@@ -306,7 +320,8 @@ def _propose(memory: Recaller, report: Report, batch: str) -> None:
                 kind=one.kind,
                 title=one.text,
                 fields=dict(one.fields),
-                evidence=one.evidence,
+                evidence=one.sources,
+                against=one.others,
                 reason=held.reason,
                 repo=one.place.repo,
                 at=memory.now().timestamp(),
@@ -316,3 +331,10 @@ def _propose(memory: Recaller, report: Report, batch: str) -> None:
         )
         report.proposed += bool(candidate.seen)
     report.proposed_from = len(report.held_back)
+
+
+def _has_record(memory: Recaller, candidate: Candidate) -> bool:
+    """Whether a record says it with this evidence: somebody may have accepted it before."""
+    with memory.engine().reading() as readers:
+        ident = existing.find(memory, readers, candidate)
+    return bool(ident) and existing.covers(memory.get(ident), candidate)

@@ -43,6 +43,15 @@ def find(memory: Recaller, readers: list[Reader], candidate: Candidate) -> str:
     return best[1]
 
 
+def covers(record: Record, candidate: Candidate) -> bool:
+    """Whether *record* says what *candidate* says, and has all its sources."""
+    return (
+        record.kind == candidate.kind
+        and set(candidate.sources) <= set(record.sources)
+        and _likeness(candidate, term_set(candidate.text), record, record.repo) > 0
+    )
+
+
 def _likeness(candidate: Candidate, wanted: frozenset[str], record: Record, repo: str) -> float:
     """Return how alike they are; 0 if they do not say the same."""
     if repo != candidate.place.repo:
