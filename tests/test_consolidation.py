@@ -19,6 +19,7 @@ from commonplace import cli, inbox
 from commonplace.errors import (
     BatchInUse,
     BatchUnknown,
+    CandidateNotFound,
     ProposalHeldBack,
     RecordNotFound,
     UsageError,
@@ -588,6 +589,37 @@ def test_a_task_that_solved_it_otherwise_is_no_evidence(tmp_path: Path) -> None:
 
         (fields,) = memory.accept(candidate.id)
         assert set(memory.get(fields["id"]).sources) == {"ep-005"}
+
+
+def test_a_candidate_is_hidden_with_what_it_rests_on(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "h") as memory:
+        memory.append([episode(1, VOID)])
+        memory.consolidate("30d")
+        (candidate,) = memory.candidates()
+        memory.forget("ep-001")
+
+        assert not memory.candidates()
+        for decide in (memory.accept, lambda one: inbox.find(memory, one)):
+            with pytest.raises(CandidateNotFound, match="rests on `ep-001`, which was forgotten"):
+                decide(candidate.id)
+        memory.restore("ep-001")
+        assert [one.id for one in memory.candidates()] == [candidate.id]
+        memory.forget("ep-001")
+        memory.consolidate()
+        assert not inbox.candidates(memory.home)
+
+
+def test_a_hidden_pattern_names_the_record_to_bring_back(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "h") as memory:
+        memory.append([episode(1, VOID), episode(2, VOID)])
+        (pattern,) = (one for one in memory.consolidate("30d").made if one.kind == "pattern")
+        memory.forget("ep-001")
+        for find in (memory.get, memory.restore):
+            with pytest.raises(RecordNotFound, match="it rests on `ep-001`, which was") as error:
+                find(pattern.id)
+            assert "forget --undo ep-001" in error.value.hint
+        memory.restore("ep-001")
+        assert memory.get(pattern.id).sources
 
 
 def test_undoing_a_batch_withdraws_what_it_proposed(tmp_path: Path) -> None:

@@ -285,9 +285,11 @@ class ScopeMissing(CommonplaceError):
 class CandidateNotFound(CommonplaceError):
     exit_code = 23
 
-    def __init__(self, prefix: str) -> None:
-        super().__init__(f"no candidate in the inbox has an id that starts with `{prefix}`")
-        self.hint = "`commonplace inbox list` shows every candidate"
+    def __init__(self, prefix: str, message: str = "", hint: str = "") -> None:
+        super().__init__(
+            message or f"no candidate in the inbox has an id that starts with `{prefix}`"
+        )
+        self.hint = hint or "`commonplace inbox list` shows every candidate"
 
 
 class BatchUnknown(CommonplaceError):

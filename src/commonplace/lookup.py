@@ -12,7 +12,9 @@ from commonplace.rules import (
     Fold,
     SeveralHomes,
     Standing,
+    find_forgotten,
     is_gone,
+    spread,
     standings,
     tally,
     written_micros,
@@ -100,7 +102,7 @@ class Lookup:
         number, ident = self.resolve(prefix)
         found = self._read_current(number, ident)
         if found.standing is Standing.DERIVED:
-            raise _derived_error(ident)
+            raise self._hidden_error(ident, self._heard(number))
         if is_gone(found.standing):
             raise self._forgotten_error(ident, self._heard(number))
         return found
@@ -128,7 +130,7 @@ class Lookup:
             raise
         found = self._read_current(number, ident)
         if found.standing is Standing.DERIVED:
-            raise _derived_error(ident)
+            raise self._hidden_error(ident, self._heard(number))
         if found.standing is not Standing.FORGOTTEN:
             raise UsageError(f"`{ident}` is not forgotten", f"`commonplace show {ident}` shows it")
         heard = self._heard(number)
@@ -167,6 +169,21 @@ class Lookup:
         """
         home = self._homes[number]
         return list(filter(self.trusts, self._homes)) if self.trusts(home) else [home]
+
+    def _hidden_error(self, ident: str, heard: Sequence[Home]) -> RecordNotFound:
+        """Return an error that names the forgotten records on which *ident* rests."""
+        facts = SeveralHomes([self.fold(home) for home in heard])
+        reached: set[str] = set()
+        spread({ident}, lambda ids: (one.on for one in facts.supports(ids)), reached)
+        first, *others = sorted(find_forgotten(reached, facts))
+        more = f" and {len(others)} more" if others else ""
+        return RecordNotFound(
+            ident,
+            f"`{ident}` is hidden because it rests on `{first}`{more}, which"
+            f" {'were' if others else 'was'} forgotten",
+            f"`commonplace forget --undo {first}` brings {'that one' if others else 'both'} back;"
+            " `commonplace history` shows it",
+        )
 
     def _forgotten_error(self, ident: str, heard: Sequence[Home]) -> RecordNotFound:
         forgets = [
@@ -250,11 +267,3 @@ class Lookup:
 def _depends_on_others(folded: Fold[Stored], ident: str) -> bool:
     """Whether it rests on other records, or one supersedes it."""
     return any(folded.supports([ident])) or any(folded.superseders([ident]))
-
-
-def _derived_error(ident: str) -> RecordNotFound:
-    return RecordNotFound(
-        ident,
-        f"`{ident}` is hidden because a record that it derives from was forgotten",
-        "undo that one: `commonplace history ID` shows what it derives from",
-    )

@@ -323,7 +323,7 @@ class Memory(Recaller):
         """Return what waits in the inboxes of trusted homes, the most promising first."""
         from commonplace import inbox
 
-        return inbox.candidates(*inbox.trusted(self), kind=kind)
+        return inbox.waiting(self, kind)
 
     def accept(self, *ids: str) -> list[dict[str, Any]]:
         """Do what these candidates propose, and return the fields of what was written.

@@ -51,7 +51,7 @@ def check(memory: Memory, *, fix: bool, as_json: bool) -> int:
         for path, name in memory.settings.unknown
     ]
     dangling = memory.dangling_links()
-    waiting = inbox.counts(inbox.candidates(*inbox.trusted(memory)))
+    waiting = inbox.counts(inbox.waiting(memory))
     if as_json:
         rows = [
             {**finding._asdict(), "path": relative_path(finding.path, home)} for finding in findings

@@ -38,7 +38,7 @@ def add_list(parser: ArgumentParser) -> None:
 
 def list_candidates(args: Namespace) -> int:
     with open_memory(args.home) as memory:
-        found = inbox.candidates(*inbox.trusted(memory), kind=args.kind)
+        found = inbox.waiting(memory, args.kind)
     if args.json:
         print_json([_fields(one) for one in found])
         return 0
@@ -261,7 +261,7 @@ def _chosen(memory: Memory, args: Namespace) -> list[str]:
         )
     if args.ids:
         return list(args.ids)
-    return [one.id for one in inbox.candidates(*inbox.trusted(memory), kind=args.kind)]
+    return [one.id for one in inbox.waiting(memory, args.kind)]
 
 
 def _add_lesson(parser: ArgumentParser) -> None:

@@ -1,7 +1,7 @@
 """The inbox: what waits for a person's decision, one file each in `.state/inbox/`.
 
-A candidate is written to the log only when somebody accepts it. Those of a home that is not trusted
-are neither shown nor accepted.
+A candidate is written to the log only when somebody accepts it. Those of a home that is not
+trusted, or that rest on a forgotten record, are neither shown nor accepted.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from commonplace.errors import CandidateNotFound, IdAmbiguous, RecordInvalid
 from commonplace.files.lock import hold
 from commonplace.inbox import store
 from commonplace.inbox.candidate import Candidate, Proposal, SolvedFailure
+from commonplace.inbox.evidence import find_hidden
 from commonplace.inbox.kinds import FIXED, KINDS, Kind
 from commonplace.log.prepare import remove_hidden_everywhere
 from commonplace.records import KINDS as RECORD_KINDS
@@ -48,7 +49,9 @@ __all__ = [
     "propose",
     "settle",
     "trusted",
+    "waiting",
     "withdraw",
+    "withdraw_hidden",
 ]
 
 EVIDENCE_MAX = 200
@@ -149,6 +152,13 @@ def candidates(*homes: Home, kind: str = "") -> list[Candidate]:
     return sorted(found, key=lambda one: (-one.rank, -one.at, one.id))
 
 
+def waiting(memory: Recaller, kind: str = "") -> list[Candidate]:
+    """Return the candidates that may be shown and accepted, highest rank first."""
+    found = candidates(*trusted(memory), kind=kind)
+    hidden = find_hidden(memory, found)
+    return [one for one in found if one.id not in hidden]
+
+
 def counts(found: Iterable[Candidate]) -> dict[str, int]:
     """Return how many candidates there are of each kind, in the order of the table."""
     counted = Counter(one.kind for one in found)
@@ -166,9 +176,25 @@ def counts_text(counted: Mapping[str, int]) -> str:
 def find(memory: Recaller, prefix: str) -> tuple[Home, Candidate]:
     """Return the one candidate whose id starts with *prefix*, and its home, the nearest first.
 
-    `cand-` may be left out. A repository that got a home of its own leaves its older candidates in
-    the user's.
+    `cand-` may be left out. Raises `CandidateNotFound`, also if what it rests on was forgotten.
     """
+    home, one = _find(memory, prefix)
+    _check_shown(memory, [one])
+    return home, one
+
+
+def _check_shown(memory: Recaller, found: Sequence[Candidate]) -> None:
+    for ident, source in find_hidden(memory, found).items():
+        raise CandidateNotFound(
+            ident,
+            f"`{ident}` rests on `{source}`, which was forgotten",
+            f"`commonplace forget --undo {source}` brings both back;"
+            f" `commonplace inbox drop {ident}` removes the candidate",
+        )
+
+
+def _find(memory: Recaller, prefix: str) -> tuple[Home, Candidate]:
+    # A repository that got a home of its own leaves its older candidates in the user's.
     matches: list[tuple[Home, Candidate]] = []
     for home in trusted(memory):
         if whole := _read_whole(home, prefix):
@@ -200,7 +226,9 @@ def accept(memory: Recaller, prefixes: Collection[str]) -> Iterator[dict[str, An
     A record goes to the home whose inbox held it: what was learned in private stays there. Nothing
     is accepted unless all *prefixes* name candidates.
     """
-    for home, one in _find_all(memory, prefixes):
+    found = _find_all(memory, prefixes)
+    _check_shown(memory, [one for _home, one in found])
+    for home, one in found:
         written = KINDS[one.kind].accept(memory, memory.homes.index(home), one)
         store.remove(home, one)
         yield written
@@ -230,6 +258,13 @@ def withdraw(memory: Recaller, is_done: Callable[[Candidate], bool]) -> None:
                 for one in candidates(home):
                     if not one.is_edited and is_done(one):
                         store.remove(home, one)
+
+
+def withdraw_hidden(memory: Recaller) -> None:
+    """Remove what rests on a record that was forgotten, so that its words do not stay here."""
+    hidden = find_hidden(memory, candidates(*trusted(memory)))
+    if hidden:
+        withdraw(memory, lambda one: one.id in hidden)
 
 
 def settle(memory: Recaller, first: Record, second: Record) -> None:
@@ -304,7 +339,7 @@ def edit(
 
 
 def _find_all(memory: Recaller, prefixes: Collection[str]) -> list[tuple[Home, Candidate]]:
-    found = [find(memory, prefix) for prefix in prefixes]
+    found = [_find(memory, prefix) for prefix in prefixes]
     return list({one.id: (home, one) for home, one in found}.values())
 
 

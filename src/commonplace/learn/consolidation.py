@@ -130,6 +130,8 @@ def consolidate(
     try:
         with hold_learning(memory, wait_s_max):
             batch = batches.new_name(now)
+            if not dry_run:
+                inbox.withdraw_hidden(memory)
             has_more = True
             while has_more and not is_over():
                 found = pool.read(memory, since_micros, first_micros)
