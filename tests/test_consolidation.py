@@ -260,6 +260,39 @@ def test_what_was_undone_does_not_come_back_by_itself(tmp_path: Path) -> None:
     assert {one.reason for one in again.held_back} == {"it was made before, and forgotten"}
 
 
+def test_what_somebody_brought_back_is_no_longer_of_the_batch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "h"
+    first = learn(home, *(episode(n, VOID) for n in range(3)))
+    pattern = next(one for one in first.made if one.kind == "pattern")
+    with open_memory(home) as memory:
+        memory.undo(first.batch)
+        memory.restore(pattern.id)
+        memory.append([episode(3, VOID)])
+        second = memory.consolidate("30d")
+        assert [one.id for one in second.changed] == [pattern.id]
+        memory.undo(second.batch)
+
+        kept = memory.get(pattern.id)
+        assert kept.sources == pattern.sources
+        assert kept.fields["confidence"] == pattern.fields["confidence"]
+        assert memory.undo(first.batch).made == ()
+    assert cli.main(["consolidate", "--undo", first.batch, "--home", str(home)]) == 0
+    output = capsys.readouterr()
+    assert (output.out, "nothing was changed" in output.err) == ("", True)
+
+
+def test_what_was_edited_and_forgotten_is_not_made_again(tmp_path: Path) -> None:
+    first = learn(tmp_path / "h", *(episode(n, VOID) for n in range(2)))
+    with open_memory(tmp_path / "h") as memory:
+        for one in first.made:
+            memory.edit(one.id, tags=["typescript"])
+            memory.forget(one.id)
+        memory.append([episode(2, VOID)])
+        assert not memory.consolidate("30d").made
+
+
 def test_what_rests_on_a_forgotten_episode_is_learned_again_from_the_others(tmp_path: Path) -> None:
     first = learn(tmp_path, *(episode(n, VOID) for n in range(3)))
     made = {one.id for one in first.made}

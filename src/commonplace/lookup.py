@@ -141,6 +141,13 @@ class Lookup:
             stamp.log != own and stamp.micros > written for stamp in forgets.forgets([ident])[ident]
         )
 
+    def is_undone(self, batch: str) -> bool:
+        """Whether a trusted home says that *batch* was undone."""
+        folds = (
+            self.fold(home, needle=batch.encode()) for home in filter(self.trusts, self._homes)
+        )
+        return any(folded.forgets([batch]) for folded in folds)
+
     def _read_current(self, number: int, ident: str) -> FoundRecord:
         heard = self._heard(number)
         folds = [self.fold(home, needle=ident.encode()) for home in heard]

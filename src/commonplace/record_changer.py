@@ -80,9 +80,21 @@ class RecordChanger(Writer):
 
         def fields_of(found: FoundRecord) -> dict[str, Any]:
             times = {"timestamp": None} if is_time_needed else {}
-            return {**found.record.fields, **times}
+            return {**found.record.fields, **times, **self._without_undone_batch(found.record)}
 
         return self._append_beside(find(ident), lambda found: find(found.record.id), fields_of)
+
+    def _without_undone_batch(self, record: Record) -> dict[str, Any]:
+        """Return `meta` without the batch that wrote *record*, if that was undone.
+
+        Somebody wants the record all the same, so from now on it is theirs.
+        """
+        from commonplace.editing import OF_BATCH  # noqa: PLC0415 (rarely needed)
+
+        batch = record.meta.get("batch")
+        if not isinstance(batch, str) or not self._lookup.is_undone(batch):
+            return {}
+        return {"meta": {name: one for name, one in record.meta.items() if name not in OF_BATCH}}
 
     def link(
         self,

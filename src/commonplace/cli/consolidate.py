@@ -104,8 +104,13 @@ def _undo(memory: Memory, name: str, *, as_json: bool) -> int:
     batch = memory.undo(name)
     if as_json:
         print_json(batch.as_dict())
-    else:
+    elif batch.made or batch.changed:
         print(f"Undone: {_line(batch._replace(undone=False))}")
+    else:
+        note(
+            f"{one_line(batch.id)} was undone before; nothing was changed."
+            " `commonplace forget ID` forgets a record that somebody has brought back"
+        )
     return 0
 
 

@@ -108,12 +108,13 @@ def undo(memory: Recaller, name: str) -> Batch:
     """Undo the batch whose name begins with *name*, and return it.
 
     Raises `BatchUnknown`, or `BatchInUse` if something was built on it since. If it is killed, the
-    next call does the rest: that the batch is undone is written last.
+    next call does the rest: that the batch is undone is written last. Of a batch that was undone
+    before, nothing is undone: then it is returned without records.
     """
     known = list_batches(memory)
     batch = _find(known, name)
     if batch.undone:
-        return batch
+        return batch._replace(made=(), changed=())
     undone = {one.id for one in known if one.undone}
     for _attempt in range(ATTEMPTS_MAX):
         by_log: dict[tuple[int, str], dict[str, dict[str, Any]]] = {}
@@ -195,7 +196,9 @@ def was_forgotten(memory: Recaller, kind: str, sources: Collection[str]) -> bool
                 record = lines[-1][1]
                 common = len({*record.sources} & {*sources})
                 is_same = 2 * common >= min(len(record.sources), len(sources))
-                if record.kind == kind and record.meta.get("batch") and is_same:
+                # Somebody may have edited or restored it, and forgotten it then.
+                is_learned = any(version.meta.get("batch") for _log, version in lines)
+                if record.kind == kind and is_learned and is_same:
                     return True
     return False
 
