@@ -283,6 +283,21 @@ def test_what_somebody_brought_back_is_no_longer_of_the_batch(
     assert (output.out, "nothing was changed" in output.err) == ("", True)
 
 
+def test_evidence_that_was_taken_back_does_not_return(tmp_path: Path) -> None:
+    home = tmp_path / "h"
+    first = learn(home, *(episode(n, VOID) for n in range(2)))
+    pattern = next(one for one in first.made if one.kind == "pattern")
+    second = learn(home, episode(2, VOID))
+    with open_memory(home) as memory:
+        memory.undo(second.batch)
+        assert not memory.consolidate("60d", dry_run=True).changed
+        assert not memory.consolidate("60d").changed
+        memory.append([episode(3, VOID)])
+        memory.consolidate()
+
+        assert set(memory.get(pattern.id).sources) == {"ep-000", "ep-001", "ep-003"}
+
+
 def test_what_was_edited_and_forgotten_is_not_made_again(tmp_path: Path) -> None:
     first = learn(tmp_path / "h", *(episode(n, VOID) for n in range(2)))
     with open_memory(tmp_path / "h") as memory:

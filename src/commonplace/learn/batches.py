@@ -203,6 +203,20 @@ def was_forgotten(memory: Recaller, kind: str, sources: Collection[str]) -> bool
     return False
 
 
+def sources_taken_back(memory: Recaller, ident: str, step: str) -> set[str]:
+    """Return the sources that undone batches of *step* had given to the record *ident*."""
+    with memory.engine().reading() as readers:
+        versions = [
+            _Version(number, log, record)
+            for number, reader in enumerate(readers)
+            if memory.trusts(memory.homes[number])
+            for log, record in reader.versions([ident]).get(ident, ())
+            if _step(record) == step
+        ]
+    undone = _undone(memory, {one.batch for one in versions})
+    return {source for one in versions if one.batch in undone for source in one.record.sources}
+
+
 def _touched(memory: Recaller, batch: str = "") -> Iterator[_Touched]:
     """Yield the records that *batch*, or any, wrote.
 

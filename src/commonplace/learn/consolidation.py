@@ -192,9 +192,10 @@ def _change(
     memory: Recaller, ident: str, given: Sequence[Candidate], batch: str, now: datetime
 ) -> Record | None:
     """Give a known record the evidence of some candidates, as it is at this moment."""
+    taken_back = batches.sources_taken_back(memory, ident, STEP)
 
     def next_fields(record: Record) -> dict[str, Any] | None:
-        fields = existing.add_evidence(record, given, now)
+        fields = existing.add_evidence(record, given, now, taken_back)
         return None if fields is None else batches.mark(fields, batch, STEP)
 
     try:
@@ -208,7 +209,8 @@ def _would_change(
 ) -> Iterator[Record]:
     for ident, given in known.items():
         record = memory.get(ident)
-        if (fields := existing.add_evidence(record, given, now)) is not None:
+        taken_back = batches.sources_taken_back(memory, ident, STEP)
+        if (fields := existing.add_evidence(record, given, now, taken_back)) is not None:
             yield type(record)(fields)
 
 

@@ -13,7 +13,7 @@ from commonplace.learn.observations import CODE
 from commonplace.records import to_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from datetime import datetime
 
     from commonplace.index.ports import Reader
@@ -69,15 +69,18 @@ def _likeness(candidate: Candidate, wanted: frozenset[str], record: Record, repo
     return share
 
 
-def add_evidence(known: Record, given: Sequence[Candidate], now: datetime) -> dict[str, Any] | None:
+def add_evidence(
+    known: Record, given: Sequence[Candidate], now: datetime, taken_back: Collection[str] = ()
+) -> dict[str, Any] | None:
     """Return the next version of *known* with the sources of *given*; `None` if it has them.
 
-    What was imported does not change a record that is the user's own.
+    What was imported does not change a record that is the user's own. Sources that were *taken
+    back* from it do not return.
     """
     if not known.meta.get("origin"):
         given = [one for one in given if not one.fields.get("meta")]
     sources = dict.fromkeys(source for one in given for source in one.sources)
-    added = [source for source in sources if source not in known.sources]
+    added = [source for source in sources if source not in {*known.sources, *taken_back}]
     if not added:
         return None
     fields = dict(known.fields)
