@@ -473,8 +473,10 @@ def maintain_until_killed(home: Path, change: int, steps: list[str]) -> bool:
     return run_until_killed(change, open_indexed, maintain)
 
 
-def view(home: Path) -> tuple[list[str], dict[str, list[Any]]]:
-    """What a home says: its export, and the history of each record without times and batches."""
+def view(home: Path) -> tuple[list[str], dict[str, list[Any]], list[str]]:
+    """What a home says: its export, the history of each record without times and batches, and
+    which records its logs hold, their archives aside.
+    """
     with open_memory(home) as memory:
         exported = sorted(_without_batch(json.loads(line)) for line in memory.export_lines())
         ids = sorted({json.loads(line)["id"] for line in memory.export_lines(superseded=True)})
@@ -482,7 +484,9 @@ def view(home: Path) -> tuple[list[str], dict[str, list[Any]]]:
             ident: [_without_batch(one.fields) for one in memory.history(ident)] for ident in ids
         }
         assert not memory.damages
-        return exported, told
+        logs = (home / "log").glob("*.jsonl")
+        kept = {from_line(raw).id for path in logs for raw in path.read_bytes().splitlines()}
+        return exported, told, sorted(kept)
 
 
 def _without_batch(fields: dict[str, Any]) -> str:

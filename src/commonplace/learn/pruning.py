@@ -161,12 +161,14 @@ def _plan(
         if is_over():
             break
         is_archived = ident in due.archive
-        # One that was summarized before and is whole again was taken back, or its session went on.
-        if ident in taken_back or (was_summarized and not is_archived):
-            continue
         record = from_line(raw)
         if ARCHIVED in record.meta and is_archived:
-            plan.archived[ident] = Change(digest(raw))  # A run was killed before it moved it.
+            # A run was killed before it moved it, or after the archive had it and before it left
+            # the log.
+            plan.archived[ident] = Change(digest(raw))
+            continue
+        # One that was summarized before and is whole again was taken back, or its session went on.
+        if ident in taken_back or (was_summarized and not is_archived):
             continue
         has_actions = bool(record.fields.get("action_log"))
         # There is nothing to leave out; or a new version would lose a value that we cannot read.
