@@ -33,6 +33,8 @@ from commonplace.log.read import lines_of
 from commonplace.maintenance import runner
 from commonplace.memory import Memory
 from commonplace.records import make
+from commonplace.where import repository
+from commonplace.where.home import Home
 from conftest import SLOW_LAW, make_repository
 
 if TYPE_CHECKING:
@@ -104,6 +106,51 @@ episodes_of_all_sorts = st.lists(
         for number, (problem, outcome, is_solved) in enumerate(drawn)
     ]
 )
+
+
+@pytest.mark.parametrize("order", [("own", "user"), ("user", "own")])
+def test_tasks_of_two_homes_give_a_pattern_in_any_order(
+    tmp_path: Path, order: tuple[str, str]
+) -> None:
+    made = []
+    for number, name in enumerate(order):
+        with open_memory(tmp_path / name) as memory:
+            memory.append([episode(number, NPM, repo=name)])
+        with Memory(
+            [Home(tmp_path / "own", trusted=True), Home(tmp_path / "user", of_user=True)],
+            repository.find(tmp_path),
+            settings={"embedder.kind": "none"},
+            background=False,
+            clock=lambda: NOW,
+        ) as memory:
+            made.append(memory.consolidate("30d" if number == 0 else None).made)
+    assert not made[0]
+    assert [(one.kind, one.repo) for one in made[1]] == [
+        ("pattern", "all-repositories"),
+        ("anti_pattern", "all-repositories"),
+    ]
+
+
+def test_a_third_task_takes_the_place_of_a_forgotten_one(tmp_path: Path) -> None:
+    """It was no source before: the record that says the same was written by hand."""
+    by_hand = {
+        "id": "pat-hand",
+        "kind": "pattern",
+        "repo": "app",
+        "pattern": "npm install may not write to node_modules",
+        "correct_approach": NPM[2],
+        "source_episodes": ["ep-001", "ep-002"],
+    }
+    with open_memory(tmp_path / "home") as memory:
+        memory.append([episode(number, NPM) for number in (1, 2, 3)])
+        assert memory.consolidate("30d", dry_run=True).made
+        memory.append([by_hand])
+        memory.append([episode(9, VOID)])
+        memory.consolidate("1h")  # It reads up to here, and nothing is that new.
+        assert not list(memory.records(kind="anti_pattern"))
+        memory.forget("ep-001")
+        (found,) = (one for one in memory.consolidate().made if one.kind == "pattern")
+        assert found.fields["source_episodes"] == ["ep-002", "ep-003"]
 
 
 @SLOW_LAW

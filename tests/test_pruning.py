@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from commonplace.cli import main
 from commonplace.errors import RecordNotFound
-from commonplace.learn import batches
+from commonplace.learn import batches, consolidation
 from commonplace.learn.metrics import retries_of
 from commonplace.learn.observations import observe
 from commonplace.learn.pruning import prune
@@ -39,7 +39,8 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def open_memory(path: Path, **settings: Any) -> Memory:
-    given = {"embedder.kind": "none", **settings}
+    # Most of these tests are about episodes from which everything was learned.
+    given = {"embedder.kind": "none", "learn.background": False, **settings}
     return Memory.open(path, settings=given, background=False, clock=lambda: NOW)
 
 
@@ -248,6 +249,8 @@ def test_a_dry_run_counts_the_same_and_writes_nothing(
         own_home,
         [episode("ep-a", 10_000), episode("ep-b", 10_000), pattern("p", source_episodes=["ep-b"])],
     )
+    assert main(["config", "set", "learn.background", "false"]) == 0
+    capsys.readouterr()
     before = files(own_home)
     assert main(["maintain", "--step", "episodes", "--dry-run"]) == 0
     assert "1 summarized, 1 archived" in capsys.readouterr().out
@@ -317,7 +320,7 @@ def test_a_pattern_of_another_home_holds_an_episode_back(tmp_path: Path) -> None
     memory = Memory(
         homes,
         repository.find(tmp_path),
-        settings={"embedder.kind": "none"},
+        settings={"embedder.kind": "none", "learn.background": False},
         background=False,
         clock=lambda: NOW,
     )
@@ -453,6 +456,71 @@ def test_pruning_loses_nothing_and_twice_is_once(
             shutil.rmtree(home / ".index")
         with open_memory(home) as memory:
             assert memory.stats() == before
+
+
+# --- Learned from before it is put away -----------------------------------------------------------
+
+
+def test_maintenance_learns_from_episodes_of_any_age_before_it_puts_them_away(
+    own_home: Path,
+) -> None:
+    put(own_home, [episode(f"ep-{number}", 100 + number) for number in range(3)])
+    put(own_home, [episode("ep-alone", 100, errors_encountered=[])])
+    with open_memory(own_home, **{"learn.background": True}) as memory:
+        assert run(memory) == {"summarized": 0, "archived": 0, "not_learned_from_yet": 4}
+        assert memory.consolidate().looked_at == 4  # By hand, at the first time: the last 24h.
+        assert run(memory)["not_learned_from_yet"] == 4
+        steps = runner.run(memory).steps
+        assert steps["learning"]["made"] == 2
+        assert steps["episodes"]["archived_ids"] == ["ep-alone"]
+        assert steps["episodes"]["summarized_ids"] == ["ep-0", "ep-1", "ep-2"]
+        (made,) = memory.records(kind="pattern")
+        assert sorted(made.fields["source_episodes"]) == ["ep-0", "ep-1", "ep-2"]
+        again = runner.run(memory).steps
+        assert again["learning"] == {"made": 0, "changed": 0, "held_back": 0}
+        assert again["episodes"] == {"summarized": 0, "archived": 0}
+
+
+@pytest.mark.parametrize("days", [10, 100])
+def test_what_was_put_away_before_is_learned_from_by_hand_and_counted_once(
+    own_home: Path, days: int
+) -> None:
+    put(own_home, [episode(f"ep-{number}", days + number) for number in range(3)])
+    with open_memory(own_home) as memory:
+        done = run(memory)
+        assert done["summarized"] + done["archived"] == 3
+        assert not memory.consolidate().made
+        report = memory.consolidate("1000d")
+        assert sorted(one.kind for one in report.made) == ["anti_pattern", "pattern"]
+        (made,) = memory.records(kind="pattern")
+        assert sorted(made.fields["source_episodes"]) == ["ep-0", "ep-1", "ep-2"]
+        assert not memory.consolidate("2000d").changed
+        assert memory.get(made.id).fields == made.fields
+
+
+def test_a_summary_is_read_as_new_only_if_the_whole_one_was_not(own_home: Path) -> None:
+    with open_memory(own_home) as memory:
+        put(own_home, [episode("ep-a", 8)])
+        assert [memory.consolidate("30d").looked_at, memory.consolidate().looked_at] == [1, 0]
+        put(own_home, [episode("ep-b", 9)])
+        assert run(memory)["summarized_ids"] == ["ep-a", "ep-b"]
+        report = memory.consolidate()
+        assert sorted(one.kind for one in report.made) == ["anti_pattern", "pattern"]
+
+
+def test_what_a_run_of_learning_did_not_come_to_is_not_put_away(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("commonplace.learn.pool.RECORDS_MAX", 2)
+    put(own_home, [episode(f"ep-{number}", 50, errors_encountered=[]) for number in range(5)])
+    turns = iter([False, True])
+    with open_memory(own_home, **{"learn.background": True}) as memory:
+        consolidation.consolidate(memory, everything=True, is_over=lambda: next(turns))
+        done = run(memory)
+        assert done["archived_ids"] == ["ep-0", "ep-1"]
+        assert done["not_learned_from_yet"] == 3
+        steps = runner.run(memory).steps
+        assert steps["episodes"]["archived_ids"] == ["ep-2", "ep-3", "ep-4"]
 
 
 # --- Killed anywhere ------------------------------------------------------------------------------

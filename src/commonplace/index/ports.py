@@ -161,6 +161,9 @@ class Reader(Facts, Protocol):
     def keys(self, ids: Collection[str]) -> dict[str, int]:
         """Return the key of the current line of each of *ids*, whatever its standing."""
 
+    def first_keys(self, ids: Collection[str]) -> dict[str, int]:
+        """Return the lowest key of the lines of each of *ids*, whatever their standing."""
+
     def ids_beside(self, ident: str) -> list[str]:
         """Return the ids just before and after *ident* in their order, of lines of any standing."""
 

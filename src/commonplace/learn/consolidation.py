@@ -79,9 +79,8 @@ class Report:
     made: list[Record] = field(default_factory=list)
     changed: list[Record] = field(default_factory=list)
     held_back: list[HeldBack] = field(default_factory=list)
-    # How many of those wait in the inbox now, and from where on the rest is not proposed yet.
+    # How many of those wait in the inbox now.
     proposed: int = 0
-    proposed_from: int = 0
     # Questions of the gate, and for how many the fix was found before and after.
     asked: int = 0
     found_before: int = 0
@@ -112,18 +111,22 @@ def consolidate(
     memory: Recaller,
     since: str | None = None,
     *,
+    everything: bool = False,
     dry_run: bool = False,
     is_over: Callable[[], bool] = lambda: False,
     wait_s_max: float = WAIT_S_MAX,
 ) -> Report:
     """Learn from the episodes and lessons that are new and not older than *since*.
 
-    Without that, from all that are new; at the first time, from those of the last day. If another
-    process consolidates, wait for it up to *wait_s_max*.
+    Without that, from all that are new; at the first time, from those of the last day; with
+    *everything*, whatever their age. If another process consolidates, wait for it up to
+    *wait_s_max*.
     """
     now = memory.now()
     first_micros = micros(parse_moment(FIRST_SINCE, now))
-    since_micros = None if since is None else micros(parse_moment(since, now, "since"))
+    since_micros = pool.EVER if everything else None
+    if since is not None:
+        since_micros = micros(parse_moment(since, now, "since"))
     report = Report(dry_run=dry_run)
     if not memory.home.path.is_dir():
         return report  # Nothing was ever written.
@@ -133,14 +136,17 @@ def consolidate(
             if not dry_run:
                 inbox.withdraw_hidden(memory)
             has_more = True
+            lines_max = pool.RECORDS_DRY_MAX if dry_run else pool.RECORDS_MAX
             while has_more and not is_over():
-                found = pool.read(memory, since_micros, first_micros)
+                found = pool.read(memory, since_micros, first_micros, lines_max)
                 report.looked_at += found.records
                 if found.new:
                     _learn(memory, found, report, batch, now)
                 if not dry_run:
                     pool.save_marks(memory, found.marks)
                 has_more = found.has_more and not dry_run
+            if not dry_run:
+                _propose(memory, report, batch)
     except LogBusy:
         report.busy = True
     return report
@@ -173,7 +179,6 @@ def _learn(memory: Recaller, found: pool.Pool, report: Report, batch: str, now: 
     if passed or report.changed:
         report.batch = batch
         _withdraw_known(memory, [*report.made, *report.changed])
-    _propose(memory, report, batch)
 
 
 def _withdraw_known(memory: Recaller, written: Sequence[Record]) -> None:
@@ -310,7 +315,7 @@ def _compare(
 def _propose(memory: Recaller, report: Report, batch: str) -> None:
     """Put what was held back into the inbox of the nearest home, the most promising first."""
     given = sorted(
-        (one for one in report.held_back[report.proposed_from :] if one.is_for_inbox),
+        (one for one in report.held_back if one.is_for_inbox),
         key=lambda one: (-one.candidate.sessions, -one.candidate.confidence, one.candidate.text),
     )
     for held in given[:PROPOSED_MAX]:
@@ -334,7 +339,6 @@ def _propose(memory: Recaller, report: Report, batch: str) -> None:
             ),
         )
         report.proposed += bool(candidate.seen)
-    report.proposed_from = len(report.held_back)
 
 
 def _has_record(memory: Recaller, candidate: Candidate) -> bool:

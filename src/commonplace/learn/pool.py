@@ -1,8 +1,9 @@
 """The pool: the observations that a consolidation looks at.
 
 Only records that are new since the last run are read, and for each the older ones that an index
-finds for its problem. A record that was forgotten took the patterns that rested on it along; what
-else they rested on is looked at again, for it may still give a pattern without that record's words.
+finds for its problem, in every home. A record that was forgotten took the patterns that rested on
+it along; what else they rested on is looked at again, for it may still give a pattern without that
+record's words.
 """
 
 from __future__ import annotations
@@ -17,15 +18,21 @@ from commonplace.learn.marks import Mark
 from commonplace.learn.observations import KINDS, Observation, observe
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from commonplace.index.ports import Reader
     from commonplace.recaller import Recaller
+    from commonplace.records import Record
     from commonplace.rules import Edge
     from commonplace.where.home import Home
 
-# How many new records are looked at together; more come in the next round.
-RECORDS_MAX = 20_000
+# How many new records are looked at together; more come in the next round. A round ends within the
+# time of a step of maintenance, and few enough texts are compared to compare them by meaning.
+RECORDS_MAX = 2000
+# A run that writes nothing has one round.
+RECORDS_DRY_MAX = 20_000
+# Before every record, for `since_micros`.
+EVER = -(1 << 62)
 # How many older records are looked at for one new problem, and for how many problems.
 PARTNERS_MAX = 20
 PROBLEMS_MAX = 2000
@@ -43,18 +50,17 @@ class Pool(NamedTuple):
     has_more: bool
 
 
-def read(memory: Recaller, since_micros: int | None, first_micros: int) -> Pool:
+def read(memory: Recaller, since_micros: int | None, first_micros: int, lines_max: int) -> Pool:
     """Return what is new since the last run and not older than *since_micros*, with partners.
 
     Without that, age does not matter; but of a home that was never read, nothing is older than
-    *first_micros*.
+    *first_micros*. At most *lines_max* lines are read.
     """
     found: dict[str, list[Observation]] = {}
-    new: set[str] = set()
-    beside: list[Observation] = []
     forgotten: set[str] = set()
     marks: dict[int, Mark] = {}
-    records = 0
+    read_before: dict[int, Reader] = {}
+    lines = records = 0
     with memory.engine().reading() as readers:
         trusted = {
             number: (home, readers[number])
@@ -64,35 +70,38 @@ def read(memory: Recaller, since_micros: int | None, first_micros: int) -> Pool:
         for number, (home, reader) in trusted.items():
             mark = _mark(home, reader.build(), since_micros, first_micros)
             oldest = mark.since_micros if since_micros is None else since_micros
-            last = mark.key
-            for key, log, record in islice(
-                reader.records_after(mark.key, (*KINDS, "forget")), RECORDS_MAX - records
-            ):
-                last = key
+            rows = list(
+                islice(reader.records_after(mark.key, (*KINDS, "forget")), lines_max - lines)
+            )
+            lines += len(rows)
+            known = _known_before(reader, (record for *_place, record in rows), mark.key)
+            for _key, log, record in rows:
                 if record.kind == "forget":
                     forgotten.add(str(record.fields["of"]))
                     continue
                 records += 1
-                if record.meta.get("batch"):
+                if record.id in known:
                     continue  # Maintenance wrote this version; what it says is not new.
                 seen = list(observe(record, number, log))
                 if seen and (seen[0].micros >= oldest or (since_micros is None and mark.key)):
                     found[record.id] = seen
-                    new.add(record.id)
             # Of the new ones, older records than this were not looked at.
+            last = rows[-1][0] if rows else mark.key
             marks[number] = Mark(mark.build, last, max(mark.since_micros, oldest))
-            marked = [one for ident in new for one in found[ident] if one.home == number]
-            beside += _partners(reader, marked, number, mark.key) if mark.key else []
+            if mark.key:
+                read_before[number] = reader
         left = _left_of_hidden(forgotten, {n: reader for n, (_, reader) in trusted.items()})
-    new_ones = [one for some in found.values() for one in some]
-    older = [one for one in (*beside, *left) if one.source not in new]
-    new |= {one.source for one in left}
+        new = [*(one for some in found.values() for one in some), *left]
+        older = [
+            one for number, reader in read_before.items() for one in _partners(reader, new, number)
+        ]
+    sources = {one.source for one in new}
     return Pool(
-        list(dict.fromkeys((*new_ones, *older))),
-        frozenset(new),
+        list(dict.fromkeys((*new, *(one for one in older if one.source not in sources)))),
+        frozenset(sources),
         marks,
         records,
-        records >= RECORDS_MAX,
+        lines >= lines_max,
     )
 
 
@@ -110,6 +119,20 @@ def _mark(home: Home, build: str, since_micros: int | None, first_micros: int) -
     mark = marks_of_steps.read(home.learning_mark, build)
     is_further_back = since_micros is not None and since_micros < mark.since_micros
     return mark if mark.key and not is_further_back else start
+
+
+def was_read(mark: Mark, key: int, record_micros: int) -> bool:
+    """Whether the record at *key* was looked at by the run that left *mark*."""
+    return key <= mark.key and record_micros >= mark.since_micros
+
+
+def _known_before(reader: Reader, records: Iterable[Record], key_max: int) -> set[str]:
+    """Return the ids of the records that maintenance has changed and that were read before.
+
+    Others may have been summarized, archived or merged before anything was learned from them.
+    """
+    changed = [record.id for record in records if record.meta.get("batch")]
+    return {ident for ident, key in reader.first_keys(changed).items() if key <= key_max}
 
 
 def _left_of_hidden(forgotten: Collection[str], readers: Mapping[int, Reader]) -> list[Observation]:
@@ -140,14 +163,12 @@ def _observed(reader: Reader, keys: Collection[int], number: int) -> Iterator[Ob
         yield from observe(record, number, cards[key].log)
 
 
-def _partners(
-    reader: Reader, new: Sequence[Observation], number: int, key_max: int
-) -> list[Observation]:
-    """Return the observations of older records about the problems of *new* ones."""
+def _partners(reader: Reader, new: Sequence[Observation], number: int) -> list[Observation]:
+    """Return the observations of a home about the problems of *new* ones."""
     by_signature = {one.signature: one for one in new}
     keys: set[int] = set()
     for one in list(by_signature.values())[:PROBLEMS_MAX]:
         terms = query_terms(one.problem)
         matched = reader.match(terms, reader.statistics(terms), _EVERY_ONE, PARTNERS_MAX)
-        keys |= {key for key, _score in matched if key <= key_max}
+        keys |= {key for key, _score in matched}
     return list(_observed(reader, keys, number))

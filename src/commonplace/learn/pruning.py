@@ -3,7 +3,8 @@
 An episode older than `learn.episodes_whole_days` gets a version without its list of actions, which
 keeps in `meta` what later steps need of them; the whole one goes to the archive, where
 `show --whole`, `history` and `export` find it. One older than `learn.episodes_kept_days` leaves the
-log altogether, unless a current record rests on it. Ages are counted in whole days of UTC, so a log
+log altogether, unless a current record rests on it. What maintenance has still to learn from is
+left as it is. Ages are counted in whole days of UTC, so a log
 is written again once a day at most.
 """
 
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.errors import RecordInvalid
 from commonplace.index.ports import Filter
+from commonplace.learn import marks
 from commonplace.learn.batches import new_name
 from commonplace.learn.metrics import retries_of
+from commonplace.learn.pool import was_read
 from commonplace.learn.versions import next_version
 from commonplace.log.retire import Change, digest, lines_with_ids, retire
 from commonplace.recall.visibility import shown_cards
@@ -71,7 +74,7 @@ def prune(memory: Recaller, *, dry_run: bool, is_over: Callable[[], bool]) -> di
     batch = new_name(now)
     home = memory.home
     with memory.engine().reading() as readers:
-        by_log = _find_due(memory, readers, now)
+        by_log, waiting = _find_due(memory, readers, now)
     for log, due in by_log.items():
         if is_over():
             break
@@ -100,16 +103,24 @@ def prune(memory: Recaller, *, dry_run: bool, is_over: Callable[[], bool]) -> di
     done |= {f"{name}_ids": ids for name, ids in named.items() if ids}
     if not dry_run and any(done.values()):
         done["batch"] = batch
+    if waiting:
+        done["not_learned_from_yet"] = waiting
     return done
 
 
-def _find_due(memory: Recaller, readers: Sequence[Reader], now: datetime) -> dict[str, Due]:
-    """Return the episodes that are old enough, by their logs."""
+def _find_due(
+    memory: Recaller, readers: Sequence[Reader], now: datetime
+) -> tuple[dict[str, Due], int]:
+    """Return the episodes that are old enough, by their logs; and how many wait for learning."""
     whole_before = _cutoff(now, memory.settings["learn.episodes_whole_days"])
     kept_before = _cutoff(now, memory.settings["learn.episodes_kept_days"])
     before = max(whole_before, kept_before)
     filter_ = Filter(kinds=frozenset(["episode"]), until_micros=before - 1)
-    cards = shown_cards(readers, 0, readers[0].select(filter_), filter_)
+    due = shown_cards(readers, 0, readers[0].select(filter_), filter_)
+    cards = due
+    if memory.settings["learn.background"]:
+        mark = marks.read(memory.home.learning_mark, readers[0].build())
+        cards = [card for card in due if was_read(mark, card.key, card.micros)]
     old = {card.id for card in cards if card.micros < kept_before}
     old -= _rested_on(readers, old)
     ids: dict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
@@ -118,7 +129,8 @@ def _find_due(memory: Recaller, readers: Sequence[Reader], now: datetime) -> dic
             ids[card.log][1].add(card.id)
         elif card.micros < whole_before:
             ids[card.log][0].add(card.id)
-    return {log: Due(frozenset(whole), frozenset(far)) for log, (whole, far) in ids.items()}
+    by_log = {log: Due(frozenset(whole), frozenset(far)) for log, (whole, far) in ids.items()}
+    return by_log, len(due) - len(cards)
 
 
 def _cutoff(now: datetime, days: int) -> int:

@@ -137,13 +137,16 @@ def embed_backlog(memory: Memory, turn: Turn) -> dict[str, Any]:
 
 
 def consolidate(memory: Memory, turn: Turn) -> dict[str, Any]:
-    """Make patterns of what the episodes and lessons of the last day have in common."""
+    """Make patterns of what the episodes and lessons that are new have in common.
+
+    At the first time all are, whatever their age: the step `episodes` puts old ones away.
+    """
     if not memory.settings["learn.background"]:
         return {}
     from commonplace.learn import consolidation  # noqa: PLC0415 (as above)
 
     report = consolidation.consolidate(
-        memory, dry_run=turn.dry_run, is_over=turn.is_over, wait_s_max=0.0
+        memory, everything=True, dry_run=turn.dry_run, is_over=turn.is_over, wait_s_max=0.0
     )
     return {
         "made": len(report.made),

@@ -70,6 +70,10 @@ class Reader(TableFacts):
     def _read_keys(self, ids: Collection[str]) -> dict[str, int]:
         return {ident: key for ident, (_stamp, key) in self.current(ids).items()}
 
+    def first_keys(self, ids: Collection[str]) -> dict[str, int]:
+        query = "SELECT id, min(key) FROM line WHERE id IN ({}) GROUP BY id"
+        return dict(select_in(self.connection, query, ids))
+
     def ids_beside(self, ident: str) -> list[str]:
         (row,) = self.connection.execute(
             "SELECT (SELECT max(id) FROM line WHERE id < ?),"
