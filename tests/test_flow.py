@@ -32,6 +32,7 @@ FLOW = [
     "compose",
     "usage",
     "injections",
+    "snapshots",
     "erasure",
     "backlog",
     "background",
@@ -92,6 +93,7 @@ OPEN_TO_SURFACES = [
     "setup",
     "maintenance",
     "transfer",
+    "snapshots",
 ]
 # What a surface takes from further behind: small helpers without state.
 EXCEPTIONS = {

@@ -368,6 +368,11 @@ SHOWN_BY_COMMAND: dict[str, list[list[str]] | str] = {
     "config set": "prints what the user typed",
     "backup create": "prints counts",
     "backup restore": "prints counts",
+    "snapshot create": "prints an id and counts",
+    "snapshot list": "names that the user gave, by `one_line`",
+    "snapshot show": "prints counts",
+    "snapshot diff": "labels of records, by `one_line`, in test_snapshots.py",
+    "snapshot restore": "prints ids, by `one_line`",
     "sync": "prints counts",
 }
 

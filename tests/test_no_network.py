@@ -79,6 +79,10 @@ ARGUMENTS: dict[str, list[list[str]]] = {
     "config set": [["recall.dense", "0.4"]],
     "backup create": [["{out}/memory.tar.gz"]],
     "backup restore": [["{out}/memory.tar.gz", "--home", "{out}/restored"]],
+    "snapshot create": [["--name", "first"]],
+    "snapshot show": [["first"]],
+    "snapshot diff": [["first"]],
+    "snapshot restore": [["first"]],
     "feedback": [["les-1", "worked"]],
     "forget": [["les-1"], ["les-1", "--erase", "--yes"]],
 }

@@ -406,3 +406,32 @@ class NothingTrusted(CommonplaceError):
     def __init__(self, path: Path | str) -> None:
         super().__init__(f"the home `{path}` came with a repository and is not trusted")
         self.hint = "`commonplace trust` trusts it, after you have looked into it"
+
+
+class SnapshotNotFound(CommonplaceError):
+    exit_code = 60
+
+    def __init__(self, ident: str, several: int = 0) -> None:
+        found = f"{several} snapshots have ids that start with" if several else "no snapshot is"
+        super().__init__(f"{found} `{ident}`")
+        self.hint = "`commonplace snapshot list` shows their ids and names"
+
+
+class SnapshotDamaged(CommonplaceError):
+    """A file of a snapshot that is missing, or that does not hold what was stored in it."""
+
+    exit_code = 61
+
+    def __init__(self, path: Path | str, reason: str) -> None:
+        super().__init__(f"the snapshot cannot be read: `{path}`: {reason}")
+        self.hint = "the memory itself is whole; use another snapshot, and delete this one's file"
+
+
+class PackRefused(CommonplaceError):
+    """A pack that is not written or not imported; nothing was changed."""
+
+    exit_code = 62
+
+    def __init__(self, name: Path | str, reason: str, hint: str = "") -> None:
+        super().__init__(f"the pack `{name}` {reason}")
+        self.hint = hint or "nothing was changed"

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from commonplace.records.nodes import GraphNode
     from commonplace.skills.export import Exported
     from commonplace.skills.store import Skill
+    from commonplace.snapshots.restoring import Restored
+    from commonplace.snapshots.states import Difference
+    from commonplace.snapshots.store import Made, Snapshot
 
 
 class Memory(Recaller):
@@ -374,6 +377,47 @@ class Memory(Recaller):
         from commonplace.skills.export import choose, export
 
         return export(choose(self, names), folder, force=force)
+
+    # --- Snapshots --------------------------------------------------------------------------------
+
+    def create_snapshot(self, name: str = "") -> Made:
+        """Keep what the logs of the nearest trusted home hold now; the same twice is one."""
+        from commonplace.records import to_utc
+        from commonplace.snapshots import store
+
+        home, is_durable = self.homes[self.trusted_home()], self.settings["fsync"] != "never"
+        return store.create(home, to_utc(self.now()), name, durable=is_durable)
+
+    def snapshots(self) -> list[Snapshot]:
+        """Return the snapshots of the nearest trusted home, the newest first."""
+        from commonplace.snapshots import store
+
+        return store.listed(self.homes[self.trusted_home()])
+
+    def describe_snapshot(self, ident: str) -> tuple[Snapshot, dict[str, int]]:
+        """Return a snapshot, and how many records of each kind were current in it."""
+        from commonplace.snapshots import states
+
+        return states.describe(self.homes[self.trusted_home()], ident)
+
+    def snapshot_difference(self, one: str, other: str = "") -> Difference:
+        """Return what differs from the snapshot *one* in *other*, or now."""
+        from commonplace.snapshots import states
+
+        return states.difference(self.homes[self.trusted_home()], one, other)
+
+    def restore_snapshot(self, ident: str, *, dry_run: bool = False) -> Restored:
+        """Append what the snapshot held and is no longer current. Nothing is deleted.
+
+        The state before is kept as a snapshot of its own.
+        """
+        from commonplace.snapshots import restoring, store
+
+        number = self.trusted_home()
+        snapshot = store.find(self.homes[number], ident)
+        name = f"before restoring {snapshot.id}"
+        before = "" if dry_run else self.create_snapshot(name).snapshot.id
+        return restoring.restore(self, number, snapshot.id, before, dry_run=dry_run)
 
     # --- Handoffs and ledgers ---------------------------------------------------------------------
 

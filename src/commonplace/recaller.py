@@ -471,10 +471,16 @@ class Recaller(RecordChanger):
         return [*check.fix(self.home), *erasure.fix(self.homes)]
 
     def scan(self, *, fix: bool = False) -> list[Secret]:
-        """Return the secrets in the nearest home; with *fix*, remove them."""
-        from commonplace.log import scan
+        """Return the secrets in the nearest home; with *fix*, remove them.
 
-        return scan.remove_secrets(self.home) if fix else scan.scan(self.home)
+        Those in its snapshots are among them.
+        """
+        from commonplace.log import scan
+        from commonplace.snapshots import secrets
+
+        if fix:
+            return [*scan.remove_secrets(self.home), *secrets.remove(self.home)]
+        return [*scan.scan(self.home), *secrets.find(self.home)]
 
 
 def _exactly(narrowing: Narrowing) -> Searched:

@@ -92,6 +92,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     "upkeep": {
         "config": Entry("config", "Show and change settings"),
         "backup": Entry("backup", "Write this home to one file, or restore it from one"),
+        "snapshot": Entry("snapshot", "Keep what the memory holds now, compare it, restore it"),
         "sync": Entry("sync", "Pull, merge and push this home with git"),
         "index": Entry("index", "Show, rebuild or complete the search index"),
         "scan": Entry("scan", "Find secrets in this home, and remove them"),

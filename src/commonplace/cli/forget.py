@@ -105,6 +105,8 @@ def erase(memory: Memory, ident: str, *, as_json: bool) -> int:
         _print_receipt(receipt)
         if in_git:
             note("This home is in a git repository: older commits still hold the record")
+        if packs := _count_packs(memory):
+            note(f"{number_of(packs, 'pack')} in `packs/` cannot be searched: delete old ones")
     if receipt.left_in:
         raise FindingsLeft(
             f"its text is still in {number_of(len(receipt.left_in), 'file')} of the home",
@@ -113,10 +115,18 @@ def erase(memory: Memory, ident: str, *, as_json: bool) -> int:
     return 0
 
 
+def _count_packs(memory: Memory) -> int:
+    """Return how many files are in the folder of encrypted packs."""
+    folder = memory.home.packs_folder
+    return sum(path.is_file() for path in folder.iterdir()) if folder.is_dir() else 0
+
+
 def _print_receipt(receipt: Receipt) -> None:
     print(f"Erased: {one_line(receipt.id)}")
     print(f"  records erased   {receipt.records_erased} ({receipt.derived_erased} derived from it)")
     rewritten = number_of(len(receipt.files_rewritten), "file")
     print(f"  lines removed    {receipt.lines_removed} in {rewritten}")
+    if receipt.snapshot_lines:
+        print(f"  in snapshots     {number_of(receipt.snapshot_lines, 'line')} removed")
     print(f"  searched after   {number_of(receipt.files_searched, 'file')}")
     print(f"  still found in   {one_line(', '.join(receipt.left_in)) or 'none'}")

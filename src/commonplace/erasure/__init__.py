@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.erasure import intent as intents
 from commonplace.erasure import sections
 from commonplace.erasure.intent import Intent, count_visible_dependents, pending, reach
-from commonplace.erasure.lines import claims, rewrite_without
+from commonplace.erasure.lines import claims, rewrite_without, strip
 from commonplace.erasure.traces import CHARS_MIN, find
 from commonplace.errors import CommonplaceError, FindingsLeft, unusable
 from commonplace.files import atomic
@@ -24,6 +24,7 @@ from commonplace.index.ports import no_progress
 from commonplace.log.check import Finding
 from commonplace.log.fold import fold
 from commonplace.log.logs import files
+from commonplace.snapshots import removal as snapshots
 from commonplace.usage import Usage
 from commonplace.where.home import LOG_SUFFIX
 
@@ -62,6 +63,7 @@ class Receipt(NamedTuple):
     files_rewritten: list[str]
     files_searched: int
     left_in: list[str]
+    snapshot_lines: int = 0
 
 
 def erase(
@@ -163,6 +165,7 @@ def _carry_out(
         ],
         files_searched=sum(each.searched for each in removals),
         left_in=[_display_path(path, homes) for each in removals for path in each.left],
+        snapshot_lines=sum(each.snapshot_lines for each in removals),
     )
 
 
@@ -182,11 +185,13 @@ class _Removal:
         self._rewrites = 0
         self.searched = 0
         self.left: list[Path] = []
+        self.snapshot_lines = 0
 
     def run(self) -> None:
         """Remove all there is, then search every file."""
         for step in (
             self._rewrite_lines,
+            self._rewrite_snapshots,
             self._forget_usage,
             self._remove_working_set,
             self._remove_hook_files,
@@ -219,6 +224,17 @@ class _Removal:
         if removed is not None:
             self.rewritten[path] = self.rewritten.get(path, 0) + removed
             self._rewrites += 1
+
+    def _rewrite_snapshots(self) -> None:
+        """Remove the record from the snapshots, which are compressed: no search would find it."""
+        self.snapshot_lines = snapshots.rewrite(self._home, self._without)
+
+    def _without(self, lines: bytes) -> tuple[bytes, int]:
+        pairs = strip(lines, self._intent.ids, self._intent.texts)
+        if pairs is None:
+            return lines, 0
+        kept = b"".join(raw + b"\n" for _line, raw in pairs if raw is not None)
+        return kept, sum(raw != line.raw for line, raw in pairs)
 
     def _forget_usage(self) -> None:
         usage = Usage(self._home.usage_file)

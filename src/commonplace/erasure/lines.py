@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from commonplace import records
@@ -59,7 +60,13 @@ def _stripped(
     path: Path, ids: frozenset[str], texts: frozenset[Trace]
 ) -> list[tuple[read.Line, bytes | None]] | None:
     """Return each line with what stays of it, `None` for all of it; `None` if all stays."""
-    content = read_all(path)
+    return strip(read_all(path), ids, texts)
+
+
+def strip(
+    content: bytes, ids: frozenset[str], texts: frozenset[Trace]
+) -> list[tuple[read.Line, bytes | None]] | None:
+    """Return each line of *content* with what stays of it, as above."""
     forms = [ident.encode("utf-8", "surrogatepass") for ident in ids]
     copies = sorted(find(content, texts))
     if (
@@ -69,7 +76,7 @@ def _stripped(
         and not any(form in content for form in forms)
     ):
         return None
-    lines = list(read.lines(path, whole=True))
+    lines = list(read.lines_of(BytesIO(content), whole=True))
     starts = [line.offset for line in lines]
     with_copies = {bisect_right(starts, copy) - 1 for copy in copies}
     claimed = claims(ids)

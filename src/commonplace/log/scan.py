@@ -73,7 +73,7 @@ def _redact_log(path: Path) -> tuple[list[Secret], bytes]:
     secrets: list[Secret] = []
     content: list[bytes] = []
     for line in read.lines(path, whole=True):
-        found, raw = _redact_line(line.raw)
+        found, raw = redact_line(line.raw)
         secrets += [
             Secret(path, line.number, redaction.kind, redaction.field) for redaction in found
         ]
@@ -81,7 +81,8 @@ def _redact_log(path: Path) -> tuple[list[Secret], bytes]:
     return secrets, b"".join(content)
 
 
-def _redact_line(raw: bytes) -> tuple[list[Redaction], bytes]:
+def redact_line(raw: bytes) -> tuple[list[Redaction], bytes]:
+    """Return what was found in a line, and the line without it."""
     if not raw.strip():
         return [], raw
     try:

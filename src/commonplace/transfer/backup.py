@@ -28,7 +28,7 @@ from commonplace.files.plain import (
     sync_folder,
 )
 from commonplace.files.walk import ENTRIES_MAX, walk
-from commonplace.transfer.hold import hold_logs
+from commonplace.log.hold import hold_logs
 from commonplace.where import restoring
 from commonplace.where.state import INDEX, STATE
 

@@ -18,9 +18,9 @@ from commonplace.errors import FindingsLeft, HomeUnusable, UsageError, unusable
 from commonplace.files import atomic
 from commonplace.files.lock import hold
 from commonplace.files.plain import read_all
+from commonplace.log.hold import hold_logs
 from commonplace.log.scan import scan
 from commonplace.records import micros
-from commonplace.transfer.hold import hold_logs
 from commonplace.transfer.merge import Logs, is_log, merge_lines, merge_logs, split_lines
 from commonplace.where import git
 from commonplace.where.marker import MARKER

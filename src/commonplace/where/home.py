@@ -101,6 +101,23 @@ class Home(NamedTuple):
     def skill(self, name: str) -> Path:
         return self.skills_folder / name / "SKILL.md"
 
+    @property
+    def snapshots_folder(self) -> Path:
+        return self.path / "snapshots"
+
+    @property
+    def snapshot_objects(self) -> Path:
+        """The pieces of logs that snapshots consist of, named by their hashes."""
+        return self.snapshots_folder / "objects"
+
+    def snapshot(self, ident: str) -> Path:
+        return self.snapshots_folder / f"{ident}.json"
+
+    @property
+    def packs_folder(self) -> Path:
+        """Encrypted packs that tools have written, and those that they may import."""
+        return self.path / "packs"
+
     # --- Derived: can be deleted at any time ------------------------------------------------------
 
     @property
@@ -285,6 +302,11 @@ class Home(NamedTuple):
         if set(self.hook_folders).intersection(path.parents):
             return self.spool_lock
         return self.access_tokens_lock if path == self.access_tokens_file else path
+
+    @property
+    def snapshots_lock(self) -> Path:
+        """Held by a process that reads or writes snapshots."""
+        return self.state_folder / "snapshots.lock"
 
     @property
     def embed_lock(self) -> Path:

@@ -26,7 +26,7 @@ _MARKER_BYTES_MAX = 64 << 10
 # have written only the state so far. `.DS_Store` is the work of a file manager.
 _NAMES = frozenset([
     "config.toml", "log", "repos.jsonl", "agents", "skills", "scripts", "CONTINUITY.md", STATE,
-    ".git", ".gitignore", MARKER_FILE, ".DS_Store",
+    "snapshots", "packs", ".git", ".gitignore", MARKER_FILE, ".DS_Store",
 ])  # fmt: skip
 # One of these shows that a repository without the marker is a home; these others many have.
 _SIGNS = frozenset(["log", "config.toml", "repos.jsonl", STATE])
