@@ -62,6 +62,7 @@ FLOW = [
     "setup",
     "maintenance",
     "transfer",
+    "sealing",
 ]
 # A surface is a way to the memory. It knows the memory and what is around it, not what is behind it.
 SURFACES = {"cli", "hooks", "integrations", "server"}
@@ -94,6 +95,7 @@ OPEN_TO_SURFACES = [
     "maintenance",
     "transfer",
     "snapshots",
+    "sealing",
 ]
 # What a surface takes from further behind: small helpers without state.
 EXCEPTIONS = {

@@ -144,8 +144,32 @@ SETTINGS: dict[str, Setting] = {
     ),
     "tools.sets": Setting(
         [],
-        "the toolsets the server offers without `--toolsets`: core, notes, episodes;"
+        "the toolsets the server offers without `--toolsets`: core, notes, episodes, kom;"
         " an empty list = core and notes",
+    ),
+    "tools.dotted_names": Setting(
+        False,
+        "whether the tools of the toolset kom are listed by their dotted names, such as "
+        "kom.memory.v1.search_memory, which not every client accepts; both names can be called",
+    ),
+    "packs.folders": Setting(
+        [],
+        "folders besides the home's `packs/` that tools may write packs to and import them from",
+        user_only=True,
+    ),
+    "packs.passphrase_file": Setting(
+        "",
+        "a file whose first line is the passphrase of packs, where COMMONPLACE_PASSPHRASE is not "
+        "set",
+        user_only=True,
+    ),
+    "packs.recipients": Setting(
+        [],
+        "public keys (age1…, ssh-ed25519 …) that packs are encrypted for, instead of a passphrase",
+        user_only=True,
+    ),
+    "packs.identity_file": Setting(
+        "", "the file of your private key, of age or ssh, to open packs with", user_only=True
     ),
     "tools.memory.enabled": Setting(
         True, "whether the server offers agents tools for their own notes"

@@ -6,6 +6,7 @@ hides the user's own records. Importing the same files again adds nothing.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -41,7 +42,7 @@ from commonplace.redaction.text import redact_text
 from commonplace.writing import BULK_LINES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from commonplace.log.prepare import PreparedLine
 
@@ -140,6 +141,26 @@ def import_files(
     return report
 
 
+def import_items(
+    memory: Memory,
+    format_name: str,
+    source: Source,
+    items: Iterable[Item],
+    refuse: Callable[[Unreadable], Exception],
+) -> Report:
+    """Import *items*, all or none: if one is not valid, what *refuse* makes of it is raised."""
+    report = Report(dry_run=False)
+    # Nothing is written before every item was read.
+    importer = _Importer(memory, report, None, batch_max=sys.maxsize)
+    for item in items:
+        importer.add(format_name, source, item)
+        if report.unread:
+            _path, line, reason = report.unread[0]
+            raise refuse(Unreadable(line, reason))
+    importer.finish()
+    return report
+
+
 def _root(path: Path) -> Path:
     try:
         return path.expanduser().resolve(strict=True)
@@ -194,8 +215,11 @@ def _recognise_format(path: Path) -> str | None:
 class _Importer:
     """Compares items with the existing records one by one, and writes the new ones in batches."""
 
-    def __init__(self, memory: Memory, report: Report, repo: str | None) -> None:
+    def __init__(
+        self, memory: Memory, report: Report, repo: str | None, *, batch_max: int = BULK_LINES
+    ) -> None:
         self.memory = memory
+        self._batch_max = batch_max
         self.report = report
         self.repo = repo
         self.existing = Existing()
@@ -319,7 +343,7 @@ class _Importer:
         self._ids.add(entry.record.id)
         self.report.redacted += bool(entry.record.redactions)
         self._batch.append(entry)
-        if len(self._batch) >= BULK_LINES:
+        if len(self._batch) >= self._batch_max:
             self._write()
 
     def _withdraw(self, format_name: str, source: Source, item: Withdrawal) -> None:

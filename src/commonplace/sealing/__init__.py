@@ -1,0 +1,1 @@
+"""Packs: chosen records in one encrypted file, which another home can import."""

@@ -1,0 +1,133 @@
+"""Which records go into a pack: `domain:cpp type:skill since:90d`. All words must hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.errors import UsageError
+from commonplace.records import KINDS
+from commonplace.records.nodes import NODE_TYPES, type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from commonplace.memory import Memory
+    from commonplace.records import Record
+
+PRIVATE = "private"
+_WORDS = ("domain", "repo", "kind", "type", "tag", "since", "until")
+# What one agent notes down for itself or another: it concerns nobody else.
+_OF_AN_AGENT = ("note", "ledger", "handoff")
+
+
+class Selection(NamedTuple):
+    """The words of a selection, by name; several values of one name: any of them."""
+
+    domain: frozenset[str] = frozenset()
+    repo: frozenset[str] = frozenset()
+    kind: frozenset[str] = frozenset()
+    type: frozenset[str] = frozenset()
+    tag: frozenset[str] = frozenset()
+    since: str = ""
+    until: str = ""
+
+    def admits(self, record: Record) -> bool:
+        tags = {tag.casefold() for tag in record.tags}
+        return (
+            (not self.kind or record.kind in self.kind)
+            and (not self.type or type_of(record) in self.type)
+            and (not self.tag or not self.tag.isdisjoint(tags))
+            and (not self.domain or not self.domain.isdisjoint(_domains(record, tags)))
+        )
+
+
+def parse(text: str) -> Selection:
+    """Return the selection in *text*; `*` or nothing chooses all records."""
+    found: dict[str, Any] = {}
+    for word in text.split():
+        if word == "*":
+            continue
+        name, colon, value = word.partition(":")
+        if name not in _WORDS or not colon or not value:
+            raise UsageError(
+                f"the selection has `{word[:80]}`, which is no filter",
+                f"write `*` for everything, or one of {', '.join(_WORDS)} with a value: `tag:x`",
+            )
+        if name in ("since", "until"):
+            found[name] = value
+        else:
+            values = {one for one in value.split(",") if one}
+            folded = values if name in ("repo", "kind", "type") else set(map(str.casefold, values))
+            found[name] = found.get(name, frozenset()) | folded
+    for name, known in (("kind", KINDS), ("type", NODE_TYPES)):
+        unknown = sorted(found.get(name, frozenset()) - set(known))
+        if unknown:
+            raise UsageError(
+                f"there is no {name} `{unknown[0]}`", f"choose among {', '.join(known)}"
+            )
+    return Selection(**found)
+
+
+def select(memory: Memory, chosen: Selection) -> list[Record]:
+    """Return the current records of trusted homes that *chosen* admits, in the order of their ids.
+
+    Links between two of them are among them. Left out are notes, ledgers and handoffs of other
+    agents, and what is tagged `private`, with all links to it.
+    """
+    records: dict[str, Record] = {}
+    private: set[str] = set()
+    for record in _all(memory, chosen):
+        if record.id in records or record.id in private:
+            continue  # The nearest home comes first.
+        if is_private(record, memory.agent_id):
+            private.add(record.id)
+        elif chosen.admits(record):
+            records[record.id] = record
+    if chosen != Selection():
+        # A record outside the selection may be private, too.
+        private |= {one.id for one in _all(memory, Selection()) if is_private(one, memory.agent_id)}
+    kept = [_without_links_to(record, private) for record in records.values()]
+    links = memory.select_everywhere(all_repos=True, automatic=True, archived=True, kinds="link")
+    ends = [(link, {str(link.fields.get("of")), str(link.fields.get("to"))}) for link in links]
+    return sorted(
+        [*kept, *(link for link, both in ends if both <= records.keys())], key=lambda one: one.id
+    )
+
+
+def is_private(record: Record, agent: str) -> bool:
+    """Whether nobody but its owner may have the record."""
+    is_of_other = record.kind in _OF_AN_AGENT and record.agent_id != agent
+    return is_of_other or PRIVATE in {tag.casefold() for tag in record.tags}
+
+
+def _all(memory: Memory, chosen: Selection) -> Iterator[Record]:
+    return memory.select_everywhere(
+        repo=sorted(chosen.repo) or None,
+        all_repos=not chosen.repo,
+        automatic=True,
+        archived=True,
+        since=chosen.since or None,
+        until=chosen.until or None,
+    )
+
+
+def _domains(record: Record, tags: Iterable[str]) -> set[str]:
+    """Return the domains that a record belongs to: its tags, and the parts of its id."""
+    found = {*tags, *(part.casefold() for part in record.id.split("."))}
+    for holder in (record.fields, record.meta, record.fields.get("payload")):
+        given = holder.get("domain_tags") if isinstance(holder, dict) else None
+        if isinstance(given, list):
+            found |= {one.casefold() for one in given if isinstance(one, str)}
+    return found
+
+
+def _without_links_to(record: Record, ids: set[str]) -> Record:
+    """Return *record* without links and children that name one of *ids*."""
+    fields = dict(record.fields)
+    if isinstance(links := fields.get("links"), list):
+        fields["links"] = [
+            link for link in links if not (isinstance(link, dict) and link.get("to") in ids)
+        ]
+    if isinstance(children := fields.get("children"), dict):
+        fields["children"] = {name: one for name, one in children.items() if one not in ids}
+    return record if fields == record.fields else type(record)(fields)

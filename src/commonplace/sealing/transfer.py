@@ -1,0 +1,200 @@
+"""Write a pack and import one. Both happen as a whole, or nothing is changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.errors import PackRefused, unusable
+from commonplace.exchange.importer import import_items
+from commonplace.exchange.items import ImportedRecord, Skipped, Source, Unreadable
+from commonplace.files import atomic
+from commonplace.files.plain import open_for_read
+from commonplace.foreign import OUTSIDE
+from commonplace.records import decode, encode, slug, to_utc
+from commonplace.records.nodes import type_of
+from commonplace.redaction.fields import redact
+from commonplace.redaction.suspicion import may_hold_secret
+from commonplace.sealing import keys, packs, places, selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from commonplace.exchange.items import Item
+    from commonplace.memory import Memory
+    from commonplace.records import Record
+
+_MODELS = {"minilm": "all-MiniLM-L6-v2", "none": ""}
+_DOMAINS_MAX = 10
+
+
+class Exported(NamedTuple):
+    """A pack that was written: its file, its description, its size, and who can open it."""
+
+    path: str
+    manifest: dict[str, Any]
+    bytes: int
+    encrypted_for: str
+
+
+class Imported(NamedTuple):
+    """What became of the records of a pack."""
+
+    path: str
+    manifest: dict[str, Any]
+    added: int
+    unchanged: int
+    kept: int
+    forgotten: int
+    skipped: int
+    redacted: int
+
+
+def export_encrypted(memory: Memory, chosen: str, out: str) -> Exported:
+    """Write the records that *chosen* selects to *out*, encrypted.
+
+    A pack of that name is replaced; any other file stays, and is an error.
+    """
+    home = memory.homes[memory.trusted_home()]
+    path = places.find(home, memory.settings["packs.folders"], out)
+    wanted = selection.parse(chosen)
+    _check_replaceable(out, path)
+    keys.check(memory.settings)
+    records = selection.select(memory, wanted)
+    if not records:
+        raise PackRefused(out, f"would be empty: no record is `{chosen}`", "select others")
+    nodes = _lines(out, records)
+    manifest = _manifest(memory, path.name.removesuffix(places.SUFFIX), chosen, wanted, records)
+    manifest["checksum"] = packs.checksum(nodes)
+    sealed = keys.encrypt(packs.write(packs.Pack(manifest, nodes)), memory.settings)
+    try:
+        atomic.write(path, [sealed.raw])
+    except OSError as error:
+        raise PackRefused(out, f"cannot be written: {error.strerror or error}") from error
+    return Exported(str(path), manifest, len(sealed.raw), sealed.by)
+
+
+def import_encrypted(memory: Memory, given: str) -> Imported:
+    """Import the pack *given*: all of its records, or none if one is not valid.
+
+    The user's own records win over those of the pack, and importing it again adds nothing.
+    """
+    number = memory.trusted_home()
+    path = places.find(memory.homes[number], memory.settings["packs.folders"], given)
+    if number:
+        raise PackRefused(
+            given,
+            "cannot be imported here: the home that came with this repository is not trusted",
+            "`commonplace trust` trusts it; or name your own home with `--home`",
+        )
+    pack = packs.read(given, keys.decrypt(given, _read(given, path), memory.settings))
+    report = import_items(
+        memory,
+        "pack",
+        Source(path, path.parent, memory.repository.name),
+        _items(pack),
+        lambda problem: PackRefused(
+            given, f"has a record that is not valid, in line {problem.line}: {problem.reason}"
+        ),
+    )
+    return Imported(
+        str(path),
+        pack.manifest,
+        report.lines,
+        report.unchanged,
+        report.kept,
+        report.forgotten,
+        report.skipped_count,
+        report.redacted,
+    )
+
+
+# --- Writing --------------------------------------------------------------------------------------
+
+
+def _check_replaceable(out: str, path: Path) -> None:
+    """Raise if there is a file that is not a pack: an agent chose the name."""
+    stream = open_for_read(path)
+    if stream is not None:
+        with stream:
+            if not stream.read(64).startswith(keys.BEGINNINGS):
+                raise PackRefused(out, "is a file that is no pack, and stays", "name another file")
+
+
+def _lines(out: str, records: Iterable[Record]) -> bytes:
+    lines: list[bytes] = []
+    size = 0
+    for record in records:
+        line = encode(record.fields)
+        if may_hold_secret(line):
+            line = encode(redact(record.fields)[0])
+        lines.append(line.encode() + b"\n")
+        size += len(lines[-1])
+        if size > packs.BYTES_MAX:
+            raise PackRefused(out, f"would be over {packs.BYTES_MAX:,} bytes", "select less")
+    return b"".join(lines)
+
+
+def _manifest(
+    memory: Memory,
+    name: str,
+    chosen: str,
+    wanted: selection.Selection,
+    records: list[Record],
+) -> dict[str, Any]:
+    now = to_utc(memory.now())
+    types = Counter(type_of(record) or record.kind for record in records)
+    tags = Counter(tag for record in records for tag in record.tags)
+    common = [tag for tag, _count in sorted(tags.items(), key=lambda one: (-one[1], one[0]))]
+    kind = memory.settings["embedder.kind"]
+    return {
+        "format": packs.FORMAT,
+        "id": slug(name, 64) or "pack",
+        "name": name,
+        "version": now[:10].replace("-", "."),
+        "domain_tags": sorted(wanted.domain) or common[:_DOMAINS_MAX],
+        # No vectors are in it: they are made where it is imported.
+        "embedding_model": _MODELS.get(kind, memory.settings["embedder.model"]),
+        "created_at": now,
+        "selection": chosen.strip() or "*",
+        "counts": {"records": len(records), "types": dict(sorted(types.items()))},
+    }
+
+
+# --- Reading --------------------------------------------------------------------------------------
+
+
+def _read(given: str, path: Path) -> bytes:
+    stream = open_for_read(path)
+    if stream is None:
+        raise PackRefused(given, "is not there", f"it would be `{path}`")
+    try:
+        with stream:
+            raw = stream.read(packs.FILE_BYTES_MAX + 1)
+    except OSError as error:
+        raise unusable(path, error) from error
+    if len(raw) > packs.FILE_BYTES_MAX:
+        raise PackRefused(given, f"is over {packs.FILE_BYTES_MAX:,} bytes")
+    return raw
+
+
+def _items(pack: packs.Pack) -> Iterator[Item]:
+    origin = f"pack:{pack.manifest['id']}"
+    for number, raw in enumerate(pack.nodes.split(b"\n"), 1):
+        if not raw.strip():
+            continue
+        try:
+            fields = decode(raw)
+        except ValueError as error:
+            yield Unreadable(number, str(error))
+            continue
+        if fields.get("kind") in ("feedback", "forget"):
+            yield Skipped(number, "what a pack says about other records is not imported")
+            continue
+        meta = fields.get("meta")
+        kept = dict(meta) if isinstance(meta, dict) else {}
+        before = kept.get("origin")
+        if not (isinstance(before, str) and before.startswith(OUTSIDE)):
+            kept["origin"] = f"{origin} of {before}" if before else origin
+        yield ImportedRecord({**fields, "meta": kept}, number)
