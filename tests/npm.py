@@ -49,6 +49,33 @@ def installed(*packages: str) -> Path:
     return folder
 
 
+@cache
+def locked(source: Path) -> Path:
+    """The folder with the packages that `package-lock.json` in *source* names, or a skip that says why not."""
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if npm is None or node is None:
+        pytest.skip("node and npm are not installed")
+    raw = (source / "package-lock.json").read_bytes()
+    folder = ROOT / ".venv" / "npm" / blake2b(raw, digest_size=6).hexdigest()
+    folder.mkdir(parents=True, exist_ok=True)
+    with hold(folder / "lock", 300):
+        if not (folder / "ready").exists():
+            for name in ("package.json", "package-lock.json"):
+                shutil.copyfile(source / name, folder / name)
+            done = subprocess.run(
+                [npm, "ci", "--silent", "--no-audit", "--no-fund"],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                timeout=300,
+                check=False,
+            )
+            if done.returncode:
+                pytest.skip(f"npm could not install its packages: {done.stderr.strip()[-200:]}")
+            (folder / "ready").touch()
+    return folder
+
+
 def run(package: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the command of an npm *package*."""
     folder = installed(package)

@@ -26,6 +26,7 @@ USERS_OWN = {
     "embedder.kind", "embedder.url", "embedder.model", "embedder.key_variable",
     "server.host", "server.hosts", "server.rate_max", "server.concurrency_max",
     "trust.repositories",
+    "packs.folders", "packs.passphrase_file", "packs.recipients", "packs.identity_file",
 }  # fmt: skip
 
 

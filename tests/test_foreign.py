@@ -449,6 +449,16 @@ SHOWN_BY_TOOL: dict[str, dict[str, Any]] = {
         "correct_approach": "npm",
         "sources": ["ep-evil", "les-evil"],
     },
+    "search_memory": {"query": "npm ownership", "hops": 1},
+    "upsert_memory": {"nodes": [{"id": "x", "type": "concept", "label": ALL.replace("\x00", "")}]},
+    "save_context": {
+        "task_id": "t",
+        "frames": [{"kind": "episodic", "format": "markdown", "data": ALL.replace("\x00", "")}],
+    },
+    "recall_context": {"scope": "task", "id": "t"},
+    "project_snapshot": {"name": "x"},
+    "export_encrypted": {"out": f"{ALL}.kpack"},
+    "import_encrypted": {"path": f"{ALL}.kpack"},
 }
 RESOURCES = ["memory://records/les-evil", "memory://context", "memory://stats"]
 

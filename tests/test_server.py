@@ -267,7 +267,7 @@ def test_toolsets_are_chosen_by_name(memory: Memory) -> None:
     with pytest.raises(UsageError, match="no toolset"):
         choose_toolsets("core,kitchen", memory)
     assert choose_toolsets("notes", memory) == ["notes"]
-    assert list(TOOLSETS) == ["core", "notes", "episodes"]
+    assert list(TOOLSETS) == ["core", "notes", "episodes", "kom"]
     # A toolset that is off unless it is named costs no session anything.
     assert choose_toolsets(None, memory) == ["core", "notes"]
     assert choose_toolsets("episodes", memory) == ["episodes"]

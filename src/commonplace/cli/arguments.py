@@ -52,10 +52,10 @@ def add_toolsets(parser: ArgumentParser) -> None:
     action = parser.add_argument(
         "--toolsets",
         metavar="A,B",
-        help="Toolsets to offer: core, notes, episodes"
+        help="Toolsets to offer: core, notes, episodes, kom"
         " (default: the setting `tools.sets`, else core and notes)",
     )
-    suggest(action, ("core", "notes", "episodes"))
+    suggest(action, ("core", "notes", "episodes", "kom"))
 
 
 def suggest(action: Action, values: Sequence[str]) -> None:

@@ -40,10 +40,10 @@ from commonplace.sessions import answer
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from mcp.server.mcpserver import MCPServer
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
+    from commonplace.server.build import Server
     from commonplace.server.tools import OpenMemory
     from commonplace.where.home import Home
 
@@ -68,7 +68,7 @@ ERROR_RESPONSE = {"$ref": "#/components/responses/error"}
 
 
 def routes(
-    server: MCPServer[Any], open_memory: OpenMemory, homes: Sequence[Home], stop: Callable[[], None]
+    server: Server, open_memory: OpenMemory, homes: Sequence[Home], stop: Callable[[], None]
 ) -> list[Route]:
     """Return the routes of the API over *server*'s tools on *homes*; *stop* ends the process."""
     settings_read_at = settings_times(homes)
@@ -139,7 +139,7 @@ def routes(
     ]
 
 
-async def openapi(server: MCPServer[Any]) -> dict[str, Any]:
+async def openapi(server: Server) -> dict[str, Any]:
     """Return the OpenAPI description, made from the schemas of the tools."""
     paths: dict[str, Any] = {}
     shared: dict[str, Any] = {}
@@ -226,8 +226,8 @@ def _answer(about: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"description": about, "content": {"application/json": {"schema": schema}}}
 
 
-def _check_tool(server: MCPServer[Any], name: str) -> None:
-    if server._tool_manager.get_tool(name) is None:  # noqa: SLF001 (no public way)
+def _check_tool(server: Server, name: str) -> None:
+    if server.find_tool(name) is None:
         raise RequestError(404, "there is no such operation", f"see {BASE}/openapi.json")
 
 

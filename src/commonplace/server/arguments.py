@@ -22,6 +22,7 @@ OTHER_NAMES = {
         "file": "files",
         "tokens": "tokens_max",
     },
+    "recall_context": {"task_id": "id"},
     "remember": {"text": "lesson", "event_type": "type", "tag": "tags"},
 }
 # What a JSON schema calls a type, in words.

@@ -13,10 +13,12 @@ from commonplace.errors import UsageError
 from commonplace.foreign import one_line
 from commonplace.server import resources
 from commonplace.server.arguments import ArgumentUnknown, explain, use_own_names
+from commonplace.server.tools import DOTTED
 from commonplace.server.toolsets import DEFAULT_TOOLSETS, TOOLSETS
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
+    from mcp.server.mcpserver.tools import Tool
     from mcp_types import CallToolResult, InputRequiredResult
 
     from commonplace.memory import Memory
@@ -26,17 +28,40 @@ if TYPE_CHECKING:
 class Server(MCPServer[Any]):
     """The SDK's server, with our own sentences about arguments that a tool cannot use."""
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 (those of the SDK)
+        super().__init__(*arguments, **options)
+        self._other_names: dict[str, str] = {}
+
+    def use_dotted_names(self, *, listed: bool) -> None:
+        """Accept the dotted names of tools; *listed*, the tools are called by them.
+
+        Not every client accepts a dot in the name of a tool, so they are not listed by default.
+        """
+        tools = self._tool_manager._tools  # noqa: SLF001 (no public way)
+        for short, tool in list(tools.items()):
+            dotted = (tool.meta or {}).get(DOTTED)
+            if dotted and listed:
+                tools[dotted] = tools.pop(short).model_copy(update={"name": dotted})
+                self._other_names[short] = dotted
+            elif dotted:
+                self._other_names[dotted] = short
+
+    def find_tool(self, name: str) -> Tool | None:
+        """Return the tool that has this name, listed or not."""
+        return self._tool_manager.get_tool(self._other_names.get(name, name))
+
     async def call_tool(
         self,
         name: str,
         arguments: dict[str, Any],
         context: Context[Any, Any] | None = None,
     ) -> CallToolResult | InputRequiredResult:
-        tool = self._tool_manager.get_tool(name)
+        tool = self.find_tool(name)
         if tool is None:
             return await super().call_tool(name, arguments, context)
+        name = tool.name
         try:
-            own = use_own_names(name, arguments, tool.parameters)
+            own = use_own_names(tool.fn.__name__, arguments, tool.parameters)
             return await super().call_tool(name, own, context)
         except ArgumentUnknown as error:
             raise ToolError(one_line(str(error))) from error
@@ -51,8 +76,13 @@ class Server(MCPServer[Any]):
             raise ToolError(said) from cause
 
 
-def build_server(open_memory: OpenMemory, toolsets: list[str]) -> MCPServer[Any]:
-    """Return a server with *toolsets*, whose calls work on the memory from *open_memory*."""
+def build_server(
+    open_memory: OpenMemory, toolsets: list[str], *, dotted_names: bool = False
+) -> Server:
+    """Return a server with *toolsets*, whose calls work on the memory from *open_memory*.
+
+    With *dotted_names*, tools that have a dotted name are listed by that.
+    """
     server = Server(
         "commonplace",
         title="Commonplace",
@@ -62,6 +92,7 @@ def build_server(open_memory: OpenMemory, toolsets: list[str]) -> MCPServer[Any]
     )
     for name in toolsets:
         TOOLSETS[name].add(server, open_memory)
+    server.use_dotted_names(listed=dotted_names)
     resources.register(server, open_memory, has_brief="episodes" in toolsets)
     return server
 

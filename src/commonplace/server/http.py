@@ -119,7 +119,11 @@ class HttpServer:
         self._home_token = HomeToken(memory.home)
         self._key = secrets.token_hex(32)
         self._trouble: CommonplaceError | None = None
-        self._server = build_server(self._open_memory, choose_toolsets(toolsets, memory))
+        self._server = build_server(
+            self._open_memory,
+            choose_toolsets(toolsets, memory),
+            dotted_names=memory.settings["tools.dotted_names"],
+        )
         self._guard = self._build_guard(tokens, host)
         self._uvicorn = uvicorn.Server(
             uvicorn.Config(

@@ -32,7 +32,11 @@ def serve(home: str | None, agent: str | None, toolsets: str | None) -> None:
             drain_waiting(memory)
             return memory.beside()
 
-        server = build_server(open_memory, choose_toolsets(toolsets, memory))
+        server = build_server(
+            open_memory,
+            choose_toolsets(toolsets, memory),
+            dotted_names=memory.settings["tools.dotted_names"],
+        )
         maintenance = IdleMaintenance(memory, lambda: time.monotonic() - last_used)
         try:
             server.run("stdio")

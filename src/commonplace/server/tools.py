@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from commonplace.memory import Memory
 
+# In the `_meta` of a tool: its dotted name.
+DOTTED = "commonplace/dotted-name"
+
 F = TypeVar("F", bound="Callable[..., Any]")
 
 READS = ToolAnnotations(
@@ -52,14 +55,23 @@ class OpenMemory(Protocol):
     def __call__(self, scope: str = "read", /) -> Memory: ...
 
 
-def tool(server: MCPServer[Any], annotations: ToolAnnotations, title: str) -> Callable[[F], F]:
-    """Return a decorator that adds a function to *server* as a tool, described by its docstring."""
+def tool(
+    server: MCPServer[Any], annotations: ToolAnnotations, title: str, dotted: str = ""
+) -> Callable[[F], F]:
+    """Return a decorator that adds a function to *server* as a tool, described by its docstring.
+
+    *dotted* is another name of the tool, which its `_meta` has.
+    """
 
     def add(function: F) -> F:
         # Before 3.13 Python keeps the indentation of docstrings, which would cost tokens in every
         # session of every agent.
         server.add_tool(
-            function, title=title, description=getdoc(function), annotations=annotations
+            function,
+            title=title,
+            description=getdoc(function),
+            annotations=annotations,
+            meta={DOTTED: dotted} if dotted else None,
         )
         added = server._tool_manager.get_tool(function.__name__)  # noqa: SLF001 (no public way)
         assert added is not None

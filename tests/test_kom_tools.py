@@ -1,0 +1,296 @@
+"""The toolset `kom`: seven tools by two names, with the arguments and results that clients of a graph expect."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyrage
+import pytest
+from mcp.client import Client
+
+from commonplace.memory import Memory
+from commonplace.server.access_tokens import Tokens
+from commonplace.server.build import build_server
+from commonplace.where.home import Home
+from conftest import ROOT, make_repository
+from serving import WORDS_ONLY, served
+from test_server import ERAS, ask, stdio, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SEVEN = {
+    "search_memory": "kom.memory.v1.search_memory",
+    "upsert_memory": "kom.memory.v1.upsert_memory",
+    "recall_context": "kom.memory.v1.recall_context",
+    "save_context": "kom.memory.v1.save_context",
+    "project_snapshot": "kom.meta.v1.project_snapshot",
+    "export_encrypted": "kom.local.v1.backup.export_encrypted",
+    "import_encrypted": "kom.local.v1.backup.import_encrypted",
+}
+SCOPES = {
+    "search_memory": "read",
+    "recall_context": "read",
+    "upsert_memory": "write",
+    "save_context": "write",
+    "project_snapshot": "write",
+    "export_encrypted": "admin",
+    "import_encrypted": "admin",
+}
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "search_memory": {"query": "SFINAE"},
+    "recall_context": {"scope": "task", "id": "t"},
+    "upsert_memory": {"nodes": [{"id": "skill.cpp", "type": "concept", "label": "C++"}]},
+    "save_context": {
+        "task_id": "t",
+        "frames": [{"kind": "episodic", "format": "markdown", "data": "x"}],
+    },
+    "project_snapshot": {},
+    "export_encrypted": {"selection": "*", "out": "packs/x.kpack"},
+    "import_encrypted": {"path": "packs/x.kpack"},
+}
+SFINAE = {
+    "id": "skill.cpp.templates.sfinae",
+    "type": "concept",
+    "label": "SFINAE",
+    "payload": {"definition": "Substitution failure is not an error"},
+    "links": [{"to": "pattern.cpp.enable_if", "rel": "uses", "w": 0.7}],
+    "children": {"intro": "skill.cpp.templates.sfinae.intro"},
+}
+ENABLE_IF = {"id": "pattern.cpp.enable_if", "type": "pattern", "label": "Constrain an overload"}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> dict[str, Any]:
+    identity = pyrage.x25519.Identity.generate()
+    (tmp_path / "key").write_text(str(identity))
+    recipients = [str(identity.to_public())]
+    return {
+        "embedder.kind": "none",
+        "packs.recipients": recipients,
+        "packs.identity_file": str(tmp_path / "key"),
+    }
+
+
+@pytest.fixture
+def memory(own_home: Path, settings: dict[str, Any]) -> Iterator[Memory]:
+    with Memory.open(own_home, settings=settings, background=False) as opened:
+        yield opened
+
+
+def server_of(memory: Memory, *, dotted: bool = False) -> Any:
+    return build_server(lambda _scope="read": memory, ["kom"], dotted_names=dotted)
+
+
+def call(server: Any, tool: str, mode: str = "auto", /, **arguments: Any) -> Any:
+    async def talk(client: Client) -> Any:
+        return await client.call_tool(tool, arguments)
+
+    return ask(server, talk, mode)
+
+
+def data(server: Any, tool: str, /, **arguments: Any) -> Any:
+    result = call(server, tool, **arguments)
+    assert not result.is_error, text_of(result)
+    return result.structured_content
+
+
+# --- Names ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("dotted", [False, True])
+def test_both_names_can_be_called_whichever_is_listed(
+    memory: Memory, mode: str, *, dotted: bool
+) -> None:
+    server = server_of(memory, dotted=dotted)
+
+    tools = {tool.name: tool for tool in ask(server, lambda c: c.list_tools(), mode).tools}
+
+    assert set(tools) == set(SEVEN.values() if dotted else SEVEN)
+    for name, other in SEVEN.items():
+        tool = tools[other if dotted else name]
+        assert tool.meta == {"commonplace/dotted-name": other}
+        assert tool.output_schema
+        assert None not in (tool.annotations.read_only_hint, tool.annotations.destructive_hint)
+        for either in (name, other):
+            assert "Unknown tool" not in text_of(call(server, either, mode, **ARGUMENTS[name]))
+
+
+def test_they_are_off_unless_named_and_in_the_docs(memory: Memory) -> None:
+    docs = (ROOT / "docs" / "MCP.md").read_text("utf-8")
+    assert not SEVEN.keys() & {
+        tool.name
+        for tool in asyncio.run(
+            build_server(lambda *_: memory, ["core", "notes", "episodes"]).list_tools()
+        )
+    }
+    for name, dotted in SEVEN.items():
+        assert f"`{name}(" in docs
+        assert f"`{dotted}`" in docs
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_a_dotted_name_over_stdio_and_a_setting_that_lists_them(own_home: Path, mode: str) -> None:
+    own_home.mkdir()
+    (own_home / "config.toml").write_text(
+        f"{WORDS_ONLY}[tools]\nsets = ['kom']\ndotted_names = true\n"
+    )
+
+    async def talk(client: Client) -> Any:
+        tools = await client.list_tools()
+        await client.call_tool("upsert_memory", {"nodes": [SFINAE]})
+        found = await client.call_tool("kom.memory.v1.search_memory", {"query": "SFINAE"})
+        return {tool.name for tool in tools.tools}, found
+
+    names, found = ask(stdio(own_home), talk, mode)
+
+    assert names == set(SEVEN.values())
+    assert found.structured_content["nodes"][0]["id"] == SFINAE["id"]
+
+
+# --- Who may --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", SCOPES)
+def test_a_tool_asks_for_its_scope(memory: Memory, tool: str) -> None:
+    asked: list[str] = []
+
+    def open_memory(scope: str = "read") -> Memory:
+        asked.append(scope)
+        return memory
+
+    call(build_server(open_memory, ["kom"]), tool, **ARGUMENTS[tool])
+
+    assert asked == [SCOPES[tool]]
+
+
+def test_over_http_a_token_needs_admin_for_packs(own_home: Path, settings: dict[str, Any]) -> None:
+    keys = f"recipients = {settings['packs.recipients']}\nidentity_file = '{settings['packs.identity_file']}'\n"
+    with served(own_home, f"[packs]\n{keys}[tools]\nsets = ['kom']\n") as server:
+        tokens = Tokens(Home(own_home))
+        texts = {
+            scope: tokens.add("ada", [scope], "2026-11-16T00:00:00Z")[1]
+            for scope in ("read", "write", "admin")
+        }
+        for name, needed in SCOPES.items():
+            for number, scope in enumerate(("read", "write", "admin")):
+                allowed = number >= ("read", "write", "admin").index(needed)
+                # By the dotted name, over the routes that have a tool each.
+                reply = server.call(SEVEN[name], token=texts[scope], **ARGUMENTS[name])
+                assert reply.status == (200 if allowed else 403), (name, scope, reply.body)
+
+
+# --- What they do ---------------------------------------------------------------------------------
+
+
+def test_nodes_are_written_found_by_type_and_along_links(memory: Memory) -> None:
+    server = server_of(memory)
+
+    done = data(server, "upsert_memory", nodes=[SFINAE, ENABLE_IF], merge=True)
+    again = data(server, "upsert_memory", nodes=[SFINAE, ENABLE_IF], merge=True)
+
+    assert (done["created"], again["unchanged"]) == ([SFINAE["id"], ENABLE_IF["id"]],) * 2
+    (found,) = data(server, "search_memory", query="SFINAE", filters={"types": ["concept"]})[
+        "nodes"
+    ]
+    assert found.items() >= {**SFINAE, "links": found["links"], "hop": 0}.items()
+    assert found["links"][0]["to"] == ENABLE_IF["id"]
+    linked = data(server, "search_memory", query="substitution", k=1, hops=1)["nodes"]
+    assert [(node["id"], node["hop"]) for node in linked] == [
+        (SFINAE["id"], 0),
+        (ENABLE_IF["id"], 1),
+    ]
+    assert (
+        data(server, "search_memory", query="SFINAE", filters={"types": ["persona"]})["nodes"] == []
+    )
+
+
+def test_contexts_are_saved_as_versions_and_recalled_newest_first(memory: Memory) -> None:
+    server = server_of(memory)
+    for number in range(3):
+        frames = [{"kind": "episodic", "format": "markdown", "data": f"step {number}"}]
+        assert (
+            data(server, "save_context", task_id="task-7", frames=frames)["version"] == number + 1
+        )
+    assert not data(server, "save_context", task_id="task-7", frames=frames)["is_new"]
+    data(
+        server, "save_context", task_id="other", frames={"problem": "another task", "episodic": "x"}
+    )
+
+    # `task_id` is another name of `id`.
+    for arguments in ({"id": "task-7"}, {"scope": "task", "id": "task-7"}, {"task_id": "task-7"}):
+        found = data(server, "recall_context", k=2, **arguments)["contexts"]
+        assert [one["frames"][0]["data"] for one in found] == ["step 2", "step 1"]
+
+
+def test_a_snapshot_of_the_project(memory: Memory, tmp_path: Path) -> None:
+    here = memory.beside(cwd=make_repository(tmp_path / "repo"))
+    here.log(lesson="x")
+    server = server_of(here)
+
+    without = data(server, "project_snapshot", include_memory=False)
+    first, second = (data(server, "project_snapshot", include_memory=True) for _ in range(2))
+
+    assert without["snapshot"] is None
+    assert (without["records"], without["kinds"]) == (1, {"lesson": 1})
+    assert without["project"]["branch"] == "main"
+    assert len(without["project"]["commit"]) == 40
+    assert first["snapshot"]["id"] == second["snapshot"]["id"] == memory.snapshots()[0].id
+    assert (first["snapshot"]["is_new"], second["snapshot"]["is_new"]) == (True, False)
+
+
+def test_a_pack_goes_out_and_comes_back(memory: Memory, own_home: Path) -> None:
+    server = server_of(memory)
+    data(
+        server,
+        "upsert_memory",
+        nodes=[SFINAE, ENABLE_IF, {"id": "fact.ops", "type": "fact", "label": "x"}],
+    )
+
+    done = data(server, "export_encrypted", selection="domain:cpp", out="packs/cpp-core.kpack")
+
+    assert done["pack"]["counts"]["records"] == 2
+    assert done["pack"]["name"] == "cpp-core"
+    assert done["bytes"] == (own_home / "packs" / "cpp-core.kpack").stat().st_size
+    back = data(server, "import_encrypted", pack="packs/cpp-core.kpack")
+    assert (back["added"], back["unchanged"] + back["kept"]) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "error"),
+    [
+        ("search_memory", {}, "`query` is missing"),
+        ("search_memory", {"query": "x", "k": 0}, "`k` is `0`, not between 1 and"),
+        ("search_memory", {"query": "x", "hops": 9}, "`hops` is `9`, not between 0 and 3"),
+        ("search_memory", {"query": "x", "filters": {"types": ["nothing"]}}, "nothing"),
+        ("search_memory", {"query": "x", "filters": {"colour": "red"}}, "`filters`"),
+        ("search_memory", {"query": "x", "kk": 1}, "did you mean `k`?"),
+        ("upsert_memory", {"nodes": [{"type": "concept"}]}, "id"),
+        ("upsert_memory", {"nodes": [{"id": "skill:x", "type": "concept", "label": "x"}]}, "skill:"),
+        ("recall_context", {"scope": "moon", "id": "x"}, "`scope` is `moon`, not one of task"),
+        ("save_context", {"task_id": "", "frames": []}, "task_id"),
+        ("export_encrypted", {"selection": "*", "out": "/etc/x.kpack"}, "is in no folder for packs"),
+        ("export_encrypted", {"selection": "cpp", "out": "x.kpack"}, "is no filter"),
+        ("import_encrypted", {}, "`path` is needed"),
+        ("import_encrypted", {"path": "nothing.kpack"}, "is not there"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_a_tool_result_in_a_sentence(
+    memory: Memory, tool: str, arguments: dict[str, Any], error: str
+) -> None:
+    for name in (tool, SEVEN[tool]):
+        result = call(server_of(memory), name, **arguments)
+        assert result.is_error
+        assert error in text_of(result)
+        assert "Traceback" not in text_of(result)
+    assert not memory.home.log_folder.exists()
+
+
+def test_the_schemas_stay_small(memory: Memory) -> None:
+    tools = asyncio.run(server_of(memory).list_tools())
+    schemas = [json.dumps([tool.name, tool.description, tool.input_schema]) for tool in tools]
+    assert sum(map(len, schemas)) < 6000
