@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from commonplace.foreign import block, flat, one_line, render_value
 from commonplace.sealing.transfer import export_encrypted as export_pack
 from commonplace.sealing.transfer import import_encrypted as import_pack
+from commonplace.server import telemetry
 from commonplace.server.tools import ADDS, CHANGES, READS, errors_as_tool_results, tool, tool_result
 from commonplace.where.head import git_head
 
@@ -134,7 +135,7 @@ def _add_nodes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         Types: concept, skill, fact, snippet, pattern, episode, tool, persona, task.
         """
         chosen = filters or Filters()
-        with errors_as_tool_results():
+        with errors_as_tool_results(), telemetry.memory_span(telemetry.SEARCH) as span:
             found = open_memory().search_nodes(
                 query,
                 k,
@@ -143,6 +144,7 @@ def _add_nodes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
                 chosen.tags or (),
                 per_type=chosen.per_type,
             )
+            telemetry.count(span, len(found))
         lines = [
             _line(f"{one.score:.3f} [{one.node.id}] {one.node.type}: {one.node.label}")
             for one in found
@@ -168,8 +170,9 @@ def _add_nodes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
 
         All are checked before the first is written; secrets are redacted. The same twice is once.
         """
-        with errors_as_tool_results():
+        with errors_as_tool_results(), telemetry.memory_span(telemetry.UPSERT) as span:
             done = open_memory("write").upsert_nodes(nodes, merge=merge)
+            telemetry.count(span, len(done.ids))
         parts = ("created", "merged", "replaced", "unchanged")
         counts = ", ".join(f"{len(getattr(done, part))} {part}" for part in parts)
         redacted = f"; redacted: {len(done.redacted)}" if done.redacted else ""
