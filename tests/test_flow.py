@@ -21,7 +21,7 @@ FLOW = [
     "redaction",
     "files",
     "where",
-    "client",
+    "served",
     "settings",
     "settings_file",
     "rules",
@@ -67,7 +67,7 @@ FLOW = [
 # A surface is a way to the memory. It knows the memory and what is around it, not what is behind it.
 SURFACES = {"cli", "hooks", "integrations", "server"}
 OPEN_TO_SURFACES = [
-    "client",
+    "served",
     "processes",
     "errors",
     "vocabulary",

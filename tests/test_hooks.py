@@ -21,9 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace import hooks, inbox
-from commonplace.client import nearest_home
 from commonplace.files.lock import hold
 from commonplace.memory import Memory
+from commonplace.served import nearest_home
 from commonplace.server import own_socket, presence
 from commonplace.server.presence import Presence
 from commonplace.sessions import spool
@@ -183,7 +183,7 @@ def test_with_a_server_a_hook_loads_next_to_nothing(own_home: Path, tmp_path: Pa
         )
 
     loaded = set(eval(done.stderr))
-    ours = {"client", "hooks", "where", "where.state"}
+    ours = {"served", "hooks", "where", "where.state"}
     assert loaded <= {"commonplace", *(f"commonplace.{name}" for name in ours), "_socket"}
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commonplace import client
+from commonplace import served
 from commonplace.errors import HomeUnusable, SettingsInvalid
 from commonplace.memory import Memory
 from commonplace.settings import Settings
@@ -431,7 +431,7 @@ def test_a_repositorys_home_has_one_state_however_it_is_named(
     }
     with Memory.open(cwd=victim.clone) as found, Memory.open(names[named]) as given:
         assert given.home.state_folder == found.home.state_folder
-    state = client.state_folder(os.path.join(victim.clone, names[named]), os.environ)  # noqa: PTH118
+    state = served.state_folder(os.path.join(victim.clone, names[named]), os.environ)  # noqa: PTH118
     assert state == str(found.home.state_folder)
 
 
@@ -522,7 +522,7 @@ def test_a_folder_that_looks_like_a_bare_repository_is_none_in_a_worktree(victim
     (inner / ".commonplace" / "log").mkdir(parents=True)
 
     assert repository.find(inner).root == victim.clone
-    assert client.nearest_home(str(inner), {"HOME": str(victim.user)}) == str(victim.home)
+    assert served.nearest_home(str(inner), {"HOME": str(victim.user)}) == str(victim.home)
 
 
 @pytest.mark.parametrize("name", [".git", ".git/config", ".git/HEAD", ".git/commondir"])
@@ -600,19 +600,19 @@ ROUTES: tuple[tuple[str, str, dict[str, object]], ...] = (
 def test_every_route_of_a_server_stands_a_hostile_home(victim: Victim, shape: str) -> None:
     SHAPES[shape](victim)
     before = victim.seen_outside()
-    state = client.state_folder(str(victim.home), {"HOME": str(victim.user)})
+    state = served.state_folder(str(victim.home), {"HOME": str(victim.user)})
 
     assert victim.run([(["commonplace", "serve", "--ensure"], "")]) == ""
     try:
-        server = client.find_server(state)
+        server = served.find_server(state)
         assert server is not None
         for method, path, body in ROUTES:
-            client.send(server, method, path, json.dumps(body).encode(), 30, 1 << 20)
+            served.send(server, method, path, json.dumps(body).encode(), 30, 1 << 20)
         for name in EVENTS:
-            target = f"/api/v1/hook?agent=claude-code&cwd={client.quote(str(victim.clone))}"
+            target = f"/api/v1/hook?agent=claude-code&cwd={served.quote(str(victim.clone))}"
             event = _event(victim, name).encode()
-            assert client.send(server, "POST", target, event, 30, 1 << 20) is not None
-        assert client.send(server, "GET", "/health", b"", 30, 1 << 20), "it still answers"
+            assert served.send(server, "POST", target, event, 30, 1 << 20) is not None
+        assert served.send(server, "GET", "/health", b"", 30, 1 << 20), "it still answers"
     finally:
         assert victim.run([(["commonplace", "serve", "--stop"], "")]) == ""
 

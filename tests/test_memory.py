@@ -39,8 +39,8 @@ def test_importing_the_package_loads_nothing_a_hook_does_not_need() -> None:
     assert done.stdout.strip() == str(
         [
             "commonplace",
-            "commonplace.client",
             "commonplace.hooks",
+            "commonplace.served",
             "commonplace.where",
             "commonplace.where.state",
         ]

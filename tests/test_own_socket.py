@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commonplace import client
+from commonplace import served as asking
 from commonplace.errors import ServerTrouble
 from commonplace.files.lock import hold
 from commonplace.server import own_socket
@@ -46,7 +46,7 @@ def test_the_socket_is_its_owners_alone_and_ends_with_the_server(server: Served)
 
     assert stat.S_ISSOCK(found.st_mode)
     assert stat.S_IMODE(found.st_mode) == 0o600
-    assert client.find_server(str(server.home / ".state")) == str(path)
+    assert asking.find_server(str(server.home / ".state")) == str(path)
     assert server.ask_as_owner("GET", "/health").json["pid"] == server.pid
     command("serve", "--stop", home=server.home)
     assert not path.exists()
@@ -86,9 +86,9 @@ def test_a_killed_servers_socket_misleads_nobody(server: Served) -> None:
     os.kill(server.pid, signal.SIGKILL)
     with hold(Home(server.home).server_lock):  # Until the system has ended it.
         assert path.exists()
-    where = client.find_server(str(server.home / ".state"))
+    where = asking.find_server(str(server.home / ".state"))
     assert where is not None
-    assert client.send(where, "GET", "/health", b"", 5.0, 1000) is None
+    assert asking.send(where, "GET", "/health", b"", 5.0, 1000) is None
 
     assert command("serve", "--ensure", "--port", "0", home=server.home).returncode == 0
     assert server.ask_as_owner("GET", "/health").json["pid"] != server.pid
@@ -100,7 +100,7 @@ def test_a_home_too_deep_for_a_socket_has_it_among_temporary_files(tmp_path: Pat
         path = Path(server.presence["socket"])
         assert path.parent.name == f"commonplace-{os.geteuid()}"
         assert stat.S_IMODE(path.parent.lstat().st_mode) == 0o700
-        assert client.find_server(str(home / ".state")) == str(path)
+        assert asking.find_server(str(home / ".state")) == str(path)
         assert server.ask_as_owner("GET", "/health").json["pid"] == server.pid
     assert not path.exists()
 
@@ -143,7 +143,7 @@ def test_nobody_can_connect_before_the_server_answers(own_home: Path) -> None:
     assert bound is not None
     path = bound.getsockname()
     with bound:
-        assert client.send(path, "GET", "/health", b"", 5.0, 1000) is None
+        assert asking.send(path, "GET", "/health", b"", 5.0, 1000) is None
     own_socket.remove(path)
     assert not Path(path).exists()
 

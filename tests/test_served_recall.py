@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import commonplace as package
-from commonplace import Memory, client
+from commonplace import Memory
+from commonplace import served as asking
 from commonplace.where.home import Home
 from commonplace.where.state import SOCKET
 from serving import WORDS_ONLY, Served, command, served
@@ -121,7 +122,7 @@ def test_the_command_starts_no_index_of_its_own_when_a_server_answers(
 ) -> None:
     shown = commonplace("recall", "npm", "--all-repos", PYTHONPROFILEIMPORTTIME="1").stderr
 
-    assert "commonplace.client" in shown
+    assert "commonplace.served" in shown
     for heavy in ("commonplace.memory", "sqlite3", "tantivy", "numpy", "pathlib"):
         assert heavy not in shown, heavy
 
@@ -202,7 +203,7 @@ def test_without_an_answer_in_time_the_command_answers_itself(
 def test_the_client_knows_where_the_servers_files_are(tmp_path: Path) -> None:
     """It may not import what knows: that would take longer than the question."""
     home = Home(tmp_path)
-    text = Path(client.__file__).read_text("utf-8")
+    text = Path(asking.__file__).read_text("utf-8")
 
     assert f"{{state}}/{home.server_file.name}" in text
     assert home.server_file.parent == home.server_socket.parent == home.state_folder

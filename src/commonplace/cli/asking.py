@@ -9,7 +9,7 @@ import json
 import os
 
 import commonplace
-from commonplace.client import ASK_PATH, find_server, nearest_home, send, state_folder
+from commonplace.served import ASK_PATH, find_server, nearest_home, send, state_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

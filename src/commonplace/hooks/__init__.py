@@ -1,7 +1,7 @@
 """`commonplace-hook`: read an agent's event on stdin, print a reply for that agent, exit 0.
 
 With a server running, the event is sent to it unparsed, and its answer is printed; this may
-take 250 ms. Until then only `client.py` is imported: a hook may take as long as three starts of
+take 250 ms. Until then only `served.py` is imported: a hook may take as long as three starts of
 Python (docs/decisions/0007-hooks.md). So this module does not depend on the agent. Without an
 answer of a server, `offline.py` answers from the files.
 """
@@ -9,7 +9,7 @@ answer of a server, `offline.py` answers from the files.
 import os
 import sys
 
-from commonplace.client import find_server, nearest_home, quote, send, state_folder
+from commonplace.served import find_server, nearest_home, quote, send, state_folder
 
 EVENT_BYTES_MAX = 64 << 20
 # A larger event is shortened here, so that a server need not hold twenty megabytes.

@@ -19,7 +19,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 import commonplace
-from commonplace.client import ASK_PATH
 from commonplace.errors import (
     CommonplaceError,
     DiskFull,
@@ -33,6 +32,7 @@ from commonplace.errors import (
     RepoUnknown,
     ScopeMissing,
 )
+from commonplace.served import ASK_PATH
 from commonplace.server.arguments import ArgumentUnknown
 from commonplace.server.ask import answer_for_command, settings_times
 from commonplace.sessions import answer

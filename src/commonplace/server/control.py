@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from commonplace import client, processes
+from commonplace import processes, served
 from commonplace.errors import ServerTrouble, unusable
 from commonplace.files.lock import hold
 from commonplace.files.plain import open_for_append, read_small
@@ -90,10 +90,10 @@ def _wait_until_settled(home: Home, look: Callable[[Home], Presence | None]) -> 
 
 def request(home: Home, method: str, path: str) -> dict[str, Any]:
     """Ask the server of *home* as its own user; return the answer, or {} if there is none."""
-    server = client.find_server(str(home.state_folder))
+    server = served.find_server(str(home.state_folder))
     if server is None:
         return {}
-    reply = client.send(server, method, path, b"", ANSWER_S_MAX, ANSWER_BYTES_MAX)
+    reply = served.send(server, method, path, b"", ANSWER_S_MAX, ANSWER_BYTES_MAX)
     try:
         answer = json.loads(reply or b"{}")
     except ValueError:

@@ -12,10 +12,10 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.client import PRESENCE_BYTES_MAX
 from commonplace.errors import CommonplaceError, ServerTrouble
 from commonplace.files import atomic, lock, nofollow
 from commonplace.files.plain import make_folder, open_for_append, read_small
+from commonplace.served import PRESENCE_BYTES_MAX
 
 if TYPE_CHECKING:
     from commonplace.where.home import Home
