@@ -24,7 +24,7 @@ from commonplace.errors import (
     RecordNotFound,
     UsageError,
 )
-from commonplace.learn import gate
+from commonplace.learn import candidates, gate
 from commonplace.learn.comparison import are_different_rules
 from commonplace.learn.gate import Asked, judge, says
 from commonplace.learn.observations import OPEN, observe
@@ -278,6 +278,68 @@ def test_a_failed_fix_is_the_incorrect_approach(tmp_path: Path) -> None:
     (pattern,) = (one for one in report.made if one.kind == "pattern")
     assert pattern.fields["incorrect_approach"] == wrong[2]
     assert "ep-008" not in pattern.fields["source_episodes"]
+
+
+def failed(first: int, count: int, problem: tuple[str, str, str], *, used: bool) -> list[Any]:
+    actions = [{"t": 0, "action": "run", "target": problem[2], "result": "pass"}] if used else []
+    return [
+        episode(n, problem, outcome="failure", action_log=actions)
+        for n in range(first, first + count)
+    ]
+
+
+def test_a_fix_that_failed_tasks_used_is_written_as_that(tmp_path: Path) -> None:
+    home = tmp_path / "h"
+    (anti,) = learn(home, *failed(0, 3, NPM, used=True)).made
+
+    assert (anti.kind, anti.fields["prevention"]) == ("anti_pattern", NPM[2])
+    assert set(anti.sources) == {"ep-000", "ep-001", "ep-002"}
+    with open_memory(home) as memory:
+        # The gate found the episodes; the anti-pattern says the same of itself.
+        text = memory.recall("npm install EACCES: permission denied", kinds=["anti_pattern"]).text
+        assert f"Noted as the fix, but the tasks failed: {NPM[2]}" in text
+        memory.append([episode(n, NPM) for n in range(3, 20)])
+        memory.consolidate("30d")
+        assert "tasks_failed" not in memory.get(anti.id).meta
+
+
+@pytest.mark.parametrize(
+    ("problem", "used", "count", "reason", "waits"),
+    [
+        (NPM, False, 3, candidates.ALL_FAILED, True),
+        (NPM, True, 2, candidates.ALL_FAILED, True),
+        ((*NPM[:2], ""), False, 3, candidates.NO_FIX, False),
+    ],
+)
+def test_a_fix_of_failed_tasks_is_held_back(
+    tmp_path: Path,
+    problem: tuple[str, str, str],
+    used: bool,
+    count: int,
+    reason: str,
+    waits: bool,
+) -> None:
+    report = learn(tmp_path / "h", *failed(0, count, problem, used=used))
+
+    assert not report.made
+    assert [one.reason for one in report.held_back] == [reason]
+    with open_memory(tmp_path / "h") as memory:
+        assert [one.kind for one in memory.candidates()] == ["anti_pattern"] * waits
+
+
+@pytest.mark.parametrize("goal", ["get the web app running", "write the manual"])
+def test_a_fix_that_worked_comes_before_one_that_failed_more_often(
+    tmp_path: Path, goal: str
+) -> None:
+    wrong = (*NPM[:2], "deleted package-lock.json")
+    report = learn(
+        tmp_path / "h",
+        *(episode(n, NPM) for n in range(2)),
+        *({**one, "context": {"goal": goal}} for one in failed(2, 4, wrong, used=True)),
+    )
+
+    pattern, anti = report.made
+    assert (pattern.fields["correct_approach"], anti.fields["prevention"]) == (NPM[2], NPM[2])
 
 
 def test_a_known_pattern_gains_evidence_and_use_instead_of_a_twin(tmp_path: Path) -> None:

@@ -268,6 +268,14 @@ def test_the_command_that_fixed_it_is_told_as_it_was_typed(memory: Memory) -> No
     assert summarise(memory.get(SEED["id"])).endswith("EACCES. Fixed by: sudo chown -R $USER .")
 
 
+def test_what_a_failed_task_noted_is_not_told_as_a_fix(memory: Memory) -> None:
+    memory.record_episode({**SEED, "outcome": "failure"})
+    answer = memory.recall("missing return type annotation").text
+
+    assert "Noted as the fix, but the task failed: Added explicit :void" in answer
+    assert "Fixed by" not in answer
+
+
 def test_of_many_errors_the_one_that_was_asked_for_is_told(memory: Memory) -> None:
     errors = [
         {"type": f"tool-{n}", "message": f"gadget{n} jammed", "resolution": f"oil gadget{n}"}

@@ -192,6 +192,20 @@ def test_learnings_of_a_day_and_their_episodes(commonplace: Callable[..., Any]) 
         assert (done.returncode, "is not a day" in done.stderr) == (2, True)
 
 
+def test_learnings_say_where_the_tasks_failed(commonplace: Callable[..., Any]) -> None:
+    def record(ident: str, outcome: str) -> list[str]:
+        episode = {**SEED, "id": ident, "outcome": outcome}
+        commonplace("episode", "record", "-", stdin=json.dumps(episode))
+        (day,) = json.loads(commonplace("learnings", "--json").stdout)
+        return list(day["learnings"][0]["failed"])
+
+    assert record("ep-a", "failure") == ["ep-a"]
+    text = commonplace("learnings").stdout
+    assert "noted as the fix, but the task failed: Added explicit :void" in text
+    assert record("ep-b", "success") == ["ep-a"]
+    assert "fixed by: Added explicit :void" in commonplace("learnings").stdout
+
+
 def test_learnings_are_of_this_repository_unless_all_are_asked_for(
     memory: Memory, tmp_path: Path
 ) -> None:

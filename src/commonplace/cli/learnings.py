@@ -9,6 +9,7 @@ from commonplace.cli.filters import add_scope, check_scope
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import note, print_json
 from commonplace.foreign import one_line
+from commonplace.records.episodes import NOTED_IN_FAILED_TASK
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -36,7 +37,9 @@ def run(args: Namespace) -> int:
             names = (one_line(learned[name]) for name in ("type", "message"))
             error = ": ".join(name for name in names if name)
             print(f"  {error}" if error else "  (an error without a message)")
-            print(f"    fixed by: {one_line(learned['resolution'])}")
+            all_failed = learned["failed"] == learned["episodes"]
+            label = NOTED_IN_FAILED_TASK.lower() if all_failed else "fixed by"
+            print(f"    {label}: {one_line(learned['resolution'])}")
             print(f"    in {', '.join(map(one_line, learned['episodes']))}")
     if not days:
         note("No error in the episodes has a resolution yet")

@@ -10,6 +10,7 @@ from commonplace.learn.gate import SOURCES_ASKED_MAX, Asked
 from commonplace.learn.observations import WORKED
 from commonplace.learn.wording import word
 from commonplace.records import Pattern, make_id
+from commonplace.records.sentences import TASKS_FAILED
 from commonplace.where.repository import ALL_REPOSITORIES
 
 if TYPE_CHECKING:
@@ -17,8 +18,15 @@ if TYPE_CHECKING:
 
     from commonplace.learn.clusters import Cluster
     from commonplace.learn.observations import Observation
+    from commonplace.learn.wording import Wording
 
 SESSIONS_MIN = 2
+# A fix of tasks that all failed must have been used in so many of them.
+USED_MIN = 3
+# What each such task leaves open, as `COUNT_LACK` for those that succeeded: three give 0.8.
+FAILED_LACK = 0.6
+NO_FIX = "its tasks failed, and none noted what solves it"
+ALL_FAILED = "every task that noted this fix failed, so nobody knows that it works"
 SOURCES_MAX = 1000
 QUESTION_CHARS_MAX = 300
 
@@ -45,6 +53,8 @@ class Candidate(NamedTuple):
     is_said: bool = False
     # Records in which the same problem was solved in another way.
     others: tuple[str, ...] = ()
+    # Why it is not to be written, if the tasks themselves say so.
+    doubt: str = ""
 
     @property
     def kind(self) -> str:
@@ -78,7 +88,7 @@ def of_cluster(
 ) -> list[Candidate]:
     """Return the pattern of *cluster*, and the anti-pattern if episodes show what fails."""
     if not any(one.outcome == WORKED for one in cluster.members):
-        return []
+        return _of_failed_tasks(cluster, tags_in_use, user_home)
     wording = word(cluster, tags_in_use)
     place = place_of(cluster.members, user_home)
     sure = confidence(cluster, now_micros)
@@ -89,11 +99,8 @@ def of_cluster(
     others = tuple(one for one in _ids(cluster.others) if one not in {*episodes, *lessons})
     origin = next((one.origin for one in cluster.members if one.origin), "")
     by_hook = all(one.by_hook for one in cluster.members)
-    common: dict[str, Any] = {
-        "repo": place.repo,
-        **({"tags": list(wording.tags)} if wording.tags else {}),
-        **({"meta": {"origin": origin}} if origin else {}),
-    }
+    meta = {"origin": origin} if origin else {}
+    common = _common(place, wording, meta)
     is_said = not episodes and place.repo != ALL_REPOSITORIES
     found: list[Candidate] = []
     if count >= SESSIONS_MIN:
@@ -114,17 +121,64 @@ def of_cluster(
         fields["id"] = make_id(Pattern({**fields, "pattern": text_of(fields)}))
         found.append(Candidate(fields, place, sure, count, questions, by_hook, is_said, others))
     if episodes and wording.correct_approach:
-        fields = {
-            "kind": "anti_pattern",
-            "what_fails": wording.what_fails,
-            "why": wording.why if wording.why != wording.what_fails else "",
-            "prevention": wording.correct_approach,
-            "source": episodes[0],
-            **common,
-            "links": _derived(episodes),
-        }
+        fields = _anti_pattern(wording, episodes, common)
         found.append(Candidate(fields, place, sure, count, questions, by_hook, is_said, others))
     return found
+
+
+def _of_failed_tasks(
+    cluster: Cluster, tags_in_use: Iterable[str], user_home: int
+) -> list[Candidate]:
+    """Return the anti-pattern of an error whose tasks all failed.
+
+    What they noted as the fix may not be one. So it is written only if several used it, and says
+    that the tasks failed.
+    """
+    noted = [one for one in cluster.members if one.kind == "episode"]
+    members = noted or [one for one in cluster.open if one.task_failed]
+    if sessions(members) < SESSIONS_MIN:
+        return []
+    used = sessions(one for one in noted if one.used)
+    doubt = NO_FIX if not noted else ALL_FAILED if used < USED_MIN else ""
+    wording = word(cluster._replace(members=tuple(members)), tags_in_use)
+    place = place_of(members, user_home)
+    origin = next((one.origin for one in members if one.origin), "")
+    meta = {TASKS_FAILED: True, **({"origin": origin} if origin else {})}
+    fields = _anti_pattern(wording, _ids(members), _common(place, wording, meta))
+    return [
+        Candidate(
+            fields,
+            place,
+            confidence=round(1 - FAILED_LACK / used, 3) if used else 0.0,
+            sessions=used,
+            questions=questions_of(members, wording.correct_approach),
+            by_hook=all(one.by_hook for one in members),
+            others=tuple(one for one in _ids(cluster.others) if one not in _ids(members)),
+            doubt=doubt,
+        )
+    ]
+
+
+def _common(place: Place, wording: Wording, meta: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "repo": place.repo,
+        **({"tags": list(wording.tags)} if wording.tags else {}),
+        **({"meta": meta} if meta else {}),
+    }
+
+
+def _anti_pattern(
+    wording: Wording, episodes: Sequence[str], common: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "kind": "anti_pattern",
+        "what_fails": wording.what_fails,
+        "why": wording.why if wording.why != wording.what_fails else "",
+        "prevention": wording.correct_approach,
+        "source": episodes[0],
+        **common,
+        "links": _derived(episodes),
+    }
 
 
 def place_of(members: Sequence[Observation], user_home: int) -> Place:

@@ -76,9 +76,12 @@ def clusters(observations: Iterable[Observation], meaning: Meaning) -> list[Clus
         if not by_fix:
             found.append(Cluster((), (), (), unfixed))
         elif len(by_fix) > 1 and _are_told_apart(by_fix):
-            found += [Cluster(tuple(members), ()) for members in by_fix]
+            # Where a fix is known to work, one that only failed is nothing to learn.
+            working = [members for members in by_fix if _worked(members)]
+            found += [Cluster(tuple(members), ()) for members in working or by_fix]
         else:
-            first, *rest = by_fix
+            # A fix that worked once says more than one that failed often.
+            first, *rest = sorted(by_fix, key=lambda group: not _worked(group))
             others = tuple(one for group in rest for one in group)
             once = tuple(one for group in rest if sessions(group) == 1 for one in group)
             found.append(Cluster(tuple(first), others, once, unfixed))

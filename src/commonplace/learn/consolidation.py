@@ -53,8 +53,13 @@ class HeldBack(NamedTuple):
 
     @property
     def is_for_inbox(self) -> bool:
-        """Whether somebody may want to decide: a pattern, or an error that was told of once."""
+        """Whether somebody may want to decide.
+
+        So with a pattern, an error that was told of once, or one whose tasks failed with a fix.
+        """
         one = self.candidate
+        if one.doubt:
+            return one.doubt == candidates.ALL_FAILED
         if self.reason == FORGOTTEN or (one.is_said and one.sessions < SAID_MIN):
             return False
         is_pattern = one.sessions >= candidates.SESSIONS_MIN
@@ -271,7 +276,7 @@ def _candidates(memory: Recaller, found: pool.Pool, report: Report) -> list[Cand
     groups = [
         cluster
         for cluster in clusters(found.observations, meaning)
-        if any(one.source in found.new for one in cluster.members)
+        if any(one.source in found.new for one in cluster.members or cluster.open)
     ]
     report.clusters += len(groups)
     tags = sorted(memory.tags(all_repos=True).items(), key=lambda one: (-one[1], one[0]))
@@ -287,6 +292,8 @@ def _candidates(memory: Recaller, found: pool.Pool, report: Report) -> list[Cand
 
 def _doubt(candidate: Candidate) -> str:
     """Return why *candidate* is not sure enough to be written; "" if it is."""
+    if candidate.doubt:
+        return candidate.doubt
     if candidate.sessions < candidates.SESSIONS_MIN:
         return SEVERAL_FIXES if candidate.others else "it was seen in one session"
     if candidate.is_said:

@@ -11,6 +11,7 @@ from commonplace.learn.comparison import are_different_rules
 from commonplace.learn.confidence import with_more_sessions
 from commonplace.learn.observations import CODE
 from commonplace.records import to_utc
+from commonplace.records.sentences import TASKS_FAILED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -78,7 +79,7 @@ def add_evidence(
     back* from it do not return.
     """
     if not known.meta.get("origin"):
-        given = [one for one in given if not one.fields.get("meta")]
+        given = [one for one in given if not one.fields.get("meta", {}).get("origin")]
     sources = dict.fromkeys(source for one in given for source in one.sources)
     added = [source for source in sources if source not in {*known.sources, *taken_back}]
     if not added:
@@ -92,6 +93,8 @@ def add_evidence(
         links = [{"to": source, "rel": "derived_from"} for source in linked]
         fields["links"] = [*known.links, *links]
     fields["meta"] = {**known.meta, "edited": to_utc(now)}
+    if not all(one.fields.get("meta", {}).get(TASKS_FAILED) for one in given):
+        fields["meta"].pop(TASKS_FAILED, None)  # Now a task with this fix has succeeded.
     if known.kind == "pattern":
         before = list(fields.get("source_episodes") or ())
         now_known = [*before, *(source for source in added if source in episodes)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import UsageError
 from commonplace.records import to_utc
-from commonplace.records.episodes import errors_of
+from commonplace.records.episodes import errors_of, has_failed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,17 +36,21 @@ def learnings(
 
 
 def by_day(episodes: Iterable[Record]) -> list[dict[str, Any]]:
-    """Return the solved errors of *episodes* by day, each once a day with its episodes."""
+    """Return the solved errors of *episodes* by day, each once a day with its episodes.
+
+    `failed` has those of them whose tasks failed.
+    """
     days: dict[str, dict[tuple[str, ...], dict[str, Any]]] = {}
     # Only the errors are kept in memory, not the long records.
-    found = sorted((one.timestamp, one.id, errors_of(one)) for one in episodes)
-    for timestamp, ident, errors in found:
+    found = sorted((one.timestamp, one.id, has_failed(one), errors_of(one)) for one in episodes)
+    for timestamp, ident, failed, errors in found:
         for error in errors:
             if error.resolution:
                 entry = days.setdefault(timestamp[:10], {}).setdefault(
-                    tuple(error), {**error._asdict(), "episodes": []}
+                    tuple(error), {**error._asdict(), "episodes": [], "failed": []}
                 )
                 entry["episodes"].append(ident)
+                entry["failed"] += [ident] if failed else []
     return [
         {"day": day, "learnings": list(entries.values())}
         for day, entries in sorted(days.items(), reverse=True)

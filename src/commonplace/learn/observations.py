@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.index.terms import term_set
 from commonplace.records import Episode, Lesson, micros
-from commonplace.records.episodes import actions_of
+from commonplace.records.episodes import actions_of, has_failed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -75,6 +75,9 @@ class Observation(NamedTuple):
     by_hook: bool
     # Where it was imported from; "" if it is the user's own.
     origin: str
+    # Whether the task failed, and whether its actions show that the fix was used and passed.
+    task_failed: bool = False
+    used: bool = False
 
     @property
     def problem(self) -> str:
@@ -121,7 +124,7 @@ def _of_episode(record: Episode, home: int, log: str) -> Iterator[Observation]:
             what=what,
             why=why,
             fix="" if _is_no_fix(fix) else fix,
-            outcome=_outcome(record.outcome, fix),
+            outcome=_outcome(fix, task_failed=has_failed(record)),
             tried=_tried(actions, what, why, fix),
             goal=_text(context, "goal"),
             phase=_text(context, "phase"),
@@ -131,6 +134,8 @@ def _of_episode(record: Episode, home: int, log: str) -> Iterator[Observation]:
             agent=record.agent_id,
             by_hook=record.meta.get("origin") == "hooks",
             origin=_origin(record),
+            task_failed=has_failed(record),
+            used=record.meta.get("origin") == "hooks" or _was_used(actions, fix),
         )
 
 
@@ -167,11 +172,11 @@ def _origin(record: Record) -> str:
     return origin if isinstance(origin, str) and origin != "hooks" else ""
 
 
-def _outcome(outcome: str, fix: str) -> str:
+def _outcome(fix: str, *, task_failed: bool) -> str:
     """Say whether a resolution worked. A hook notes one only when its command passed."""
     if _is_no_fix(fix):
         return OPEN
-    return FAILED if outcome == "failure" else WORKED
+    return FAILED if task_failed else WORKED
 
 
 def _is_no_fix(fix: str) -> bool:
@@ -196,6 +201,13 @@ def _tried(actions: list[dict[str, Any]], what: str, why: str, fix: str) -> str:
         if is_it and target and target != fix:
             found = target
     return found
+
+
+def _was_used(actions: list[dict[str, Any]], fix: str) -> bool:
+    """Whether an action that did *fix* passed."""
+    return bool(fix) and any(
+        action.get("result") == "pass" and _text(action, "target") == fix for action in actions
+    )
 
 
 def _text(fields: Mapping[str, Any], name: str) -> str:

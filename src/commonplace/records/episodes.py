@@ -19,6 +19,7 @@ PART_CHARS_MAX = 160
 ERRORS_TOLD_MAX = 2
 
 
+NOTED_IN_FAILED_TASK = "Noted as the fix, but the task failed"
 # In `meta` of a summary: the first and the last actions, without their times.
 ACTIONS_KEPT = "actions_kept"
 
@@ -33,10 +34,15 @@ class EpisodeError(NamedTuple):
     @property
     def sentence(self) -> str:
         """The error as text: what failed, and what fixed it."""
+        return self.tell(task_failed=False)
+
+    def tell(self, *, task_failed: bool) -> str:
+        """Return the error as text; if the task failed, nobody knows that the fix works."""
         failed = f"{self.type} failed" if self.type else "Failed" if self.message else ""
         told = ": ".join(part for part in (failed, self.message.rstrip(". ")) if part)
         # A command stays as it is: a full stop after it would be taken for a part of it.
-        fixed = f"Fixed by: {self.resolution}" if self.resolution else ""
+        label = NOTED_IN_FAILED_TASK if task_failed else "Fixed by"
+        fixed = f"{label}: {self.resolution}" if self.resolution else ""
         return " ".join(part for part in (f"{told}." if told else "", fixed) if part)
 
     def cut(self) -> EpisodeError:
@@ -55,6 +61,11 @@ def actions_of(record: Record) -> list[dict[str, Any]]:
     """Return the actions of the episode; of a summary, those that it kept."""
     listed = record.fields.get("action_log") or record.meta.get(ACTIONS_KEPT)
     return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def has_failed(record: Record) -> bool:
+    """Whether the task of the episode failed: then what it noted as a fix may not be one."""
+    return record.fields.get("outcome") == "failure"
 
 
 def errors_of(record: Record) -> list[EpisodeError]:
@@ -84,7 +95,7 @@ def summarise(
     """
     errors = errors_of(record)
     best = sorted(errors, key=lambda one: (-rank(one.sentence), not one.resolution))[:errors_max]
-    told = [one.cut().sentence for one in errors if one in best]
+    told = [one.cut().tell(task_failed=has_failed(record)) for one in errors if one in best]
     return " ".join(
         part for part in (f"{_headline(record, goal_chars_max)}.", "; ".join(told)) if part
     )

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # How much of the reason a short sentence tells: the fix after it is worth more.
 WHY_CHARS_MAX = 160
+# In `meta` of an anti-pattern: every task that it was learned from failed.
+TASKS_FAILED = "tasks_failed"
 _LEFT_TO_DO = {"needs_testing": "Needs testing", "known_issues": "Known issues"}
 
 
@@ -35,10 +37,17 @@ def paragraphs_of(record: Record, *, short: bool = False) -> list[str]:
         return [record.pattern] if is_told else [record.pattern, approach]
     if isinstance(record, AntiPattern):
         why = cut_text(" ".join(record.why.split()), WHY_CHARS_MAX) if short else record.why
-        return [_failure(record.what_fails, why), *_labelled("Instead", record.prevention)]
+        return [_failure(record.what_fails, why), *_labelled(_label(record), record.prevention)]
     if isinstance(record, Handoff):
         return list(_handoff(record))
     return []
+
+
+def _label(record: AntiPattern) -> str:
+    """Return what the prevention is: no task that used it may have succeeded."""
+    if not record.meta.get(TASKS_FAILED):
+        return "Instead"
+    return "Noted as the fix, but the tasks failed"
 
 
 def _failure(what: str, why: str) -> str:
