@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.shared.exceptions import MCPError
 
 from commonplace.errors import UsageError
 from commonplace.memory import Memory
@@ -261,6 +262,40 @@ def test_resources_and_prompts_answer(server: Any, own_home: Path) -> None:
     assert context == "I know this."
     assert '"lesson": 1' in stats
     assert "fix the build" in prompt
+
+
+def test_handoffs_to_another_agent_are_listed_by_its_name(memory: Memory) -> None:
+    ident = memory.create_handoff("qa", "the login page", from_agent="eng").id
+
+    async def talk(client: Client) -> list[str]:
+        given: list[dict[str, str]] = [
+            {"to": "qa"}, {}, {"to": "ops"}, {"action": "accept", "id": ident}
+        ]  # fmt: skip
+        return [text_of(await client.call_tool("handoff", one)) for one in given]
+
+    to_qa, own, to_ops, accepted = ask(build_server(lambda *_: memory, ["episodes"]), talk)
+
+    assert ident in to_qa
+    assert (own, to_ops) == ("No open handoffs to you.", "No open handoffs to ops.")
+    assert f"commonplace handoff accept {ident} --agent qa" in accepted
+
+
+def test_a_prompt_without_its_argument_is_refused_in_a_sentence(
+    server: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def talk(client: Client) -> list[str]:
+        found = []
+        for name in ("recall-before-task", "sing"):
+            with pytest.raises(MCPError) as error:
+                await client.get_prompt(name, {})
+            found.append(error.value.error.message)
+        return found
+
+    needed, unknown = ask(server, talk)
+
+    assert needed == "the prompt `recall-before-task` needs `task`"
+    assert unknown.startswith("there is no prompt `sing`, but `")
+    assert not caplog.records  # No traceback, and nothing else.
 
 
 def test_toolsets_are_chosen_by_name(memory: Memory) -> None:

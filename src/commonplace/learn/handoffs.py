@@ -154,5 +154,6 @@ def _check_open(record: Handoff, agent: str, *, is_rated: bool) -> None:
     if not is_for(record, [agent]):
         raise UsageError(
             f"`{record.id}` is for `{record.to_agent}`, not for `{agent}`",
-            f"`--agent {record.to_agent}` accepts it in that name",
+            "leave it to that agent, or accept it in that name:"
+            f" `commonplace handoff accept {record.id} --agent {record.to_agent}`",
         )

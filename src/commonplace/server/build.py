@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
 from pydantic import ValidationError
 
 import commonplace
@@ -19,14 +21,14 @@ from commonplace.server.toolsets import DEFAULT_TOOLSETS, TOOLSETS
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
     from mcp.server.mcpserver.tools import Tool
-    from mcp_types import CallToolResult, InputRequiredResult
+    from mcp_types import CallToolResult, GetPromptResult, InputRequiredResult
 
     from commonplace.memory import Memory
     from commonplace.server.tools import OpenMemory
 
 
 class Server(MCPServer[Any]):
-    """The SDK's server, with our own sentences about arguments that a tool cannot use."""
+    """The SDK's server, with our own sentences about arguments that cannot be used."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 (those of the SDK)
         super().__init__(*arguments, **options)
@@ -74,6 +76,22 @@ class Server(MCPServer[Any]):
             # The SDK puts this before every sentence of ours.
             said = str(error).removeprefix(f"Error executing tool {name}: ")
             raise ToolError(said) from cause
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[Any, Any] | None = None,
+    ) -> GetPromptResult | InputRequiredResult:
+        # The SDK raises another error for these, which it logs with a traceback.
+        prompt = self._prompt_manager.get_prompt(name)
+        if prompt is None:
+            known = ", ".join(f"`{one.name}`" for one in self._prompt_manager.list_prompts())
+            raise MCPError(INVALID_PARAMS, one_line(f"there is no prompt `{name}`, but {known}"))
+        for argument in prompt.arguments or ():
+            if argument.required and argument.name not in (arguments or {}):
+                raise MCPError(INVALID_PARAMS, f"the prompt `{name}` needs `{argument.name}`")
+        return await super().get_prompt(name, arguments, context)
 
 
 def build_server(

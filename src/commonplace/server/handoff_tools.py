@@ -41,7 +41,9 @@ def add(server: MCPServer[Any], open_memory: OpenMemory) -> None:
     def handoff(  # noqa: PLR0913, PLR0917 (the schema of the tool)
         action: Literal["list", "create", "accept"] = "list",
         id: Annotated[str | None, Field(description="accept: which one.")] = None,  # noqa: A002
-        to: Annotated[str | None, Field(description="create: an agent's name, or any.")] = None,
+        to: Annotated[
+            str | None, Field(description="create, list: an agent's name (list: yours), or any.")
+        ] = None,
         done: Annotated[str | None, Field(description="create: what was done.")] = None,
         artifacts: Annotated[Texts, Field(description="Files that came out of it.")] = None,
         git_state: str | None = None,
@@ -57,7 +59,7 @@ def add(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         with errors_as_tool_results():
             if action == "list":
                 memory = open_memory()
-                found = memory.handoffs(memory.agent_id)
+                found = memory.handoffs(to or memory.agent_id)
             elif action == "accept":
                 if not id:
                     raise ToolError("`id` is needed: `list` shows the open handoffs")
@@ -77,7 +79,8 @@ def add(server: MCPServer[Any], open_memory: OpenMemory) -> None:
                 found = [dict(record.fields)]
         model = HandoffsModel(handoffs=render_value(found, block))
         lines = [_line(one) for one in found]
-        return tool_result("\n".join(lines) or "No open handoffs to you.", model)
+        nobody = f"No open handoffs to {one_line(to) if to else 'you'}."
+        return tool_result("\n".join(lines) or nobody, model)
 
     @tool(server, COUNTS, "Keep what you are doing")
     def checkpoint(
