@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 from datetime import UTC, datetime
+from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace import cli, inbox
+from commonplace.engine import Engine
 from commonplace.errors import (
     BatchInUse,
     BatchUnknown,
@@ -24,7 +27,7 @@ from commonplace.errors import (
     RecordNotFound,
     UsageError,
 )
-from commonplace.learn import candidates, gate
+from commonplace.learn import candidates, consolidation, gate
 from commonplace.learn.comparison import are_different_rules
 from commonplace.learn.gate import Asked, judge, says
 from commonplace.learn.observations import OPEN, observe
@@ -40,7 +43,9 @@ from conftest import SLOW_LAW, make_repository
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from commonplace.engine import Answer
     from commonplace.learn.consolidation import Report
+    from commonplace.recall.query import Query
 
 NOW = datetime(2026, 1, 7, tzinfo=UTC)
 VOID = ("TypeScript compilation", "Missing return type annotation", "Added explicit :void")
@@ -151,6 +156,52 @@ def test_a_third_task_takes_the_place_of_a_forgotten_one(tmp_path: Path) -> None
         memory.forget("ep-001")
         (found,) = (one for one in memory.consolidate().made if one.kind == "pattern")
         assert found.fields["source_episodes"] == ["ep-002", "ep-003"]
+
+
+def test_a_run_that_is_over_goes_on_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("commonplace.learn.consolidation.GATED_MAX", 2)
+    whole = learn(tmp_path / "whole", *(episode(n, *PROBLEMS) for n in range(3)))
+    expected = {one.id for one in whole.made}
+    assert len(expected) == 6
+    made: list[str] = []
+    with open_memory(tmp_path / "home") as memory:
+        memory.append([episode(n, *PROBLEMS) for n in range(3)])
+        # Each run is stopped a little later than the one before; one that does nothing is asked, too.
+        for turns in range(1, 200):
+            left = repeat(False, turns)
+            report = consolidation.consolidate(memory, "30d", is_over=partial(next, left, True))
+            made += [one.id for one in report.made]
+            if not report.looked_at:
+                break
+        assert report.looked_at == 0
+        assert turns > 10
+        assert sorted(made) == sorted(expected)
+        assert {one.id for one in memory.records() if one.kind != "episode"} == expected
+
+
+def test_one_question_is_asked_once_for_all_fixes_of_a_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    preview = Engine.preview
+
+    def count(engine: Engine, query: Query) -> Answer:
+        asked.append(query.text)
+        return preview(engine, query)
+
+    monkeypatch.setattr(Engine, "preview", count)
+    learn(tmp_path / "home", *(episode(n, *PROBLEMS) for n in range(2)))
+    # The goals of two tasks and three problems, before and after.
+    assert sorted(asked) == sorted(2 * list(dict.fromkeys(asked)))
+    assert len(asked) == 2 * 5
+
+
+def test_of_many_errors_those_that_were_solved_are_learned_from(tmp_path: Path) -> None:
+    open_ones = [(f"step {n}", f"broken in another way, number {n}", "") for n in range(40)]
+    report = learn(tmp_path / "home", *(episode(n, *open_ones, NPM) for n in range(2)))
+    assert {one.kind for one in report.made} == {"pattern", "anti_pattern"}
 
 
 @SLOW_LAW
@@ -451,7 +502,7 @@ def test_what_is_forgotten_while_the_gate_judges_stays_forgotten(
     first = learn(home, *(episode(n, VOID) for n in range(2)))
     pattern, anti = first.made
     with open_memory(home) as memory:
-        memory.append([episode(2, VOID)])
+        memory.append([episode(2, VOID, NPM), episode(3, NPM)])
 
         def forget_first(*given: Any) -> gate.Verdict:
             memory.forget(pattern.id)

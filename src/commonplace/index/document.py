@@ -92,10 +92,17 @@ def _plain(text: str) -> str:
 def _episode_document(record: Record) -> Document:
     """Return an episode as sentences; its other texts are searched, but for its actions."""
     goal = goal_of(record)
-    told = [goal, *(error.sentence for error in errors_of(record))]
+    sentences = {error: error.sentence for error in errors_of(record)}
+    told = [goal, *sentences.values()]
     seen = "\n".join(told)
+    # Nearly every text is a part of an error; hundreds of them are not searched for one by one.
+    parts = {part for error, text in sentences.items() for part in error if part in text}
     fields = {name: value for name, value in record.fields.items() if name != "action_log"}
-    rest = [text for _name, text in _searchable_texts(fields) if " ".join(text.split()) not in seen]
+    rest = [
+        text
+        for _name, text in _searchable_texts(fields)
+        if (plain := " ".join(text.split())) not in parts and plain not in seen
+    ]
     texts = dict.fromkeys(text for text in (*told, *rest) if text.strip())
     return Document(goal, "\n\n".join(texts), summarise(record))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace import inbox
@@ -39,6 +40,8 @@ PROPOSED_MAX = 20
 # Lessons that say the same are proposed as a pattern from so many sessions on.
 SAID_MIN = 3
 TAGS_COMPARED_MAX = 300
+# So many records are judged, and written, together.
+GATED_MAX = 100
 
 
 class HeldBack(NamedTuple):
@@ -146,7 +149,10 @@ def consolidate(
                 found = pool.read(memory, since_micros, first_micros, lines_max)
                 report.looked_at += found.records
                 if found.new:
-                    _learn(memory, found, report, batch, now)
+                    try:
+                        _learn(memory, found, report, batch, now, is_over)
+                    except gate.OutOfTime:
+                        break  # The next run reads these again, and finds that some are known.
                 if not dry_run:
                     pool.save_marks(memory, found.marks)
                 has_more = found.has_more and not dry_run
@@ -167,22 +173,38 @@ def hold_learning(memory: Recaller, wait_s_max: float = WAIT_S_MAX) -> Iterator[
         yield
 
 
-def _learn(memory: Recaller, found: pool.Pool, report: Report, batch: str, now: datetime) -> None:
+def _learn(
+    memory: Recaller,
+    found: pool.Pool,
+    report: Report,
+    batch: str,
+    now: datetime,
+    is_over: Callable[[], bool],
+) -> None:
+    """Write what the records of *found* teach.
+
+    Raises `OutOfTime` if there was no time for all of it.
+    """
     sure = _split_off_doubtful(_candidates(memory, found, report), report)
     new, known = _compare(memory, sure)
     entries = _prepare(memory, new, batch, report)
-    passed = _pass_gate(memory, entries, report)
+    for start in range(0, len(entries), GATED_MAX):
+        part = dict(islice(entries.items(), start, start + GATED_MAX))
+        passed = _pass_gate(memory, part, report, is_over)
+        report.batch = batch if passed else report.batch
+        for home in sorted({home for home, _entry in passed}) if not report.dry_run else ():
+            memory.store([entry for number, entry in passed if number == home], home)
     if report.dry_run:
         report.changed += _would_change(memory, known, now)
-        report.batch = batch if passed or report.changed else report.batch
+        report.batch = batch if report.changed else report.batch
         return
-    for home in sorted({home for home, _entry in passed}):
-        memory.store([entry for number, entry in passed if number == home], home)
     for ident, given in known.items():
-        changed = _change(memory, ident, given, batch, now)
-        report.changed += [changed] if changed is not None else []
-    if passed or report.changed:
-        report.batch = batch
+        if is_over():
+            raise gate.OutOfTime
+        if (changed := _change(memory, ident, given, batch, now)) is not None:
+            report.changed.append(changed)
+            report.batch = batch
+    if report.batch:
         _withdraw_known(memory, [*report.made, *report.changed])
 
 
@@ -250,13 +272,17 @@ def _prepare(
 
 
 def _pass_gate(
-    memory: Recaller, entries: dict[str, tuple[Candidate, PreparedLine]], report: Report
+    memory: Recaller,
+    entries: dict[str, tuple[Candidate, PreparedLine]],
+    report: Report,
+    is_over: Callable[[], bool],
 ) -> list[tuple[int, PreparedLine]]:
     """Return the lines that the gate lets through, each with the number of its home."""
     verdict = gate.judge(
         memory,
         [entry for _candidate, entry in entries.values()],
         {ident: candidate.questions for ident, (candidate, _entry) in entries.items()},
+        is_over,
     )
     report.asked += verdict.asked
     report.found_before += verdict.found_before

@@ -19,7 +19,7 @@ from commonplace.where.home import Home
 from commonplace.where.repository import ALL_REPOSITORIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from commonplace.engine import Answer, Engine
     from commonplace.log.prepare import PreparedLine
@@ -54,16 +54,24 @@ class Verdict(NamedTuple):
     found_after: int
 
 
+class OutOfTime(Exception):
+    """The time of a run is over."""
+
+
 def judge(
     memory: Recaller,
     entries: Sequence[PreparedLine],
     questions: Mapping[str, Sequence[Asked]],
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Verdict:
-    """Judge the records of *entries*; *questions* has those of each, by its id."""
+    """Judge the records of *entries*; *questions* has those of each, by its id.
+
+    Raises `OutOfTime` if *is_over* gets true before all were asked.
+    """
     engine = memory.engine()
     asked = list(dict.fromkeys(one for some in questions.values() for one in some))
     engine.catch_up()
-    before = {one: find(_answer(engine, memory, one), one) for one in asked}
+    before = {one: find(found, one) for one, found in _answers(engine, memory, asked, is_over)}
     held_back: dict[str, str] = {}
     after: dict[Asked, int] = {}
     waiting = asked
@@ -74,8 +82,7 @@ def judge(
         harmed: list[Asked] = []
         with _trial_home(memory, let_through) as home, engine.with_home(home) as trial:
             new = [entry.record.id for entry in let_through]
-            for one in waiting:
-                answer = _answer(trial, memory, one)
+            for one, answer in _answers(trial, memory, waiting, is_over):
                 after[one] = find(answer, one)
                 if after[one] < before[one]:
                     harmed.append(one)
@@ -122,9 +129,20 @@ def _plain(text: str) -> str:
     return " ".join(text.replace("`", "").split()).lower()
 
 
-def _answer(engine: Engine, memory: Recaller, asked: Asked) -> Answer:
-    query = memory.query_in([asked.repo, ALL_REPOSITORIES], asked.question, tokens_max=TOKENS_MAX)
-    return engine.preview(query.with_(here=asked.repo))
+def _answers(
+    engine: Engine, memory: Recaller, asked: Iterable[Asked], is_over: Callable[[], bool]
+) -> Iterator[tuple[Asked, Answer]]:
+    """Yield the answer to each; a question that stands for several fixes is asked once."""
+    known: dict[tuple[str, str], Answer] = {}
+    for one in asked:
+        if is_over():
+            raise OutOfTime
+        key = one.question, one.repo
+        if key not in known:
+            repos = [one.repo, ALL_REPOSITORIES]
+            query = memory.query_in(repos, one.question, tokens_max=TOKENS_MAX)
+            known[key] = engine.preview(query.with_(here=one.repo))
+        yield one, known[key]
 
 
 @contextmanager

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 KINDS = ("episode", "lesson")
 TEXT_CHARS_MAX = 600
-# Of one episode; a hook's episode keeps as many errors.
+# Of one episode, those that were solved first; a hook's episode keeps as many errors.
 ERRORS_MAX = 15
 # What tells two problems apart that read alike: an error code, an errno, the name of an exception.
 CODE = re.compile(
@@ -105,9 +105,9 @@ def _of_episode(record: Episode, home: int, log: str) -> Iterator[Observation]:
     context = record.context
     actions = actions_of(record)
     seen: set[tuple[str, str, str]] = set()
-    for error in list(record.errors_encountered)[:ERRORS_MAX]:
-        if not isinstance(error, dict):
-            continue
+    errors = [error for error in record.errors_encountered if isinstance(error, dict)]
+    errors.sort(key=lambda error: not _text(error, "resolution"))
+    for error in errors[:ERRORS_MAX]:
         what, why, fix = (_text(error, name) for name in ("type", "message", "resolution"))
         if why and what in _ACTIONS:
             what = ""  # That something was run says nothing about the problem.

@@ -34,6 +34,8 @@ CANDIDATES = 60
 CANDIDATES_MAX = 6400
 # How many of the best are compared with one another and with the question.
 CLOSE = 12
+# How many resolutions of an episode are compared with what other memories say.
+FIXES_MAX = 40
 # Cards are read this many at a time, best first; priors rarely lift anything from further down.
 PAGE = 40
 # If few records pass the filters, up to this many are scored one by one.
@@ -288,12 +290,14 @@ class Search:
         if one.card.kind not in ("episode", *DERIVED_KINDS):
             return ()
         record = self._candidates.record(one.address)
-        told = [error.resolution for error in errors_of(record)]
+        told = [error.resolution for error in errors_of(record) if error.resolution]
         if isinstance(record, Pattern):
             told = [record.correct_approach or record.pattern]
         elif isinstance(record, AntiPattern):
             told = [record.prevention]
-        return tuple(frozenset(map(term_hash, term_set(fix))) for fix in told if fix)
+        fixes = [frozenset(map(term_hash, term_set(fix))) for fix in told[:FIXES_MAX] if fix]
+        # More than that are never all stated by others; nor is a fix without words.
+        return (*fixes, frozenset()) if len(told) > FIXES_MAX else tuple(fixes)
 
     def _with_vectors(self, entries: Sequence[Entry]) -> list[Entry]:
         # Only records of one kind and repository are compared by meaning.
