@@ -173,6 +173,20 @@ def test_another_value_later_is_proposed_as_a_replacement_with_both_texts(memory
     assert OLD not in memory.recall("which port", repo="shop").text
 
 
+@pytest.mark.parametrize("port", range(9090, 9098))
+def test_within_one_second_the_later_line_replaces_the_earlier_one(
+    memory: Memory, port: int
+) -> None:
+    """Whatever their ids, which come from the text."""
+    older, newer = (
+        memory.log(lesson=text, repo="shop", timestamp=START).id
+        for text in (OLD, f"the database listens on port {port}")
+    )
+    maintain(memory)
+    (one,) = memory.candidates()
+    assert (one.kind, one.record["of"], one.record["to"]) == ("supersession", newer, older)
+
+
 def test_the_opposite_is_proposed_as_a_contradiction_which_is_marked_until_resolved(
     memory: Memory,
 ) -> None:

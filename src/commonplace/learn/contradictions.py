@@ -20,7 +20,7 @@ from commonplace.records import micros
 from commonplace.rules import Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from commonplace.recall.neighbours import Neighbour
@@ -136,14 +136,18 @@ def _pairs(
         near = graph.neighbours(memory, [ident], KINDS, NEIGHBOURS).get(ident, [])
         fresh = [one for one in near if frozenset((ident, one.id)) not in linked]
         others = graph.shown(memory, [one.id for one in fresh])
+        # Of two that were written within one second, the log says which came first.
+        places = graph.order_written(memory, [ident, *others])
         for one in fresh:
             if one.id in others:
                 linked.add(frozenset((ident, one.id)))
-                yield _in_order(record, others[one.id].record, one)
+                yield _in_order(record, others[one.id].record, one, places)
 
 
-def _in_order(one: Record, other: Record, likeness: Neighbour) -> Pair:
-    newer, older = sorted((one, other), key=lambda each: (micros(each.timestamp), each.id))[::-1]
+def _in_order(one: Record, other: Record, likeness: Neighbour, places: Mapping[str, int]) -> Pair:
+    older, newer = sorted(
+        (one, other), key=lambda each: (micros(each.timestamp), places.get(each.id, 0), each.id)
+    )
     return Pair(newer, older, likeness.cosine, likeness.overlap)
 
 

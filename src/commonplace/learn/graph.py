@@ -46,5 +46,11 @@ def neighbours(
         return nearest.find(readers, 0, ids, frozenset(kinds), count)
 
 
+def order_written(memory: Recaller, ids: Collection[str]) -> dict[str, int]:
+    """Return numbers that tell in which order *ids* were written into a log of the nearest home."""
+    with memory.engine().reading() as readers:
+        return readers[0].first_keys(ids)
+
+
 def _untrusted(memory: Recaller) -> frozenset[int]:
     return frozenset(n for n, home in enumerate(memory.homes) if not memory.trusts(home))
