@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -213,6 +214,30 @@ def test_ones_own_record_stays_and_an_imported_one_never_hides_it(own_home: Path
     )
     with open_memory(own_home) as memory:
         assert [one["kept"] for one in run(memory)["merges"]] == ["p-own", "l-own"]
+
+
+@pytest.mark.parametrize("kind", ["pattern", "anti_pattern"])
+def test_the_feedback_on_merged_patterns_adds_up(own_home: Path, kind: str) -> None:
+    field = "pattern" if kind == "pattern" else "what_fails"
+    put(
+        own_home,
+        [
+            {"id": ident, "kind": kind, field: text, "confidence": sure}
+            for ident, text, sure in (("p-1", SAID, 0.95), ("p-2", SAID_MORE, 0.9))
+        ],
+    )
+    put(own_home, [feedback("f-1", "p-1", "worked"), feedback("f-2", "p-2", "worked")])
+    put(own_home, [feedback("f-3", "p-2", "worked"), feedback("f-4", "p-2", "failed")])
+    with open_memory(own_home) as memory:
+        (merge,) = run(memory)["merges"]
+        kept = merge["kept"]
+        assert memory.describe(kept)["success_rate"] == "3/4"
+        # An index that is built again and a fold of the logs say the same.
+        shutil.rmtree(own_home / "index", ignore_errors=True)
+        own = {"p-1": "2/3", "p-2": "1/1"}[kept]
+        assert memory.get(kept).meta["merged_rate"] == own
+    with open_memory(own_home) as memory:
+        assert memory.describe(kept)["success_rate"] == "3/4"
 
 
 # --- Lessons --------------------------------------------------------------------------------------

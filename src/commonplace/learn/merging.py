@@ -15,6 +15,7 @@ from commonplace.learn.batches import new_name
 from commonplace.learn.duplicates import Finder, Marks, Merge
 from commonplace.learn.versions import next_version
 from commonplace.records import Rate
+from commonplace.rules import MERGED_RATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -109,7 +110,9 @@ def _take_in(one: Merge) -> dict[str, Any]:
     elif kept.kind == "anti_pattern":
         links += [{"to": source, "rel": "derived_from"} for source in sources]
     else:
-        changes |= _added_rates(one)
+        changes |= {"success_rate": rate} if (rate := _added_rates(one)) else {}
+    if kept.kind != "lesson" and (rate := _added_rates(one)):
+        changes["meta"] = {MERGED_RATE: rate}
     links += [{"to": other.id, "rel": "supersedes"} for other in others]
     return {**changes, "links": links}
 
@@ -119,11 +122,11 @@ def _count(record: Record) -> int:
     return count if isinstance(count, int) else 0
 
 
-def _added_rates(one: Merge) -> dict[str, str]:
-    """Return the rate that the kept lesson states with those of the others, feedback included."""
+def _added_rates(one: Merge) -> str:
+    """Return the rate that the kept record states with those of the others, feedback included."""
     rates = [one.kept.card.stated, *(other.card.rate for other in one.others)]
     known = [rate for rate in rates if rate is not None]
     if not known:
-        return {}
+        return ""
     worked, tried = sum(rate.worked for rate in known), sum(rate.tried for rate in known)
-    return {"success_rate": str(Rate(worked, tried))}
+    return str(Rate(worked, tried))

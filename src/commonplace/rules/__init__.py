@@ -13,7 +13,16 @@ all ask here, so that they cannot disagree:
 - Feedback, links and forgetting are statements about records. They are not counted as records.
 """
 
-from commonplace.rules.feedback import NO_FEEDBACK, Tally, add_feedback, is_doubted, rate, tally
+from commonplace.rules.feedback import (
+    MERGED_RATE,
+    NO_FEEDBACK,
+    Tally,
+    add_feedback,
+    is_doubted,
+    rate,
+    stated_rate,
+    tally,
+)
 from commonplace.rules.fold import Fold, FoldedLine
 from commonplace.rules.order import Stamp, is_after, newest, written_micros
 from commonplace.rules.several import SeveralHomes
@@ -42,6 +51,7 @@ from commonplace.rules.statements import (
 __all__ = [
     "DECIDING",
     "HAS_CHILD",
+    "MERGED_RATE",
     "NO_FEEDBACK",
     "Edge",
     "Facts",
@@ -67,6 +77,7 @@ __all__ = [
     "rate",
     "spread",
     "standings",
+    "stated_rate",
     "subjects",
     "tally",
     "written_micros",

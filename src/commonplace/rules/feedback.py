@@ -10,6 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from commonplace.records import Record
+
 
 class Tally(NamedTuple):
     """How many times a record worked, failed, was wrong, was stale."""
@@ -21,6 +23,8 @@ class Tally(NamedTuple):
 
 
 NO_FEEDBACK = Tally()
+# In `meta` of a pattern: how often those worked that were merged into it.
+MERGED_RATE = "merged_rate"
 
 
 def tally(outcomes: Iterable[str]) -> Tally:
@@ -30,6 +34,20 @@ def tally(outcomes: Iterable[str]) -> Tally:
         if outcome in counts:
             counts[outcome] += 1
     return Tally(**counts)
+
+
+def stated_rate(record: Record) -> str:
+    """Return the rate that *record* states itself, "X/Y"; "" if it states none.
+
+    A lesson has one; a pattern or an anti-pattern has that of the records that were merged into it.
+    """
+    value = record.fields.get("success_rate") if record.kind == "lesson" else None
+    if record.kind in ("pattern", "anti_pattern"):
+        value = record.meta.get(MERGED_RATE)
+    try:
+        return str(parse_rate(value))
+    except ValueError:
+        return ""
 
 
 def rate(stated: str, feedback: Tally) -> Rate | None:

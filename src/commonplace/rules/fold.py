@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, NamedTuple, TypeVar
 
-from commonplace.rules.feedback import Tally, rate, tally
+from commonplace.rules.feedback import Tally, rate, stated_rate, tally
 from commonplace.rules.order import newest
 from commonplace.rules.standing import Standing, Support, find_forgotten, is_gone, standings
 from commonplace.rules.statements import Edge, edges, is_statement, subjects
@@ -50,14 +50,13 @@ class Fold(Generic[T]):
     def add(self, stamp: Stamp, record: Record, value: T) -> None:
         """Add the next line of a log; it replaces an earlier line of that log with its id."""
         kind = record.kind
-        stated = record.fields.get("success_rate") if kind == "lesson" else ""
         outcome = record.fields.get("outcome") if kind == "feedback" else ""
         about = subjects(record)
         kept = FoldedLine(
             stamp,
             kind,
             value,
-            stated if isinstance(stated, str) else "",
+            stated_rate(record),
             outcome if isinstance(outcome, str) else "",
             about,
             tuple(edges(record)) if _may_have_edges(record) else (),

@@ -20,7 +20,7 @@ from commonplace.index.ports import no_progress
 from commonplace.log import read
 from commonplace.records import Pattern, Record, encode, from_line, micros, parse_rate
 from commonplace.records.nodes import NODE_KIND, type_of
-from commonplace.rules import Standing, edges, is_statement, written_micros
+from commonplace.rules import Standing, edges, is_statement, stated_rate, written_micros
 from commonplace.where.home import LOG_SUFFIX
 
 if TYPE_CHECKING:
@@ -344,7 +344,7 @@ def _statement(record: Record) -> tuple[str | None, str | None, str | None]:
 
 
 def _stated_rate(record: Record) -> tuple[int, int] | tuple[None, None]:
-    stated = record.fields.get("success_rate") if record.kind == "lesson" else None
+    stated = stated_rate(record)
     return parse_rate(stated) if stated else (None, None)
 
 
