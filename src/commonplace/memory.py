@@ -95,11 +95,14 @@ class Memory(Recaller):
     ) -> Record:
         """Write the trace of one task, as an object or as keywords; `task_id` is required.
 
-        All fields are kept; `agent` becomes `agent_id`. Raises `RecordInvalid`.
+        All fields are kept; `agent` becomes `agent_id`. Nodes that it names by id or label are
+        linked. Raises `RecordInvalid`.
         """
-        from commonplace.learn.episodes import record_episode
+        from commonplace.graph.observations import with_links
+        from commonplace.learn.episodes import check_episode, record_episode
 
-        return record_episode(self, {**(episode or {}), **fields})
+        checked = check_episode({**(episode or {}), **fields})
+        return record_episode(self, with_links(self, checked))
 
     def start_episode(
         self,
@@ -134,10 +137,13 @@ class Memory(Recaller):
         return drafts.note(self, note, ident)
 
     def end_episode(self, outcome: str, *, git_commit: str = "", ident: str = "") -> Record:
-        """End the open episode and write it."""
+        """End the open episode, write it, and link it with what it involved."""
+        from commonplace.graph import observations
         from commonplace.learn import drafts
 
-        return drafts.end(self, outcome, git_commit=git_commit, ident=ident)
+        episode = drafts.end(self, outcome, git_commit=git_commit, ident=ident)
+        observations.link(self, [episode])
+        return episode
 
     def open_episodes(self) -> list[Draft]:
         """Return the episodes that were started and not ended, the latest first."""

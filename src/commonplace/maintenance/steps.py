@@ -165,6 +165,13 @@ def suggest_links(memory: Memory, turn: Turn) -> dict[str, Any]:
     return dict(contradictions.run(memory, dry_run=turn.dry_run, is_over=turn.is_over))
 
 
+def link_episodes(memory: Memory, turn: Turn) -> dict[str, Any]:
+    """Link new episodes with the nodes that they name and the records that were rated meanwhile."""
+    from commonplace.graph import observations  # noqa: PLC0415 (as above)
+
+    return {"links": observations.link_new(memory, dry_run=turn.dry_run, is_over=turn.is_over)}
+
+
 def trim_usage(memory: Memory, turn: Turn) -> dict[str, Any]:
     """Drop the usage counts of records that no longer exist, and the oldest injections."""
     usage = memory.engine().usage.nearest
@@ -206,6 +213,7 @@ STEPS: dict[str, Step] = {
         ),
         Step("merging", "merge patterns and lessons that say the same", merge_records),
         Step("suggestions", "propose links and contradictions of new records", suggest_links),
+        Step("observations", "link new episodes with what they involved", link_episodes),
         Step("usage", "drop usage counts of records that no longer exist", trim_usage),
         Step("leftovers", "remove temporary files of killed processes", remove_leftovers),
     )

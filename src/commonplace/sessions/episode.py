@@ -6,6 +6,7 @@ without any action leaves no episode.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
@@ -16,7 +17,7 @@ from commonplace.where.head import git_head
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from commonplace.inbox import SolvedFailure
     from commonplace.sessions.events import Event
@@ -34,6 +35,8 @@ LINKS_MAX = 20
 LOGGED_WEIGHT = 1.0
 SHOWN_WEIGHT = 0.5
 TEXT_PREFIXES = ("note:", "skill:")
+# A call of ours that rates a record, of which it may give the beginning of the id.
+_RATING = re.compile(r"\bfeedback\s+(?:--\S+\s+)*['\"]?([\w][^\s'\"]*)")
 # At the end of a turn the episode is written again only if it has grown by a quarter.
 GROWTH = 1.25
 # An episode's names of actions, by what the tool does.
@@ -129,13 +132,32 @@ def to_record(state: State) -> dict[str, Any]:
     }
 
 
+def rated_in(event: Event) -> list[str]:
+    """Return the ids, or their beginnings, of the records that a call of ours has rated."""
+    return [] if event.failed else _RATING.findall(event.run_command)
+
+
 def _links(draft: Draft) -> list[dict[str, Any]]:
-    """Return links to the lessons of the session: those it stated, then those it was given."""
+    """Return links to the records of the session: those it rated, stated, and was given."""
     logged = dict.fromkeys(draft.get("logged", []), LOGGED_WEIGHT)
     shown = [ident for ident in draft.get("shown", []) if not ident.startswith(TEXT_PREFIXES)]
     weights = dict.fromkeys(reversed(shown), SHOWN_WEIGHT) | logged
-    ids = [*logged, *(ident for ident in weights if ident not in logged)]
-    return [{"to": ident, "rel": "related_to", "w": weights[ident]} for ident in ids[:LINKS_MAX]]
+    used = _rated(draft, weights)
+    ids = [*used, *logged, *weights]
+    return [
+        {
+            "to": ident,
+            "rel": "uses" if ident in used else "related_to",
+            "w": LOGGED_WEIGHT if ident in used else weights[ident],
+        }
+        for ident in list(dict.fromkeys(ids))[:LINKS_MAX]
+    ]
+
+
+def _rated(draft: Draft, known: Collection[str]) -> list[str]:
+    """Return the records that the session rated and that it was given or had stated."""
+    named = [[one for one in known if one.startswith(start)] for start in draft.get("rated", [])]
+    return [ids[0] for ids in named if len(ids) == 1]
 
 
 def source_of(*, worktree: bool) -> str:

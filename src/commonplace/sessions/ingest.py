@@ -158,7 +158,9 @@ def apply(memory: Memory, session: State, event: Event) -> None:
         session.mark_logged(_log_lessons(memory, event))
     if not is_repeated:
         session.mark_seen(event)  # Only now: if the log is busy, the event comes again.
-    if not is_own:
+    if is_own:
+        session.mark_rated(episode.rated_in(event))
+    else:
         episode.add_event(session, event, settings["hooks.prefixes"])
         if settings["hooks.failures"] and event.tool:
             solved = failures.track(session, event)

@@ -80,6 +80,7 @@ class Draft(TypedDict, total=False):
     role: str  # The kind of agent that the session was started as.
     constraints: list[str]
     logged: list[str]  # Ids of lessons that the agent stated.
+    rated: list[str]  # Ids, or their beginnings, of records that the agent rated.
     ended: str  # The reason for the end.
     checked: str  # `success` or `failure` of the latest test or build; "" after an edit.
     done: int  # How many actions there were.
@@ -135,6 +136,11 @@ class State:
     def mark_logged(self, ids: list[str]) -> None:
         logged = dict.fromkeys([*self.fields.get("logged", []), *ids])
         self.fields["logged"] = list(logged)[-LOGGED_MAX:]
+
+    def mark_rated(self, ids: list[str]) -> None:
+        if ids:
+            rated = dict.fromkeys([*self.fields.get("rated", []), *ids])
+            self.fields["rated"] = list(rated)[-LOGGED_MAX:]
 
     def save(self) -> None:
         """Write the file as a whole. If that fails, the draft is lost, but no answer fails."""
@@ -242,7 +248,7 @@ _CHECKS: dict[str, Callable[[object], bool]] = {
     ),
     **dict.fromkeys(("started", "last"), is_time),
     **dict.fromkeys(("done", "written"), _is_count),
-    **dict.fromkeys(("files", "changed", "shown", "constraints", "logged"), _is_texts),
+    **dict.fromkeys(("files", "changed", "shown", "constraints", "logged", "rated"), _is_texts),
     **dict.fromkeys(("worktree", "briefed"), lambda value: isinstance(value, bool)),
     "seen": _is_seen,
     "actions": _is_actions,

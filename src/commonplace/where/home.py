@@ -225,6 +225,11 @@ class Home(NamedTuple):
         return self.state_folder / "suggestions.json"
 
     @property
+    def observations_mark(self) -> Path:
+        """How far the index was read for episodes to link with what they involve."""
+        return self.state_folder / "observations.json"
+
+    @property
     def erasures_folder(self) -> Path:
         """Holds one file for each erasure that has begun and is not finished."""
         return self.state_folder / "erasures"
