@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import zlib
 from functools import partial
 from itertools import pairwise
@@ -18,6 +20,7 @@ from commonplace.log import rotate
 from commonplace.memory import Memory
 from commonplace.snapshots import removal, states, store
 from commonplace.snapshots.objects import Objects
+from commonplace.transfer import backup
 from commonplace.where.home import Home
 from conftest import run_until_killed
 from fake_secrets import some
@@ -255,6 +258,52 @@ def test_a_restore_brings_back_all_that_was_current_and_only_appends(
         memory.restore_snapshot(done.before)
         back = view(home, memory)
         assert {ident: back.get(ident) for ident in later} == later
+
+
+def test_a_secret_in_a_snapshot_is_not_restored_and_restoring_ends(
+    home: Home, memory: Memory
+) -> None:
+    token = "ghp_" + some(36)
+    append(home, "app", lesson("les-a", f"the token is {token}"))
+    made = memory.create_snapshot().snapshot
+    memory.edit("les-a", lesson="another text")
+
+    assert memory.restore_snapshot(made.id).changed == ["les-a"]
+
+    assert token not in memory.get("les-a").fields["lesson"]
+    assert memory.restore_snapshot(made.id).changed == []
+
+
+def test_a_backup_has_snapshots_and_packs(home: Home, memory: Memory, tmp_path: Path) -> None:
+    memory.log(id="les-a", repo="app", lesson="x")
+    made = memory.create_snapshot("mine").snapshot
+    home.packs_folder.mkdir()
+    (home.packs_folder / "x.kpack").write_bytes(b"age-encryption.org/v1\n")
+    backup.create(home, tmp_path / "b.tar.gz", "2026-11-16T00:00:00Z", lambda _count: None)
+
+    backup.restore(Home(tmp_path / "new"), tmp_path / "b.tar.gz", replace=False, stamp="x")
+
+    with open_memory(Home(tmp_path / "new")) as restored:
+        assert restored.describe_snapshot("mine") == (made, {"lesson": 1})
+    assert (tmp_path / "new" / "packs" / "x.kpack").is_file()
+
+
+def test_a_snapshot_holds_whole_lines_while_others_write(home: Home, memory: Memory) -> None:
+    script = (
+        "import sys\nfrom commonplace.memory import Memory\nwith Memory.open(sys.argv[1]) as m:\n"
+    )
+    script += "    for n in range(400): m.log(id=f'les-{n}', repo=f'app{n % 2}', lesson='x' * (n * 10 + 1))"
+    writer = subprocess.Popen([sys.executable, "-c", script, str(home.path)])
+    made: list[Snapshot] = []
+    while writer.poll() is None:
+        made.append(memory.create_snapshot().snapshot)
+    made.append(memory.create_snapshot().snapshot)
+
+    assert writer.returncode == 0
+    for one in made:
+        numbers = sorted(int(ident[4:]) for ident in states.of(home, one).visible())
+        assert numbers == list(range(one.lines))  # No line is missing, and none is cut.
+    assert made[-1].lines == 400
 
 
 def test_a_repository_that_was_deleted_comes_back(

@@ -38,10 +38,8 @@ def create(args: Namespace) -> int:
         return 0
     print(f"Backed up `{one_line(str(home))}` to `{one_line(made.path)}`")
     print(f"  {number_of(made.files, 'file')}, {number_of(made.records, 'line')} of logs; verified")
-    note(
-        "In it: logs, archives, notes, skills, settings, the inbox. Not in it: the index, which is"
-    )
-    note("made from the logs, access tokens, usage counts, and git's own folder")
+    note("In it: logs, archives, notes, skills, settings, the inbox, snapshots, packs. Not in it:")
+    note("the index, which is made from the logs, access tokens, usage counts, git's own folder")
     return 0
 
 

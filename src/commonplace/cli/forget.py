@@ -10,6 +10,7 @@ from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import note, number_of, print_json
 from commonplace.cli.progress import progress
 from commonplace.errors import FindingsLeft, RecordNotFound, UsageError
+from commonplace.files.walk import walk
 from commonplace.foreign import one_line
 from commonplace.where import repository
 
@@ -99,14 +100,18 @@ def erase(memory: Memory, ident: str, *, as_json: bool) -> int:
     with progress("lines", quiet=as_json) as advance:
         receipt = memory.erase(ident, advance)
     in_git = repository.find(memory.home.path).root is not None
+    packs = _count_packs(memory)
     if as_json:
-        print_json({**receipt._asdict(), "git_history_may_hold_it": in_git})
+        print_json(
+            {**receipt._asdict(), "git_history_may_hold_it": in_git, "packs_not_searched": packs}
+        )
     else:
         _print_receipt(receipt)
         if in_git:
             note("This home is in a git repository: older commits still hold the record")
-        if packs := _count_packs(memory):
-            note(f"{number_of(packs, 'pack')} in `packs/` cannot be searched: delete old ones")
+        if packs:
+            held = number_of(packs, "encrypted pack")
+            note(f"{held} in `packs/` could not be searched: delete those that hold it")
     if receipt.left_in:
         raise FindingsLeft(
             f"its text is still in {number_of(len(receipt.left_in), 'file')} of the home",
@@ -116,9 +121,9 @@ def erase(memory: Memory, ident: str, *, as_json: bool) -> int:
 
 
 def _count_packs(memory: Memory) -> int:
-    """Return how many files are in the folder of encrypted packs."""
-    folder = memory.home.packs_folder
-    return sum(path.is_file() for path in folder.iterdir()) if folder.is_dir() else 0
+    """Return how many files are in the folders of encrypted packs."""
+    folders = [home.packs_folder for home in memory.homes]
+    return sum(path.is_file() for folder in folders for path in walk(folder))
 
 
 def _print_receipt(receipt: Receipt) -> None:

@@ -10,12 +10,10 @@ import json
 import tarfile
 from hashlib import sha256
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from commonplace.errors import PackRefused
-
-if TYPE_CHECKING:
-    from typing import Self
+from commonplace.transfer.backup import SmallHeader
 
 FORMAT = 1
 BYTES_MAX = 128 << 20
@@ -24,7 +22,6 @@ ARCHIVE_BYTES_MAX = BYTES_MAX + (1 << 20)
 FILE_BYTES_MAX = ARCHIVE_BYTES_MAX + (1 << 20)
 MANIFEST, NODES = "pack.json", "nodes.jsonl"
 _MANIFEST_BYTES_MAX = 1 << 20
-_HEADER_BYTES_MAX = 64 << 10
 _MEMBERS_MAX = 100
 _TEXTS = ("id", "name", "version", "embedding_model", "created_at", "checksum")
 
@@ -52,18 +49,6 @@ def write(pack: Pack) -> bytes:
     return stream.getvalue()
 
 
-class _Member(tarfile.TarInfo):
-    """A header whose extensions are small: `tarfile` reads each of them into memory as a whole."""
-
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        found = super().frombuf(buf, encoding, errors)
-        is_small = found.size <= _HEADER_BYTES_MAX and found.type != tarfile.XGLTYPE
-        if found.type == tarfile.GNUTYPE_SPARSE or not (found.isreg() or is_small):
-            raise tarfile.ReadError("a header is too large")
-        return found
-
-
 def read(name: str, archive: bytes) -> Pack:
     """Return the pack in *archive*. Raises `PackRefused` if anything is wrong with it."""
     if len(archive) > ARCHIVE_BYTES_MAX:
@@ -86,7 +71,7 @@ def _members(name: str, archive: bytes) -> tuple[dict[str, bytes], list[str]]:
     others: list[str] = []
     try:
         # Never compressed: what is read is no larger than the archive itself.
-        with tarfile.open(fileobj=BytesIO(archive), mode="r:", tarinfo=_Member) as opened:
+        with tarfile.open(fileobj=BytesIO(archive), mode="r:", tarinfo=SmallHeader) as opened:
             for member in opened:
                 if not member.isreg():
                     raise PackRefused(name, f"holds `{member.name}`, which is not a plain file")

@@ -58,28 +58,33 @@ def restore(memory: Writer, number: int, given: str, before: str, *, dry_run: bo
     home = memory.homes[number]
     with store.holding(home):
         snapshot = store.find(home, given)
+    written: dict[str, _Version] = {}
     for _try in range(_TRIES_MAX):
         with store.holding(home):
             sizes = _sizes(home)
-            plan = _plan(home, snapshot)
+            versions, stayed = _plan(home, snapshot)
         # Everything is checked before anything is written.
-        entries = _entries(memory, snapshot, plan)
-        if dry_run or _append(memory, entries, sizes, number):
-            return Restored(snapshot, list(plan.changed), list(plan.returned), plan.stayed, before)
+        lines = _prepare(memory, snapshot, versions)
+        written |= {ident: versions[ident] for ident in lines}
+        if dry_run or _append(memory, lines, sizes, number):
+            changed = [ident for ident, one in written.items() if one.now is not None]
+            returned = [ident for ident, one in written.items() if one.now is None]
+            return Restored(snapshot, changed, returned, stayed, before)
     raise UsageError(
-        "other processes write to the logs all the time", "nothing was restored; try again"
+        "other processes write to the logs all the time", "try again; what was restored stays"
     )
 
 
-class _Plan(NamedTuple):
-    """The versions of then to write, by id: of changed records, and of those that are gone."""
+class _Version(NamedTuple):
+    """A version of then to write to a log, and the one it replaces, unless the record is gone."""
 
-    changed: Mapping[str, tuple[str, Record]]
-    returned: Mapping[str, tuple[str, Record]]
-    stayed: int
+    repo: str
+    then: Record
+    now: Record | None
 
 
-def _plan(home: Home, snapshot: Snapshot) -> _Plan:
+def _plan(home: Home, snapshot: Snapshot) -> tuple[dict[str, _Version], int]:
+    """Return the versions to write, by id, and how many records were added since."""
     then, now = states.of(home, snapshot), states.now(home)
     before = then.visible(statements=True)
     standings = now.fold.standings([ident for ident in before if ident in now.fold])
@@ -87,45 +92,47 @@ def _plan(home: Home, snapshot: Snapshot) -> _Plan:
     gone = {ident: None for ident in before if standings.get(ident) in (None, Standing.FORGOTTEN)}
     changed = states.changed(then, now, [ident for ident in before if ident not in gone])
 
-    def place(ident: str) -> str:
-        """Return the log in which the record is now, else the one of then."""
+    def version(ident: str, record: Record, current: Record | None) -> _Version:
+        # The log in which the record is now, else the one of then.
         fold = now.fold if ident in now.fold else then.fold
-        return fold.current(ident).value.repo
+        return _Version(fold.current(ident).value.repo, record, current)
 
-    return _Plan(
-        {ident: (place(ident), versions[0]) for ident, versions in changed.items()},
-        {ident: (place(ident), record) for ident, record in then.records(gone).items()},
-        sum(ident not in before for ident in now.visible()),
-    )
+    versions = {ident: version(ident, one, other) for ident, (one, other) in changed.items()}
+    returned = then.records(gone)
+    versions |= {ident: version(ident, record, None) for ident, record in returned.items()}
+    return versions, sum(ident not in before for ident in now.visible())
 
 
-def _entries(memory: Writer, snapshot: Snapshot, plan: _Plan) -> dict[str, list[PreparedLine]]:
-    """Return the lines to append to each log."""
+def _prepare(
+    memory: Writer, snapshot: Snapshot, versions: Mapping[str, _Version]
+) -> dict[str, PreparedLine]:
+    """Return the line to append for each record, by its id."""
     edited = to_utc(memory.now())
-    entries: dict[str, list[PreparedLine]] = {}
-    for repo, record in (*plan.changed.values(), *plan.returned.values()):
-        # Between two logs the time decides, and a record of a forgotten one needs a later line.
-        meta = {**record.meta, "edited": edited, "restored": snapshot.id}
-        fields: dict[str, Any] = {**record.fields, "repo": repo, "meta": meta}
-        entry = memory.prepare(fields)
-        entries.setdefault(entry.record.repo, []).append(entry)
-    return entries
+    lines: dict[str, PreparedLine] = {}
+    for ident, (repo, then, now) in versions.items():
+        # Between two logs the time decides.
+        meta = {**then.meta, "edited": edited, "restored": snapshot.id}
+        line = memory.prepare({**then.fields, "repo": repo, "meta": meta})
+        # Redaction may leave what is there already.
+        if now is None or states.content(line.record) != states.content(now):
+            lines[ident] = line
+    return lines
 
 
 def _append(
-    memory: Writer,
-    entries: Mapping[str, list[PreparedLine]],
-    sizes: dict[str, int],
-    number: int,
+    memory: Writer, lines: Mapping[str, PreparedLine], sizes: Mapping[str, int], number: int
 ) -> bool:
-    """Append *entries*; return whether all were, because no log has changed since."""
+    """Append *lines*; return whether all were, because no log has changed since it was read."""
     home = memory.homes[number]
-    for repo in sorted(entries):
+    by_log: dict[str, list[PreparedLine]] = {}
+    for line in lines.values():
+        by_log.setdefault(line.record.repo, []).append(line)
+    for repo, some in sorted(by_log.items()):
 
         def is_current(repo: str = repo) -> bool:
             return _size(home, repo) == sizes.get(repo, 0)
 
-        if not memory.append_if(repo, entries[repo], is_current, number):
+        if not memory.append_if(repo, some, is_current, number):
             return False
     return True
 

@@ -34,10 +34,12 @@ _MANIFEST_BYTES_MAX = 64 << 10
 class Snapshot(NamedTuple):
     """A snapshot: its id and name, when it was made, and how much it holds.
 
-    *root* leads to its table of logs. *erased* counts the erasures that changed what it holds.
+    *root* leads to its table of logs. *number* counts the snapshots of the home, *erased* the
+    erasures that changed what it holds.
     """
 
     id: str
+    number: int
     name: str
     created: str
     root: str
@@ -90,7 +92,8 @@ def create(home: Home, created: str, name: str = "", *, durable: bool = True) ->
             # An erasure may have changed what the other snapshot of this id holds.
             if found.root == root:
                 return Made(found, is_new=False, bytes_written=objects.bytes_written)
-        made = Snapshot(ident, name, created, root, len(rows), counted.lines, counted.bytes)
+        number = max((one.number for one in listed(home)), default=0) + 1
+        made = Snapshot(ident, number, name, created, root, len(rows), counted.lines, counted.bytes)
         if durable:
             objects.sync()
         size = save(home, made)
@@ -127,7 +130,7 @@ def save(home: Home, snapshot: Snapshot) -> int:
 def listed(home: Home) -> list[Snapshot]:
     """Return all snapshots of *home*, the newest first."""
     found = [_read(home, ident) for ident in _ids(home)]
-    return sorted(found, key=lambda one: (one.created, one.id), reverse=True)
+    return sorted(found, key=lambda one: (one.number, one.id), reverse=True)
 
 
 def find(home: Home, given: str) -> Snapshot:
@@ -189,7 +192,7 @@ def _read(home: Home, ident: str) -> Snapshot:
         raise unusable(path, error) from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise SnapshotDamaged(path, "it does not describe a snapshot") from None
-    types = (str, str, str, str, int, int, int, int)
+    types = (str, int, str, str, str, int, int, int, int)
     if found.id != ident or not all(map(isinstance, found, types)):
         raise SnapshotDamaged(path, "it does not describe a snapshot")
     return found

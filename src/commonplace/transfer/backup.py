@@ -162,7 +162,7 @@ def verify(file: Path) -> Verified:
     return Verified(hashes, Summary(str(file), len(hashes), size, records, manifest["created"]))
 
 
-class _Member(tarfile.TarInfo):
+class SmallHeader(tarfile.TarInfo):
     """A header whose extensions are small: `tarfile` reads each of them into memory as a whole."""
 
     @classmethod
@@ -178,7 +178,7 @@ def _members(file: Path) -> Iterator[tuple[str, bytes]]:
     """Yield each file in the backup: plain ones only, with names that stay inside a home."""
     seen: set[str] = set()
     try:
-        with tarfile.open(file, "r:gz", tarinfo=_Member) as archive:
+        with tarfile.open(file, "r:gz", tarinfo=SmallHeader) as archive:
             for member in archive:
                 name = member.name
                 if not member.isreg() or not is_safe(name) or name.casefold() in seen:
