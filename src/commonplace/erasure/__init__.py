@@ -292,8 +292,10 @@ class _Removal:
     def _search(self) -> None:
         found = dict.fromkeys(files(self._home))
         found.update(dict.fromkeys(path for path in sections.noted(self._home) if path.is_file()))
+        # Snapshots are compressed: `_rewrite_snapshots` has searched what they hold.
+        apart = {self._home.erasures_folder, self._home.snapshot_objects}
         for path in found:
-            if self._home.erasures_folder not in path.parents:
+            if apart.isdisjoint(path.parents):
                 self.searched += 1
                 self._try(self._search_file, path)
 

@@ -58,6 +58,7 @@ def _files(home: Home) -> list[Path]:
         return (
             not atomic.in_progress(path)
             and home.index_folder not in path.parents
+            and home.snapshot_objects not in path.parents  # `snapshots/secrets.py` scans those.
             and not is_of_git(home, path)
         )
 
