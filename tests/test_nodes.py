@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -254,6 +256,16 @@ def test_use_resonance_and_vectors_stay_out_of_the_log(memory: Memory, own_home:
     assert memory.upsert_nodes([seeded], merge=True).unchanged == ["a.b"]
 
 
+def test_a_vector_of_our_own_model_is_not_said_to_be_made_anew(own_home: Path) -> None:
+    with Memory.open(own_home) as memory:
+        ours = memory.engine().embedder_state().name
+        given_nodes = [
+            node(name, embeddings={"model": model, "vector": [0.1]})
+            for name, model in (("a", ours), ("b", "local-bge"))
+        ]
+        assert memory.upsert_nodes(given_nodes).recomputed_embeddings == ["b"]
+
+
 def test_secrets_are_removed_wherever_they_are(memory: Memory, own_home: Path) -> None:
     secret = f"ghp_{some(36)}"
     given_node = node(
@@ -452,3 +464,28 @@ def test_a_home_that_is_not_trusted_has_no_say(
         assert [branch.path for _depth, branch in memory.node_tree().walk()] == ["mine", "twin"]
         assert memory.node("evil").label == "kettle"  # Named, it is shown.
         assert memory.node("twin").label == "kettle"  # The user's own comes first.
+
+
+# --- Several processes ----------------------------------------------------------------------------
+
+MERGES = """
+import sys
+from commonplace.memory import Memory
+with Memory.open(sys.argv[1], settings={"embedder.kind": "none"}) as memory:
+    for number in range(15):
+        tag = f"{sys.argv[2]}-{number}"
+        memory.upsert_nodes([{"id": "a", "type": "concept", "tags": [tag]}], merge=True)
+"""
+
+
+def test_processes_that_merge_into_one_node_lose_nothing(own_home: Path) -> None:
+    with opened(own_home) as memory:
+        memory.upsert_nodes([node("a")])
+        running = [
+            subprocess.Popen([sys.executable, "-c", MERGES, str(own_home), name])
+            for name in ("one", "two", "three")
+        ]
+        assert [process.wait(120) for process in running] == [0, 0, 0]
+        wanted = {f"{name}-{n}" for name in ("one", "two", "three") for n in range(15)}
+        assert set(memory.node("a").tags) == wanted
+        assert len(memory.history("a")) == len(wanted) + 1

@@ -40,9 +40,8 @@ class GivenNode(NamedTuple):
     timestamp: str | None = None
     # `value`, `uses` and `last_used_at`, as far as they were given.
     state: Mapping[str, Any] = {}
-    # The model of a vector that was given, and the vector.
+    # The model of the vector that was given. The vector itself is checked and dropped.
     model: str = ""
-    vector: tuple[float, ...] = ()
 
 
 def kind_of(type_: str) -> str:
@@ -73,9 +72,9 @@ def check_node(given: object) -> GivenNode:
         content["links"] = _one_link_each(content["links"], ident)
     if ident in content.get("children", {}).values():
         raise RecordInvalid("children", f"has `{ident}` itself", "a node is not its own child")
-    model, vector = _vector(fields.get("embeddings"))
+    model = _model(fields.get("embeddings"))
     return GivenNode(
-        ident, content, fields.get("repo"), fields.get("timestamp"), _state(fields), model, vector
+        ident, content, fields.get("repo"), fields.get("timestamp"), _state(fields), model
     )
 
 
@@ -148,19 +147,18 @@ def _one_link_each(links: list[dict[str, Any]], ident: str) -> list[dict[str, An
     return list(found.values())
 
 
-def _vector(embeddings: object) -> tuple[str, tuple[float, ...]]:
+def _model(embeddings: object) -> str:
+    """Return the name of the model in *embeddings*, whose vector must be one."""
     if embeddings is None:
-        return "", ()
+        return ""
     _call("embeddings", check_mapping, embeddings)
     assert isinstance(embeddings, dict)
     model, vector = embeddings.get("model"), embeddings.get("vector")
     _call("embeddings.model", check_filled_text, model)
     _call("embeddings.vector", check_list, vector)
-    assert isinstance(model, str)
-    assert isinstance(vector, list)
-    for number in vector:
+    for number in vector or ():
         _call("embeddings.vector", check_number, number)
-    return model, tuple(float(number) for number in vector)
+    return str(model)
 
 
 def _state(fields: Mapping[str, Any]) -> dict[str, Any]:

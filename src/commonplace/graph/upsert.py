@@ -222,7 +222,7 @@ class _Lines:
             merged=changed if self._merge else [],
             replaced=[] if self._merge else changed,
             unchanged=[ident for ident in ids if ident not in self._lines],
-            recomputed_embeddings=list(dict.fromkeys(one.id for one in given if one.model)),
+            recomputed_embeddings=_of_other_models(self._memory, given),
             seeded=list(seeds),
             redacted=[one for ident in written for one in self._redacted[ident]],
         )
@@ -230,6 +230,14 @@ class _Lines:
     def _was_there(self, ident: str) -> bool:
         one = self._existing.get(ident)
         return one is not None and not one.is_gone
+
+
+def _of_other_models(memory: Recaller, given: Iterable[GivenNode]) -> list[str]:
+    """Return the nodes whose vector is not of the embedder in use."""
+    models = {node.id: node.model for node in given if node.model}
+    # Asking for its name may load the model, and most clients give no vectors.
+    ours = memory.engine().embedder_state().name if models else ""
+    return [ident for ident, model in models.items() if model != ours]
 
 
 def content_of(record: Record) -> dict[str, Any]:
