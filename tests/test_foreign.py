@@ -343,6 +343,11 @@ SHOWN_BY_COMMAND: dict[str, list[list[str]] | str] = {
     "token list": "prints what the user typed",
     "token revoke": "prints what the user typed",
     "brief": [["--goal", "npm ownership", "--tokens", "5000", "--action", "npm"]],
+    "context build": [
+        ["--query", "npm ownership", "--task-id", "t", "--budget", "5000", "--explain"]
+    ],
+    "context show": [["t"]],
+    "context list": [[]],
     "continuity update": [["--goal", "npm ownership"]],
     "continuity show": "prints a section of a file, in test_continuity.py",
     "preamble": [[]],

@@ -73,6 +73,8 @@ ARGUMENTS: dict[str, list[list[str]]] = {
     "skill export": [["--to", "{out}/skills"]],
     "ledger checkpoint": [["--goal", "npm ci works"]],
     "handoff create": [["--to", "any", "--done", "npm ci works"]],
+    "context build": [["--query", "npm fails", "--task-id", "t"]],
+    "context show": [["t"]],
     "setup": [["claude-code", "--dry-run"]],
     "serve": [["--ensure", "--port", "0"], ["--status"], ["--stop"]],
     "mcp": [],  # It has a test of its own.

@@ -11,7 +11,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.graph.resonance import Limits, Resonance, read, seed
+from commonplace.graph.resonance import Limits, Resonance, of_memory, read, seed
 from commonplace.graph.scoring import decayed
 from commonplace.memory import Memory
 
@@ -32,14 +32,14 @@ def test_values_decay_and_the_set_is_never_too_large(
     state = fresh(tmp_path, LIMITS._replace(size_max=size_max))
     expected: dict[str, float] = {}
     for number, scores in enumerate(turns, 1):
-        found = state.light(scores, (), NOW)
+        assert state.light(scores, (), NOW).tick == number
+        found = state.read(NOW)
         assert found.tick == number
         expected = {ident: decayed(value, 0.98, 1) for ident, value in expected.items()} | scores
         assert len(found.lit) <= size_max
         assert all(one.value >= 0.05 for one in found.lit.values())
         for ident, one in found.lit.items():
             assert abs(one.value - expected[ident]) < 1e-5
-        assert state.read(NOW) == found
 
 
 @given(SCORES)
@@ -47,9 +47,10 @@ def test_decay_empties_an_idle_set(tmp_path: Path, scores: dict[str, float]) -> 
     state = fresh(tmp_path)
     state.light(scores, (), NOW)
     for _turn in range(150):
-        found = state.light({}, (), NOW)
+        state.light({}, (), NOW)
+    found = state.read(NOW)
     assert found.lit == {}
-    assert state.read(NOW).tick == 151
+    assert found.tick == 151
 
 
 def test_a_node_leaves_after_its_time(tmp_path: Path) -> None:
@@ -72,14 +73,12 @@ def test_seeds_of_clients_become_state_and_wrong_ones_are_ignored(tmp_path: Path
                 "c": {"value": 7, "last_used_at": later},
             },
         )
-        state = read(memory)
-        assert state.values() == {"a": 0.5, "c": 1.0}
-        assert state.seeded["a"] == (12, "2026-10-14T18:42:00Z")
-        assert state.seeded["c"] == (0, "2026-11-16T12:00:00Z")
-        assert "b" not in state.seeded
+        assert read(memory).values() == {"a": 0.5, "c": 1.0}
         seed(memory, {"a": {"uses": 3}})
-        assert read(memory).seeded["a"][0] == 12
-        assert state.used_last("a") == "2026-10-14T18:42:00Z"
+        assert of_memory(memory).seeded(["a", "b", "c", "d"]) == {
+            "a": (12, "2026-10-14T18:42:00Z"),
+            "c": (0, "2026-11-16T12:00:00Z"),
+        }
         # It is state of this machine: nothing of it is in the log.
         logs = "".join(path.read_text("utf-8") for path in memory.home.path.rglob("*.jsonl"))
         assert "0.5" not in logs

@@ -1,4 +1,4 @@
-"""Answer what `commonplace recall` and `brief` ask: in the command itself, or in the server."""
+"""Answer what `recall`, `brief` and `context build` ask: in the command, or in the server."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ if TYPE_CHECKING:
 
 
 def answer(memory: Memory, request: Mapping[str, Any]) -> Any:  # noqa: ANN401 (what JSON can hold)
-    """Return what the command prints as JSON: an answer, a brief, the latest memories or counts."""
+    """Return what the command prints: an answer, a brief, a context, the latest, or counts."""
     if request["want"] == "brief":
         names = ("goal", "task_id", "action", "files", "tokens")
         return memory.before_task(**{name: request[name] for name in names}).as_dict()
+    if request["want"] == "context":
+        names = ("query", "task", "budget_tokens", "hops", "save")
+        return memory.build_context(**{name: request[name] for name in names}).explained()
     narrowing = cast(
         "Narrowing",
         {**request["narrowing"], "repo": request["repo"], "all_repos": request["all_repos"]},

@@ -12,12 +12,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
-    from typing import Any
+    from typing import Any, Unpack
 
+    from commonplace.graph.building import BuiltContext
     from commonplace.graph.contexts import SavedContext
     from commonplace.graph.dangling import DanglingLink
     from commonplace.graph.drawing import Drawing
     from commonplace.graph.search import ScoredNode
+    from commonplace.graph.tasks import Task, TaskOptions
     from commonplace.graph.tree import Tree
     from commonplace.graph.upsert import UpsertResult
     from commonplace.inbox import Candidate, Proposal
@@ -236,6 +238,51 @@ class Memory(Recaller):
 
         return resolve(self, ident, other, keep)
 
+    # --- Contexts ---------------------------------------------------------------------------------
+
+    def build_context(
+        self,
+        query: str,
+        task: Task | Mapping[str, Any] | str | None = None,
+        budget_tokens: int = 2000,
+        hops: int = 2,
+        *,
+        save: bool = True,
+        **more: Unpack[TaskOptions],
+    ) -> BuiltContext:
+        """Return the frames of a context for *query*, in at most *budget_tokens*.
+
+        *task* is its id, or an object with `id`, `tags`, `persona`, `files` and `session`, which
+        may be given as keywords as well. With an id the context is saved, unless *save* is false.
+        """
+        from commonplace.graph.building import build_context
+        from commonplace.graph.tasks import Task
+
+        return build_context(self, query, Task.given(task, **more), budget_tokens, hops, save=save)
+
+    def save_context(
+        self,
+        task_id: str,
+        frames: Sequence[Mapping[str, Any]] | Mapping[str, Any],
+        *,
+        session: str = "",
+    ) -> SavedContext:
+        """Add a version of the context of a task; the same frames twice are one version.
+
+        *frames* are blocks with `kind`, `format` and `data`, or an object with the keys of frames.
+        """
+        from commonplace.graph.contexts import save_context
+
+        return save_context(self, task_id, frames, session=session)
+
+    def recall_context(
+        self, scope: str = "task", ident: str = "", k: int = 32
+    ) -> list[SavedContext]:
+        """Return the last *k* saved contexts of a task, session, repo or agent, newest first."""
+        from commonplace.graph.contexts import recall_context
+
+        return recall_context(self, scope, ident, k)
+
     # --- Nodes ------------------------------------------------------------------------------------
 
     def upsert_nodes(
@@ -291,31 +338,6 @@ class Memory(Recaller):
         from commonplace.graph.dangling import dangling
 
         return dangling(self)
-
-    # --- Contexts ---------------------------------------------------------------------------------
-
-    def save_context(
-        self,
-        task_id: str,
-        frames: Sequence[Mapping[str, Any]] | Mapping[str, Any],
-        *,
-        session: str = "",
-    ) -> SavedContext:
-        """Add a version of the context of a task; the same frames twice are one version.
-
-        *frames* are blocks with `kind`, `format` and `data`, or an object with the keys of frames.
-        """
-        from commonplace.graph.contexts import save_context
-
-        return save_context(self, task_id, frames, session=session)
-
-    def recall_context(
-        self, scope: str = "task", ident: str = "", k: int = 32
-    ) -> list[SavedContext]:
-        """Return the last *k* saved contexts of a task, session, repo or agent, newest first."""
-        from commonplace.graph.contexts import recall_context
-
-        return recall_context(self, scope, ident, k)
 
     # --- The inbox --------------------------------------------------------------------------------
 

@@ -70,6 +70,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "ledger": Entry("ledger", "Keep what an agent is doing, and resume it"),
         "handoff": Entry("handoff", "Hand work over to another agent, and accept it"),
         "brief": Entry("brief", "Show what is known before a task: patterns, mistakes, skills"),
+        "context": Entry("context", "Build the frames of a prompt from memory, within a budget"),
         "continuity": Entry("continuity", "Keep the relevant memories in an agent's CONTINUITY.md"),
         "node": Entry("node", "Write and read nodes of the graph, and show them as a tree"),
         "graph": Entry("graph", "Draw nodes and their links"),

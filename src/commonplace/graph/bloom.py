@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 HOPS_MIN, HOPS_MAX = 1, 3
 PER_NODE_MAX = 6
-# The most nodes that light up for one question; a working set has no more.
+# The most nodes in a working set, and so the most that light up for one question.
 NODES_MAX = 800
+# The most nodes that a hop adds: those with the heaviest links to the best.
+LAYER_MAX = 64
 
 
 class Bloomed(NamedTuple):
@@ -34,13 +36,14 @@ def bloom(
     hops: int = 2,
     per_node_max: int = PER_NODE_MAX,
     nodes_max: int = NODES_MAX,
+    layer_max: int = LAYER_MAX,
 ) -> Bloomed:
-    """Return *seeds* and what is up to *hops* links away.
+    """Return *seeds*, which are the best first, and what is up to *hops* links away.
 
     From each node only its *per_node_max* heaviest links are followed, and each node is expanded
     once: so this ends on cycles, and a hub with thousands of links adds no more than any other
-    node. Where more than *nodes_max* could be reached, the heaviest links win. Ties are broken by
-    id, so the order of *seeds* and links changes nothing but the order of the seeds themselves.
+    node. Where a hop reaches more than *layer_max* nodes, or all hops more than *nodes_max*, the
+    heaviest links win, of equal ones that from the better node, then the smaller id.
     """
     reached = dict.fromkeys(list(dict.fromkeys(seeds))[:nodes_max], 0)
     edges: dict[str, float] = {}
@@ -49,8 +52,8 @@ def bloom(
         if not layer or len(reached) >= nodes_max:
             break
         new = _links_from(layer, expand, per_node_max, reached, edges)
-        best = sorted(new, key=lambda ident: (-new[ident], ident))
-        layer = best[: nodes_max - len(reached)]
+        best = sorted(new, key=lambda ident: (*new[ident], ident))
+        layer = best[: min(layer_max, nodes_max - len(reached))]
         reached |= dict.fromkeys(layer, hop)
     return Bloomed(reached, {ident: edges[ident] for ident in reached if ident in edges})
 
@@ -61,12 +64,12 @@ def _links_from(
     per_node_max: int,
     reached: Mapping[str, int],
     edges: dict[str, float],
-) -> dict[str, float]:
-    """Note the links of *layer* in *edges*, and return the nodes that are new with their weight."""
-    new: dict[str, float] = {}
+) -> dict[str, tuple[float, int]]:
+    """Note the links of *layer* in *edges*, and return the nodes that are new with their rank."""
+    new: dict[str, tuple[float, int]] = {}
     neighbours = expand(layer)
     own_hop = reached[layer[0]]
-    for ident in layer:
+    for place, ident in enumerate(layer):
         for other, weight in heaviest(neighbours.get(ident, ()), per_node_max):
             if other == ident:
                 continue
@@ -74,7 +77,8 @@ def _links_from(
                 continue  # It was there first: this link did not lead to it.
             edges[other] = max(edges.get(other, 0.0), weight)
             if other not in reached:
-                new[other] = max(new.get(other, 0.0), weight)
+                rank = (-weight, place)
+                new[other] = min(new.get(other, rank), rank)
     return new
 
 

@@ -7,11 +7,10 @@ frames are those of the latest one; recalling returns versions, the newest first
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.compose.frames import KEYS, as_blocks
-from commonplace.errors import RecordInvalid, RecordNotFound, UsageError
+from commonplace.errors import RecordInvalid, UsageError
 from commonplace.graph.bloom import NODES_MAX
 from commonplace.index.ports import Filter
 from commonplace.recall import graph
@@ -30,9 +29,12 @@ SCOPES = ("task", "session", "repo", "agent")
 K = 32
 # Of a scope other than a task, the versions of this many contexts are looked at, the latest saved.
 CONTEXTS_MAX = 500
+# And of each of them, this many versions.
+VERSIONS_MAX = 100
+SPARE = 4
 TASK_ID_CHARS_MAX = 200
 FRAMES_MAX = 64
-# In `meta` of a version that `build_context` saved: its frames repeat what the memory has.
+# The type of a version that `build_context` saved: its frames repeat what the memory has.
 BUILT = "built"
 
 
@@ -88,34 +90,26 @@ def save_context(
     *frames* are blocks with `kind`, `format` and `data`, or an object with the keys of frames. If
     they are those of the latest version, nothing is written. Raises `RecordInvalid`.
     """
-    given = {
-        "kind": "context",
-        "task_id": check_task(task_id),
-        "frames": check_frames(frames),
-        "timestamp": to_utc(memory.now()),
-        "meta": {
-            "version": 1,
-            **({"session": session} if session else {}),
-            **({BUILT: True, "nodes": list(nodes)[:NODES_MAX]} if is_built else {}),
-        },
-    }
-    entry = memory.prepare(given)
-    new = entry.record.fields
-
-    def next_fields(before: Record) -> dict[str, Any] | None:
-        if before.fields.get("frames") == new["frames"]:
-            return None
-        # Without a number, a line that repeats an older one of the same second would be no version.
-        return {**new, "meta": {**new["meta"], "version": _saved(before).version + 1}}
-
-    before = _latest(memory, entry.record.id)
-    if before is not None and next_fields(before) is None:
+    blocks = check_frames(frames)
+    home, before = _latest(memory, _context_id(memory, task_id))
+    entry = memory.prepare(
+        {
+            "kind": "context",
+            "task_id": check_task(task_id),
+            "frames": blocks,
+            "timestamp": to_utc(memory.now()),
+            "meta": {
+                # A line that repeats an older one of the same second would be no version.
+                "version": 1 if before is None else _saved(before).version + 1,
+                **({"session": session} if session else {}),
+                **({"nodes": list(nodes)[:NODES_MAX]} if is_built else {}),
+            },
+            **({"event_type": BUILT} if is_built else {}),
+        }
+    )
+    if before is not None and before.fields.get("frames") == entry.record.fields["frames"]:
         return _saved(before)
-    if before is not None:
-        with suppress(RecordNotFound):  # Forgotten since.
-            written = memory.change(entry.record.id, next_fields)
-            return _saved(written or before)._replace(is_new=written is not None)
-    memory.store([entry], memory.trusted_home())
+    memory.store([entry], memory.trusted_home() if home is None else home)
     return _saved(entry.record)._replace(is_new=True)
 
 
@@ -193,13 +187,25 @@ def _context_id(memory: Recaller, task_id: str) -> str:
     return memory.prepare(given).record.id
 
 
-def _latest(memory: Recaller, ident: str) -> Record | None:
-    """Return the current version of a context in the homes that the user trusts."""
+def _latest(memory: Recaller, ident: str) -> tuple[int | None, Record | None]:
+    """Return the current version of a context, and the number of the trusted home that has it."""
     with memory.engine().reading() as readers:
         for home, keys in _shown_keys(memory, readers, [ident]).items():
             for record in readers[home].records(list(keys.values())).values():
-                return record
-    return None
+                return home, record
+    return None, None
+
+
+def of_task(memory: Recaller, task_id: str, k: int, built_max: int) -> list[SavedContext]:
+    """Return the last *k* contexts of a task that agents saved, and the last that were built.
+
+    A task may have been built hundreds of times: those would hide what agents saved.
+    """
+    wanted = [_context_id(memory, task_id)]
+    with memory.engine().reading() as readers:
+        saved = _read(memory, readers, k, wanted, BUILT)
+        built = [one for one in _read(memory, readers, built_max, wanted) if one.is_built]
+    return sorted([*saved[:k], *built[:built_max]], key=lambda one: -one.version)
 
 
 def _versions(
@@ -209,17 +215,31 @@ def _versions(
     ids: Sequence[str] | None = None,
 ) -> list[SavedContext]:
     """Return the newest *k* versions that *accept* accepts, of contexts that are not hidden."""
-    found: list[tuple[str, str, int, SavedContext]] = []
     with memory.engine().reading() as readers:
-        for home, keys in _shown_keys(memory, readers, ids).items():
-            for ident, versions in readers[home].versions(list(keys)).items():
-                for position, (_log, record) in enumerate(versions):
-                    if isinstance(record, Context):
-                        one = _saved(record)
-                        found.append((one.timestamp, ident, position, one))
-        hidden = _hidden(memory, readers, {ident for *_order, one in found for ident in one.nodes})
+        return [one for one in _read(memory, readers, k, ids) if accept(one)][:k]
+
+
+def _read(
+    memory: Recaller,
+    readers: Sequence[Reader],
+    k: int,
+    ids: Sequence[str] | None,
+    without_type: str = "",
+) -> list[SavedContext]:
+    """Return at least *k* versions of each context, the newest first, as far as there are any."""
+    found: list[tuple[str, str, int, SavedContext]] = []
+    # Those that repeat a forgotten memory are left out, so a few more are read.
+    limit = k + SPARE if ids is not None else VERSIONS_MAX
+    for home, keys in _shown_keys(memory, readers, ids).items():
+        for ident in keys:
+            versions = readers[home].newest_versions(ident, limit, without_type)
+            for place, record in enumerate(versions):
+                if isinstance(record, Context):
+                    one = _saved(record)
+                    found.append((one.timestamp, ident, -place, one))
+    hidden = _hidden(memory, readers, {ident for *_order, one in found for ident in one.nodes})
     found.sort(key=lambda one: one[:3], reverse=True)
-    return [one for *_order, one in found if accept(one) and hidden.isdisjoint(one.nodes)][:k]
+    return [one for *_order, one in found if hidden.isdisjoint(one.nodes)]
 
 
 def _hidden(memory: Recaller, readers: Sequence[Reader], ids: set[str]) -> set[str]:
@@ -267,6 +287,6 @@ def _saved(record: Record) -> SavedContext:
         str(meta.get("session") or ""),
         [dict(one) for one in frames if isinstance(one, dict)] if isinstance(frames, list) else [],
         [str(one) for one in nodes] if isinstance(nodes, list) else [],
-        bool(meta.get(BUILT)),
+        fields.get("event_type") == BUILT,
         version if isinstance(version, int) else 1,
     )

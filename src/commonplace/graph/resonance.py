@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 BUSY_S_MAX = 2.0
 # What clients say about the use of nodes is kept for this many of them, the latest used.
 SEEDED_MAX = 20_000
+# Rows of nodes that have left the set are removed every so many ticks.
+TRIM_EVERY = 16
+VERSION = 1
 TABLES = """
 CREATE TABLE IF NOT EXISTS clock (one INTEGER PRIMARY KEY, tick INTEGER);
 CREATE TABLE IF NOT EXISTS lit (id TEXT PRIMARY KEY, value REAL, tick INTEGER, lit_at TEXT,
@@ -46,13 +49,20 @@ class Lit(NamedTuple):
     shown_at: str = ""
 
 
+class Use(NamedTuple):
+    """What clients said about the use of a node: how often, and when last."""
+
+    uses: int = 0
+    last: str = ""
+
+
 class State(NamedTuple):
     """The working set of a home at one tick."""
 
     tick: int = 0
     lit: Mapping[str, Lit] = {}
-    # What clients said about the use of nodes: how often, and when last.
-    seeded: Mapping[str, tuple[int, str]] = {}
+    # Whether clients said anything about the use of nodes.
+    has_seeded: bool = False
     # Why there is no state, in words; "" if there is.
     problem: str = ""
 
@@ -63,11 +73,6 @@ class State(NamedTuple):
     def mean_value(self) -> float:
         """Return the mean of all values."""
         return mean(self.values().values())
-
-    def used_last(self, ident: str) -> str:
-        """Return when the node was used last, as far as this state knows; "" if it does not."""
-        one = self.lit.get(ident)
-        return max(one.shown_at if one else "", self.seeded.get(ident, (0, ""))[1])
 
 
 class Limits(NamedTuple):
@@ -106,27 +111,46 @@ class Resonance:
     def light(self, scores: Mapping[str, float], shown: Collection[str], now: datetime) -> State:
         """Begin the next tick with the nodes in *scores* lit; those in *shown* were delivered.
 
-        All other values decay. What is too weak, too old or too much leaves the set.
+        All other values decay. Return the tick, without the nodes.
         """
         moment = to_utc(now)
         chosen = frozenset(shown)
+        rows = [
+            (ident, value, moment, moment if ident in chosen else "")
+            for ident, value in scores.items()
+        ]
 
         def write(connection: sqlite3.Connection) -> State:
-            with connection:
-                connection.execute("BEGIN IMMEDIATE")
-                tick = _tick(connection) + 1
-                connection.execute("INSERT OR REPLACE INTO clock VALUES (1, ?)", (tick,))
-                connection.executemany(
-                    "INSERT INTO lit VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (id) DO UPDATE SET"
-                    " value = ?2, tick = ?3, lit_at = ?4, shown_at = max(shown_at, ?5)",
-                    [
-                        (ident, value, tick, moment, moment if ident in chosen else "")
-                        for ident, value in scores.items()
-                    ],
-                )
-                return self._trim(connection, now)
+            tick = _tick(connection) + 1
+            connection.execute("INSERT OR REPLACE INTO clock VALUES (1, ?)", (tick,))
+            connection.executemany(
+                "INSERT INTO lit VALUES (?1, ?2, ?5, ?3, ?4) ON CONFLICT (id) DO UPDATE SET"
+                " value = ?2, tick = ?5, lit_at = ?3, shown_at = max(shown_at, ?4)",
+                [(*row, tick) for row in rows],
+            )
+            (count,) = connection.execute("SELECT count(*) FROM lit").fetchone()
+            # What left the set is not read any more; its rows are removed now and then.
+            if count > 2 * self._limits.size_max or tick % TRIM_EVERY == 0:
+                self._trim(connection, now)
+            return State(tick)
 
-        return self._do(write)
+        return self._do(write, is_writing=True)
+
+    def seeded(self, ids: Collection[str]) -> dict[str, Use]:
+        """Return what clients said about the use of *ids*."""
+        found: dict[str, Use] = {}
+
+        def read(connection: sqlite3.Connection) -> State:
+            for ident in ids:
+                row = connection.execute(
+                    "SELECT uses, last FROM seeded WHERE id = ?", (ident,)
+                ).fetchone()
+                if row:
+                    found[ident] = Use(*row)
+            return State()
+
+        self._do(read)
+        return found
 
     def seed(self, seeds: Mapping[str, Mapping[str, Any]], now: datetime) -> None:
         """Take over what a client says of nodes: `value`, `uses` and `last_used_at`.
@@ -141,62 +165,62 @@ class Resonance:
         ]
 
         def write(connection: sqlite3.Connection) -> State:
-            with connection:
-                connection.execute("BEGIN IMMEDIATE")
-                tick = _tick(connection)
-                connection.executemany(
-                    "INSERT INTO lit VALUES (?1, ?2, ?3, ?4, '') ON CONFLICT (id) DO UPDATE SET"
-                    " value = ?2, tick = ?3, lit_at = ?4",
-                    [(ident, value, tick, moment) for ident, value in values if value],
-                )
-                connection.executemany(
-                    "INSERT INTO seeded VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET"
-                    " uses = max(uses, ?2), last = max(last, ?3)",
-                    [one for one in uses if one[1] or one[2]],
-                )
-                connection.execute(
-                    "DELETE FROM seeded WHERE id NOT IN"
-                    " (SELECT id FROM seeded ORDER BY last DESC, uses DESC, id LIMIT ?)",
-                    (SEEDED_MAX,),
-                )
-                return self._trim(connection, now)
+            tick = _tick(connection)
+            connection.executemany(
+                "INSERT INTO lit VALUES (?1, ?2, ?3, ?4, '') ON CONFLICT (id) DO UPDATE SET"
+                " value = ?2, tick = ?3, lit_at = ?4",
+                [(ident, value, tick, moment) for ident, value in values if value],
+            )
+            connection.executemany(
+                "INSERT INTO seeded VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET"
+                " uses = max(uses, ?2), last = max(last, ?3)",
+                [one for one in uses if one[1] or one[2]],
+            )
+            connection.execute(
+                "DELETE FROM seeded WHERE id NOT IN"
+                " (SELECT id FROM seeded ORDER BY last DESC, uses DESC, id LIMIT ?)",
+                (SEEDED_MAX,),
+            )
+            self._trim(connection, now)
+            return State(tick)
 
-        self._do(write)
+        self._do(write, is_writing=True)
 
     def _state(self, connection: sqlite3.Connection, now: datetime) -> State:
-        tick = _tick(connection)
-        oldest = to_utc(now - self._limits.ttl)
-        found = {
-            ident: Lit(
-                round(decayed(value, self._limits.decay, tick - set_at), DIGITS), lit_at, shown_at
-            )
-            for ident, value, set_at, lit_at, shown_at in connection.execute(
-                "SELECT id, value, tick, lit_at, shown_at FROM lit ORDER BY id"
-            )
-            if lit_at >= oldest
-        }
-        limits = self._limits
-        kept = working_set(
-            {ident: one.value for ident, one in found.items()}, limits.value_min, limits.size_max
+        tick, limits = _tick(connection), self._limits
+        rows = connection.execute(
+            "SELECT id, value, tick, lit_at, shown_at FROM lit WHERE lit_at >= ?",
+            (to_utc(now - limits.ttl),),
         )
-        rows = connection.execute("SELECT id, uses, last FROM seeded")
-        seeded = {ident: (uses, last) for ident, uses, last in rows}
-        return State(tick, {ident: found[ident] for ident in kept}, seeded)
+        values: dict[str, float] = {}
+        times: dict[str, tuple[str, str]] = {}
+        for ident, value, set_at, lit_at, shown_at in rows:
+            values[ident] = round(decayed(value, limits.decay, tick - set_at), DIGITS)
+            times[ident] = lit_at, shown_at
+        kept = working_set(values, limits.value_min, limits.size_max)
+        lit = {ident: Lit(value, *times[ident]) for ident, value in kept.items()}
+        (has_seeded,) = connection.execute("SELECT EXISTS (SELECT 1 FROM seeded)").fetchone()
+        return State(tick, lit, bool(has_seeded))
 
-    def _trim(self, connection: sqlite3.Connection, now: datetime) -> State:
-        """Remove what is no longer in the working set, and return that."""
-        state = self._state(connection, now)
+    def _trim(self, connection: sqlite3.Connection, now: datetime) -> None:
+        """Remove the rows of what is no longer in the working set."""
+        kept = self._state(connection, now).lit
         rows = connection.execute("SELECT id FROM lit").fetchall()
-        gone = [(ident,) for (ident,) in rows if ident not in state.lit]
+        gone = [(ident,) for (ident,) in rows if ident not in kept]
         connection.executemany("DELETE FROM lit WHERE id = ?", gone)
-        return state
 
-    def _do(self, action: Callable[[sqlite3.Connection], State]) -> State:
+    def _do(
+        self, action: Callable[[sqlite3.Connection], State], *, is_writing: bool = False
+    ) -> State:
         """Return what *action* returns. A damaged file is removed once, and begun again."""
         for is_last in (False, True):
             try:
                 with closing(self._open()) as connection:
-                    return action(connection)
+                    # A writer waits for others; a reader sees one state.
+                    connection.execute("BEGIN IMMEDIATE" if is_writing else "BEGIN")
+                    found = action(connection)
+                    connection.execute("COMMIT")
+                    return found
             except sqlite3.OperationalError as error:  # Busy, read-only, full: nothing is damaged.
                 return State(problem=f"the working set cannot be used ({error})")
             except (sqlite3.DatabaseError, OSError, TypeError, ValueError) as error:
@@ -214,8 +238,11 @@ class Resonance:
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
-            for table in TABLES.split(";"):
-                connection.execute(table)
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version != VERSION:
+                for table in TABLES.split(";"):
+                    connection.execute(table)
+                connection.execute(f"PRAGMA user_version = {VERSION}")
         except BaseException:
             connection.close()
             raise

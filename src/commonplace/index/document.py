@@ -46,7 +46,9 @@ SKILL_PLACEHOLDERS = (
     "- An error: what fixes it",
     "- How to see that it worked",
 )
-# The frames of a saved context that an agent wrote itself.
+# The `event_type` of a context that `build_context` saved, and the frames of one that an agent
+# wrote itself.
+BUILT_CONTEXT = "built"
 CONTEXT_KINDS = ("problem", "episodic", "scratchpad")
 # Fields that are searched and not shown: they say nothing by themselves.
 _LABELS = frozenset(["tags", "bead"])
@@ -107,15 +109,19 @@ def _episode_document(record: Record) -> Document:
     return Document(goal, "\n\n".join(texts), summarise(record))
 
 
+def has_nothing_to_search(record: Record) -> bool:
+    """Whether the record repeats other ones only, and gets no vectors."""
+    return record.kind == "context" and record.fields.get("event_type") == BUILT_CONTEXT
+
+
 def _frames_to_search(fields: Mapping[str, Any]) -> list[Any]:
     """Return what an agent itself wrote in the frames of a context.
 
     The rest repeats other memories, and one that `build_context` saved repeats the question: it
     would be the best match for that.
     """
-    meta, frames = fields.get("meta"), fields.get("frames")
-    is_built = isinstance(meta, dict) and bool(meta.get("built"))
-    kinds = () if is_built else CONTEXT_KINDS
+    frames = fields.get("frames")
+    kinds = () if fields.get("event_type") == BUILT_CONTEXT else CONTEXT_KINDS
     blocks = frames if isinstance(frames, list) else []
     return [one.get("data") for one in blocks if isinstance(one, dict) and one.get("kind") in kinds]
 

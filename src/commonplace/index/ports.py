@@ -178,6 +178,12 @@ class Reader(Facts, Protocol):
     def versions(self, ids: Collection[str]) -> dict[str, list[tuple[str, Record]]]:
         """Return every version of each of *ids*, the oldest first, with the log that has it."""
 
+    def newest_versions(self, ident: str, limit: int, without_type: str = "") -> list[Record]:
+        """Return the last *limit* versions of a record, the newest first.
+
+        Those with that `event_type` are left out.
+        """
+
     def build(self) -> str:
         """Return what tells this index from one that was built again, whose keys are others."""
 

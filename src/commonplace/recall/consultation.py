@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from commonplace.index.terms import query_terms
-from commonplace.recall import overview
+from commonplace.recall import graph, overview
 from commonplace.recall.visibility import standings_of
 from commonplace.rules import is_gone
 
@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from commonplace.index.ports import Reader
-    from commonplace.recall.hits import Hit
+    from commonplace.recall.graph import Visible
+    from commonplace.recall.hits import Address, Hit
     from commonplace.recall.query import Query
     from commonplace.recall.search import Search
+    from commonplace.records import Record
     from commonplace.rules import Edge
 
 
@@ -39,6 +41,30 @@ class Consultation:
             return found
         others = self._search(query.with_(repos=None, limit=1), by_words).run().hits
         return [from_elsewhere(hit) for hit in others]
+
+    def search(self, query: Query) -> Search:
+        """Return the search for *query*, for who asks it more than once."""
+        return self._search(query, False)  # noqa: FBT003
+
+    def visible(self, query: Query) -> Visible:
+        """Return what looks up records that pass the filters of *query*, each once."""
+        return graph.Visible(self._readers, query)
+
+    def records(self, addresses: Collection[Address]) -> dict[Address, Record]:
+        """Return the records at *addresses*."""
+        return {
+            (home, key): record
+            for home, reader in enumerate(self._readers)
+            for key, record in reader.records(
+                [key for number, key in addresses if number == home]
+            ).items()
+        }
+
+    def neighbours(
+        self, ids: Collection[str], count: int, query: Query, visible: Visible
+    ) -> dict[str, list[tuple[str, float]]]:
+        """Return the *count* heaviest neighbours of each of *ids* that pass the filters."""
+        return graph.heaviest(self._readers, ids, count, query, visible)
 
     def terms(self, query: Query) -> tuple[Mapping[str, float], Callable[[str], float]]:
         """Return the weighted terms of the question, and what weighs each by its rarity."""

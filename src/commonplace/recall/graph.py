@@ -64,15 +64,20 @@ def shown(
 
 
 def heaviest(
-    readers: Sequence[Reader], ids: Collection[str], count: int, filter_: Filter
+    readers: Sequence[Reader],
+    ids: Collection[str],
+    count: int,
+    filter_: Filter,
+    visible: Visible | None = None,
 ) -> dict[str, list[tuple[str, float]]]:
     """Return the *count* heaviest neighbours of each of *ids*, with the weights of the links.
 
     Neighbours are in either direction, by links and by children, and pass *filter_*. Equal weights
-    are in the order of ids. What a record with many links costs depends on *count*.
+    are in the order of ids. What a record with many links costs depends on *count*. *visible*
+    knows what was looked up before, with the same filter.
     """
     found: dict[str, dict[str, float]] = {ident: {} for ident in ids}
-    visible = _Visible(readers, filter_)
+    visible = visible or Visible(readers, filter_)
     waiting, limit = set(ids), count
     while waiting:
         left, cut = _ends(readers, waiting, limit, filter_)
@@ -82,7 +87,7 @@ def heaviest(
             visible.look_up(end for ends in some.values() for end in ends)
             for ident, ends in some.items():
                 for home, end in ends:
-                    if (home, end.by) in visible.stating and end.id in visible.ids:
+                    if (home, end.by) in visible.stating and end.id in visible.cards:
                         found[ident].setdefault(end.id, end.w)
             left = {
                 ident: rest
@@ -116,7 +121,7 @@ def _ends(
     return found, cut
 
 
-class _Visible:
+class Visible:
     """Which ids may be shown, and which lines may state an edge; each is looked up once."""
 
     def __init__(self, readers: Sequence[Reader], filter_: Filter) -> None:
@@ -125,7 +130,8 @@ class _Visible:
         self._decided = standings_of(readers)
         self._known: set[str] = set()
         self._known_lines: set[Address] = set()
-        self.ids: set[str] = set()
+        # Where each id that may be shown is, and its card.
+        self.cards: dict[str, tuple[Address, Card]] = {}
         self.stating: set[Address] = set()
 
     def look_up(self, ends: Iterable[tuple[int, FarEnd]]) -> None:
@@ -135,10 +141,20 @@ class _Visible:
         for home, end in ends:
             ids.add(end.id)
             lines.add((home, end.by))
+        self._find(ids, lines)
+
+    def find(self, ids: Collection[str]) -> dict[str, tuple[Address, Card]]:
+        """Return those of *ids* that may be shown: where each is, and its card."""
+        self._find(set(ids), set())
+        return {ident: self.cards[ident] for ident in ids if ident in self.cards}
+
+    def _find(self, ids: set[str], lines: set[Address]) -> None:
         ids -= self._known
         lines -= self._known_lines
         self._known |= ids
         self._known_lines |= lines
+        if not (ids or lines):
+            return
         anything = replace(self._filter, archived=True, superseded=True, kinds=None)
         for home, reader in enumerate(self._readers):
             if home in self._filter.without_homes:
@@ -150,7 +166,7 @@ class _Visible:
                 if card.key in stating:
                     self.stating.add((home, card.key))
                 if card.key in keys and not is_statement(card.kind) and self._passes(card):
-                    self.ids.add(card.id)
+                    self.cards.setdefault(card.id, ((home, card.key), card))
 
     def _passes(self, card: Card) -> bool:
         """Whether a card that passed without these conditions passes the filter."""

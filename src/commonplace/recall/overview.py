@@ -135,7 +135,7 @@ def counts(readers: Sequence[Reader], filter_: Filter) -> dict[str, Any]:
                     skills += count.records if count.event_type == "skill" else 0
                     continue
                 kinds[count.kind] += count.records
-                if count.event_type:
+                if count.event_type and count.kind != "context":
                     types[count.event_type] += count.records
     return {
         "records": kinds.total(),

@@ -19,7 +19,7 @@ from commonplace.records.episodes import errors_of
 from commonplace.rules import Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from commonplace.embed.embedder import Vector
     from commonplace.index.bm25 import Statistics
@@ -125,6 +125,10 @@ class Search:
                 folded = dedupe.fold_sources(folded)
             entries = dedupe.newest_first(self._with_vectors(folded[: 2 * query.limit]))
         return Found(self._hits(self._with_conflicts(entries)), considered, self.statistics)
+
+    def ranked(self) -> list[Candidate]:
+        """Return the ranking up to the limit of the question, without reading the records."""
+        return self._rank()[1][: self._query.limit]
 
     def bytes_of_best(self, count: int) -> int:
         """Return the size of the *count* best records, whole, after `run`."""
@@ -237,15 +241,41 @@ class Search:
     def relevances(self, candidates: Sequence[Candidate]) -> list[float]:
         """Return how much of the question each candidate covers, from 0 to about 1."""
         self._candidates.read_terms(one.address for one in candidates)
+        weighted = self._weighted_terms()
+        return [
+            relevance(one.meaning, self._candidates.terms(one.address), *weighted[one.address[0]])
+            for one in candidates
+        ]
+
+    def likenesses(self, addresses: Collection[Address]) -> dict[Address, float]:
+        """Return how alike the question and each document are, from 0 to 1.
+
+        That is the cosine of its best passage; without a vector, which share of the question its
+        words cover.
+        """
+        found: dict[Address, float] = {}
+        if self._vector is not None:
+            vector = self._vector()
+            for home, reader in enumerate(self._readers):
+                keys = [key for number, key in addresses if number == home]
+                for key, cosine in reader.similarity(vector, keys).items() if keys else ():
+                    found[home, key] = max(0.0, cosine)
+        rest = [address for address in addresses if address not in found]
+        self._candidates.read_terms(rest)
+        weighted = self._weighted_terms() if rest else []
+        for address in rest:
+            terms_held = self._candidates.terms(address)
+            found[address] = relevance(None, terms_held, *weighted[address[0]])
+        return found
+
+    def _weighted_terms(self) -> list[tuple[list[tuple[int, float]], float]]:
+        """Return for each home the weights of the question's terms, and their sum."""
         weighted = []
         for statistics in self.statistics:
             by_rarity = bm25.by_rarity(self.wanted, statistics)
             hashed = [(term_hash(term), weight) for term, weight in by_rarity.items()]
             weighted.append((hashed, sum(by_rarity.values())))
-        return [
-            relevance(one.meaning, self._candidates.terms(one.address), *weighted[one.address[0]])
-            for one in candidates
-        ]
+        return weighted
 
     def relevance_floor(self, best: float) -> float:
         """Return the relevance that a hit needs if the best one has *best*."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.files.plain import read_start
+from commonplace.index.document import has_nothing_to_search
 from commonplace.index.embedded import sources
 from commonplace.index.embedded.settle import Settling
 from commonplace.index.embedded.tables import FOREVER
@@ -267,7 +268,7 @@ class CatchUp:
         key = cursor.lastrowid
         assert key is not None, "a row was inserted"
         self._connection.execute("INSERT INTO body VALUES (?, ?)", (key, raw))
-        if not is_statement(record.kind):
+        if not (is_statement(record.kind) or has_nothing_to_search(record)):
             self._connection.execute("INSERT INTO unembedded VALUES (?)", (key,))
         found = edges(record)
         if found:

@@ -130,6 +130,17 @@ class Reader(TableFacts):
             for ident, several in lines.items()
         }
 
+    def newest_versions(self, ident: str, limit: int, without_type: str = "") -> list[Record]:
+        # The bodies of versions that are not wanted are never read.
+        rows = self.connection.execute(
+            "SELECT raw FROM (SELECT key, row_number() OVER () AS place FROM"
+            " (SELECT key FROM line WHERE id = ? AND (? = '' OR type != ?)"
+            " ORDER BY micros DESC, written DESC, position DESC LIMIT ?))"
+            " JOIN body USING (key) ORDER BY place",
+            (ident, without_type, without_type, limit),
+        )
+        return [from_line(raw) for (raw,) in rows]
+
     def build(self) -> str:
         (row,) = self.connection.execute("SELECT value FROM state WHERE name = 'build'")
         return str(row[0])

@@ -1,0 +1,195 @@
+"""Build a context: the frames of a prompt, from what lights up for a question.
+
+Probe the memory, let the links bloom, trim to the caps of types and to a budget; then the nodes
+that were lit are noted in the working set, and the context is saved as a version of the task's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from commonplace.compose.frames import Material, check_budget, compose
+from commonplace.compose.hdod import Shown
+from commonplace.errors import UsageError
+from commonplace.graph import files_in_hand, frame_lines, resonance
+from commonplace.graph.bloom import HOPS_MAX, HOPS_MIN
+from commonplace.graph.constraints import file_lines
+from commonplace.graph.contexts import of_task, recall_context, save_context
+from commonplace.graph.lighting import KINDS, SEEDS_MAX, Lighting
+from commonplace.graph.tasks import Task
+from commonplace.records import to_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from commonplace.compose.frames import Frames
+    from commonplace.graph.contexts import SavedContext
+    from commonplace.graph.lighting import Gathered, LitNode
+    from commonplace.recaller import Recaller
+
+QUERY_CHARS_MAX = 4000
+BUILT_MAX = 2
+# The types that the knowledge frame shows; the others have frames of their own.
+KNOWLEDGE_TYPES = ("concept", "skill", "fact", "snippet", "pattern")
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltContext:
+    """The frames of a context, and how they came about."""
+
+    frames: Frames
+    # The nodes that were chosen, the best first; those in the frames are in `shown`.
+    selected: list[LitNode]
+    shown: list[str]
+    # How many nodes lit up.
+    lit: int
+    tick: int
+    saved: SavedContext | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def tokens(self) -> dict[str, int]:
+        """The tokens of each frame."""
+        return self.frames.tokens_by_frame()
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """The score of each chosen node."""
+        return {one.id: one.score for one in self.selected}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the frames by their keys."""
+        return self.frames.as_dict()
+
+    def explained(self) -> dict[str, Any]:
+        """Return the frames as both texts, and how they came about."""
+        return {
+            "json": self.frames.as_json(),
+            "markdown": self.frames.as_markdown(),
+            "tokens": self.tokens,
+            "selected": [one.as_dict() for one in self.selected],
+            "shown": self.shown,
+            "lit": self.lit,
+            "tick": self.tick,
+            "notes": self.notes,
+        }
+
+
+def build_context(
+    memory: Recaller,
+    query: str,
+    task: Task = Task(),  # noqa: B008 (immutable)
+    budget_tokens: int = 2000,
+    hops: int = 2,
+    *,
+    save: bool = True,
+) -> BuiltContext:
+    """Return the frames for *query* and *task*, which have at most *budget_tokens*.
+
+    With the id of a task the context is saved as its next version, unless *save* is false.
+    """
+    text = query.strip()
+    if not text:
+        raise UsageError("the question is empty", "say in a few words what the task is")
+    if not HOPS_MIN <= hops <= HOPS_MAX:
+        raise UsageError(f"the number of hops is {hops}, not between {HOPS_MIN} and {HOPS_MAX}")
+    check_budget(budget_tokens)
+    state = resonance.read(memory)
+    saved = _saved_before(memory, task)
+    asked = memory.query(
+        text[:QUERY_CHARS_MAX],
+        automatic=True,  # From trusted homes only.
+        files=task.files,
+        all_repos=True,
+        cutoff=False,
+        limit=SEEDS_MAX + SEEDS_MAX // 4,
+        kinds=KINDS,
+    )
+    work = Lighting(memory, asked, task, state, saved, hops)
+    found, remarks = memory.engine().consult(asked, work.gather, lambda _found: [])
+    in_hand, unread = files_in_hand.read(memory.repository.root, [*task.files, *_task_files(found)])
+    material = _material(found, text, task, saved, file_lines(in_hand))
+    frames = compose(material, budget_tokens, memory.settings["context.knowledge_share"])
+    shown = _shown_in(found, frames)
+    lit = {one.id: one.score for one in found.lit}
+    moment = memory.now()
+    after = state
+    if memory.homes[memory.trusted_home()].path.is_dir():
+        after = resonance.of_memory(memory).light(lit, shown, moment)
+    memory.engine().usage.add(_places(found, shown), to_utc(moment), None)
+    notes = [*remarks, *work.notes, *unread, *filter(None, [after.problem])]
+    version = None
+    if task.id and save:
+        version = save_context(
+            memory,
+            task.id,
+            frames.as_blocks(),
+            session=task.session,
+            nodes=shown,
+            is_built=True,
+        )
+    return BuiltContext(frames, found.selected, shown, len(lit), after.tick, version, notes)
+
+
+def _saved_before(memory: Recaller, task: Task) -> list[SavedContext]:
+    """Return the saved contexts of the task, or else of the session, the newest first."""
+    if task.id:
+        return of_task(memory, task.id, SEEDS_MAX // 2, BUILT_MAX)
+    if task.session:
+        return recall_context(memory, "session", task.session, SEEDS_MAX)
+    return []
+
+
+def _material(
+    found: Gathered, query: str, task: Task, saved: Sequence[SavedContext], files: list[str]
+) -> Material:
+    """Return the lines and nodes that the frames are made of."""
+    tools = [found.nodes[one.id] for one in found.selected if one.type == "tool"]
+    return Material(
+        problem=frame_lines.problem(query, task.id, task.tags, found.task),
+        identity=frame_lines.identity(found.persona, tools, found.identity),
+        knowledge=_knowledge(found),
+        episodic=frame_lines.episodic(saved, found.episodes),
+        constraints=[*(rule.line for rule in found.rules), *files],
+        scratchpad=frame_lines.scratchpad(saved),
+        query=query,
+    )
+
+
+def _knowledge(found: Gathered) -> list[Shown]:
+    in_constraints = {rule.id for rule in found.rules}
+    return [
+        Shown(node, one.score, "" if node.repo in found.here else node.repo)
+        for one in found.selected
+        if one.type in KNOWLEDGE_TYPES and one.id not in in_constraints
+        for node in [found.nodes[one.id]]
+    ]
+
+
+def _task_files(found: Gathered) -> list[str]:
+    """Return the files that the node of the task names."""
+    payload = found.task.payload if found.task is not None else None
+    named = payload.get("files") if isinstance(payload, dict) else None
+    return [one for one in named if isinstance(one, str)] if isinstance(named, list) else []
+
+
+def _shown_in(found: Gathered, frames: Frames) -> list[str]:
+    """Return the ids of the memories whose words are in *frames*."""
+    texts = "\n".join(frames.texts.values())
+    others = [rule.id for rule in found.rules if rule.line in texts]
+    others += [
+        one.id for one in found.episodes if any(line in texts for line in frame_lines.steps(one))
+    ]
+    special = [one.id for one in (found.persona, found.task) if one is not None]
+    tools = [
+        one.id
+        for one in found.selected
+        if one.type == "tool" and frame_lines.tool(found.nodes[one.id]) in texts
+    ]
+    return list(dict.fromkeys([*frames.ids, *special, *tools, *others]))
+
+
+def _places(found: Gathered, ids: Collection[str]) -> list[tuple[int, str]]:
+    """Return the home of each of *ids* that was lit, for counting its use."""
+    return [(one.address[0], one.id) for one in found.lit if one.id in set(ids)]

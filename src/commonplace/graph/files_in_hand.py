@@ -1,0 +1,144 @@
+"""What the files that an agent works on declare: signatures, and the tests about them.
+
+Read from the files themselves, by patterns of lines: a context names them so that an agent keeps to
+them. Only plain files inside the repository are read.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from commonplace.files.plain import read_named
+from commonplace.foreign import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FILES_MAX = 12
+FILE_BYTES_MAX = 256 << 10
+SIGNATURES_MAX = 10
+TESTS_MAX = 8
+SIGNATURE_CHARS_MAX = 140
+_BEFORE_NAME = r"^[ \t]*(?:(?:export|default|public|protected|static|async|pub(?:\([^)]*\))?)\s+)*"
+# The lines that declare something, by the ends of file names.
+_DECLARATIONS = {
+    (".py", ".pyi"): r"^(?:    )?(?:async )?(?:def|class) (?!_)[^\n]*",
+    (".js", ".jsx", ".ts", ".tsx", ".mjs", ".mts"): _BEFORE_NAME
+    + r"(?:function\*?|class|interface|type|const \w+ = (?:async )?\(|const \w+: )[^\n{]*",
+    (".go",): r"^(?:func|type) [^\n{]*",
+    (
+        ".rs",
+    ): r"^[ \t]*pub(?:\([^)]*\))? (?:async |unsafe |const )*(?:fn|struct|enum|trait) [^\n{]*",
+    (".java", ".kt", ".cs", ".scala"): r"^[ \t]*(?:public|protected|internal|fun|def) [^\n{=;]*",
+    (".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".hh"): (
+        r"^(?:class|struct|template|(?!return|else|if|for|while|switch|case|using|#)"
+        r"[A-Za-z_][\w:<>,&*~ \t]*\()[^\n{;]*"
+    ),
+    (".rb",): r"^[ \t]*(?:def|class|module) [^\n]*",
+    (".php",): r"^[ \t]*(?:(?:public|protected|static|abstract|final) )*(?:function|class) [^\n{]*",
+    (".swift",): r"^[ \t]*(?:public |open |static )*(?:func|class|struct|protocol) [^\n{]*",
+}
+_PATTERNS = {
+    end: re.compile(pattern, re.MULTILINE)
+    for ends, pattern in _DECLARATIONS.items()
+    for end in ends
+}
+_TEST_NAMES = re.compile(
+    r"^\s*(?:async )?def (test_\w+)|^func (Test\w+)|\b(?:it|test)\(\s*[\"'`]([^\"'`\n]+)"
+    r"|\bTEST(?:_[A-Z]+)?\(\s*([^)\n]+)\)|#\[test\]\s*\n\s*(?:async )?fn (\w+)"
+    r"|@Test\s*\n?\s*(?:public )?void (\w+)",
+    re.MULTILINE,
+)
+_TEST_FOLDERS = ("", "tests", "test", "__tests__", "spec")
+
+
+class FileInHand(NamedTuple):
+    """A file, what it declares, and the tests about it by the file that has them."""
+
+    path: str
+    signatures: list[str]
+    tests: dict[str, list[str]]
+
+
+def read(root: Path | None, files: Iterable[str]) -> tuple[list[FileInHand], list[str]]:
+    """Return what *files* declare, and for each file that was not read a note with the reason."""
+    found: list[FileInHand] = []
+    notes: list[str] = []
+    for name in list(dict.fromkeys(files))[:FILES_MAX]:
+        try:
+            path, text = _read(root, name)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            notes.append(f"`{one_line(name)}` was not read: {one_line(reason)}")
+            continue
+        # `_read` has raised without a root.
+        base = root.resolve() if root is not None else path.parent
+        shown = path.relative_to(base).as_posix()
+        found.append(FileInHand(shown, signatures(path.name, text), _tests_of(base, path)))
+    return found, notes
+
+
+def signatures(name: str, text: str) -> list[str]:
+    """Return the declarations in the text of a file, in their order."""
+    pattern = _PATTERNS.get(Path(name).suffix.lower())
+    if pattern is None:
+        return []
+    lines = (one_line(match[0]).rstrip("{:;( ") for match in pattern.finditer(text))
+    kept = dict.fromkeys(line[:SIGNATURE_CHARS_MAX] for line in lines if line)
+    return list(kept)[:SIGNATURES_MAX]
+
+
+def names_of_tests(text: str) -> list[str]:
+    """Return the names of the tests in the text of a file, in their order."""
+    names = (
+        one_line(next(filter(None, match.groups()), "")) for match in _TEST_NAMES.finditer(text)
+    )
+    return list(dict.fromkeys(filter(None, names)))[:TESTS_MAX]
+
+
+def _read(root: Path | None, name: str) -> tuple[Path, str]:
+    """Return the whole path and the text of a file in *root*. Raises `OSError`, `ValueError`."""
+    if root is None:
+        raise ValueError("there is no repository here")
+    base = root.resolve()
+    path = (base / name).resolve()
+    if not path.is_relative_to(base) or ".git" in path.relative_to(base).parts:
+        raise ValueError("it is outside of the repository")
+    return path, read_named(path, FILE_BYTES_MAX).decode("utf-8", "replace")
+
+
+def _tests_of(base: Path, path: Path) -> dict[str, list[str]]:
+    """Return the tests of the files that are named after *path*."""
+    found: dict[str, list[str]] = {}
+    for candidate in _test_files(base, path):
+        try:
+            names = names_of_tests(_read(base, str(candidate))[1])
+        except (OSError, ValueError):
+            continue
+        if names:
+            found[candidate.relative_to(base).as_posix()] = names
+    return found
+
+
+def _test_files(base: Path, path: Path) -> list[Path]:
+    """Return where the tests of *path* usually are."""
+    stem, end = path.stem, path.suffix
+    if stem.lower().startswith("test") or re.search(r"(?:_test|\.test|\.spec|Test)$", stem):
+        return [path]
+    names = [
+        f"test_{stem}{end}",
+        f"{stem}_test{end}",
+        f"{stem}.test{end}",
+        f"{stem}.spec{end}",
+        f"{stem}Test{end}",
+    ]
+    folders = [path.parent / name for name in _TEST_FOLDERS]
+    folders += [above / name for above in (path.parent.parent, base) for name in _TEST_FOLDERS[1:]]
+    candidates = (folder / name for folder in folders for name in names)
+    return [
+        one
+        for one in dict.fromkeys(candidates)
+        if one.is_file() and one.resolve().is_relative_to(base)
+    ]

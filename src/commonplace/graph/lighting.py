@@ -1,0 +1,325 @@
+"""Which nodes light up for a question: probe, bloom, score, and the best of each type.
+
+Seeds are the nodes most like the question, and those of the task's saved contexts and episodes.
+From them up to three hops along the links; every node that lights up gets a resonance score.
+Nothing of a home that the user does not trust takes part.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.errors import UsageError
+from commonplace.graph import resonance
+from commonplace.graph.bloom import PER_NODE_MAX, bloom
+from commonplace.graph.constraints import rules
+from commonplace.graph.resonance import Use
+from commonplace.graph.scoring import (
+    Signals,
+    Weights,
+    persona_weight,
+    persona_weights,
+    recency,
+    score,
+    task_affinity,
+    usage,
+)
+from commonplace.graph.selection import Scored, by_score, caps_from_settings, select
+from commonplace.index.document import about_and_body, document
+from commonplace.learn.naming import is_of_task
+from commonplace.records import micros, to_utc
+from commonplace.records.nodes import KINDS_OF_TYPE, NODE_KIND, NODE_TYPES, GraphNode, node_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from commonplace.graph.constraints import Rule
+    from commonplace.graph.contexts import SavedContext
+    from commonplace.graph.resonance import State
+    from commonplace.graph.tasks import Task
+    from commonplace.index.ports import Card
+    from commonplace.recall.consultation import Consultation
+    from commonplace.recall.graph import Visible
+    from commonplace.recall.hits import Address
+    from commonplace.recall.query import Query
+    from commonplace.recall.search import Search
+    from commonplace.recaller import Recaller
+    from commonplace.records import Record
+
+SEEDS_MAX = 32
+# So many of the working set are looked at again, those with the highest values.
+HOT_MAX = 64
+# A node of another repository must be this much more like the question.
+ELSEWHERE = 2.0
+EPISODES_MAX = 8
+LOOKED_AT = 60
+PERSONA_VARIABLE = "COMMONPLACE_PERSONA"
+NO_USE = Use()
+_MICROS_PER_DAY = 86_400_000_000
+_TYPE_OF_KIND = {kind: name for name, kinds in KINDS_OF_TYPE.items() for kind in kinds}
+# Every kind of record that is a node.
+KINDS = (*_TYPE_OF_KIND, NODE_KIND)
+
+
+class LitNode(NamedTuple):
+    """A node that lit up: where it is, how it was reached, and why it has its score."""
+
+    id: str
+    type: str
+    score: float
+    signals: Signals
+    # How many links it is away from a seed; `None` if the working set alone has it.
+    hop: int | None
+    address: Address
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as `--explain` shows it."""
+        return {
+            "id": self.id,
+            "type": self.type,
+            "score": self.score,
+            "hop": self.hop,
+            **{name: round(value, 4) for name, value in self.signals._asdict().items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What a context is made of."""
+
+    lit: list[LitNode]
+    selected: list[LitNode]
+    nodes: Mapping[str, GraphNode]
+    persona: GraphNode | None
+    task: GraphNode | None
+    # Of the task, the newest first; else those that were selected.
+    episodes: list[Record]
+    rules: list[Rule]
+    # The logs of this repository: what is in another log names it.
+    here: frozenset[str]
+    identity: str
+
+
+class Lighting:
+    """One build: everything it reads comes from one state of the files."""
+
+    def __init__(
+        self,
+        memory: Recaller,
+        query: Query,
+        task: Task,
+        state: State,
+        saved: Sequence[SavedContext],
+        hops: int,
+    ) -> None:
+        self._memory = memory
+        self._query = query
+        self._task = task
+        self._state = state
+        self._saved = saved
+        self._hops = hops
+        self._here = frozenset(memory.scope().here())
+        self.notes: list[str] = []
+
+    def gather(self, consultation: Consultation) -> Gathered:
+        """Return what lights up, and what is chosen of it."""
+        # The hops and the scores need the same cards.
+        visible = consultation.visible(self._query)
+        persona = self._find_persona(consultation, visible)
+        task = self._named(consultation, visible, "task", self._task.id)
+        episodes = self._task_episodes(consultation)
+        search = consultation.search(self._query)
+        tools = _tools_of(visible, persona)
+        seeds = [*self._semantic(search), *self._episodic(task, episodes), *tools]
+        found = bloom(
+            seeds,
+            lambda ids: consultation.neighbours(ids, PER_NODE_MAX, self._query, visible),
+            self._hops,
+            PER_NODE_MAX,
+            self._memory.settings["context.nodes_max"],
+        )
+        hot = sorted(self._state.values().items(), key=lambda one: (-one[1], one[0]))[:HOT_MAX]
+        ids = list(dict.fromkeys([*found.hops, *(ident for ident, _value in hot)]))
+        lit = self._score(visible, search, ids, found.hops, found.edges, persona)
+        caps = caps_from_settings(self._memory.settings)
+        best = select((Scored(one.id, one.type, one.score) for one in lit), caps)
+        by_id = {one.id: one for one in lit}
+        selected = [by_id[one.id] for one in best]
+        records = consultation.records([one.address for one in selected])
+        nodes = {one.id: _node(records[one.address]) for one in selected}
+        if not episodes:
+            episodes = [records[one.address] for one in selected if one.type == "episode"]
+        own = self._here if self._memory.repository.known else None
+        return Gathered(
+            lit,
+            selected,
+            nodes,
+            persona,
+            task,
+            episodes,
+            rules(consultation, self._query.with_(repos=own), self._task.tags),
+            self._here,
+            "" if persona is not None else self._memory.read_at_start("IDENTITY.md"),
+        )
+
+    # --- Probe ------------------------------------------------------------------------------------
+
+    def _semantic(self, search: Search) -> list[str]:
+        """Return the nodes most like the question; those of other repositories must be more so."""
+        ranked = search.ranked()
+        likeness = search.likenesses([one.address for one in ranked])
+        least = self._memory.settings["context.similarity_min"]
+        found = []
+        for one in ranked:
+            repo = one.card.repo
+            is_here = repo in self._here or not repo or not self._memory.repository.known
+            if likeness[one.address] >= (least if is_here else ELSEWHERE * least):
+                found.append(one.card.id)
+        return found[:SEEDS_MAX]
+
+    def _episodic(self, task: GraphNode | None, episodes: Sequence[Record]) -> list[str]:
+        """Return the nodes of the task's saved contexts, the newest first, and its episodes."""
+        found = [task.id] if task is not None else []
+        for saved in self._saved:
+            found += saved.nodes or _ids_in(saved.frame("knowledge"))
+        found = list(dict.fromkeys(found))
+        ids = [one.id for one in episodes]
+        room = max(SEEDS_MAX // 2, SEEDS_MAX - len(ids))
+        return [*found[:room], *ids][:SEEDS_MAX]
+
+    def _task_episodes(self, consultation: Consultation) -> list[Record]:
+        """Return the episodes of the task, the newest first."""
+        if not self._task.id:
+            return []
+        asked = self._query.with_(
+            text=self._task.id,
+            kinds=frozenset(["episode"]),
+            node_types=frozenset(["episode"]),
+            limit=LOOKED_AT,
+            extend=False,
+        )
+        hits = consultation.hits(asked, by_words=True)
+        ours = [hit.record for hit in hits if is_of_task(hit.record, self._task.id)]
+        ours.sort(key=lambda one: (one.timestamp, one.id), reverse=True)
+        return ours[:EPISODES_MAX]
+
+    def _find_persona(self, consultation: Consultation, visible: Visible) -> GraphNode | None:
+        """Return the active persona: of the caller, the environment or the settings."""
+        name = (
+            self._task.persona
+            or os.environ.get(PERSONA_VARIABLE, "")
+            or self._memory.settings["context.persona"]
+        )
+        found = self._named(consultation, visible, "persona", name)
+        if name and found is None:
+            said = f"there is no persona `{name}`"
+            if self._task.persona:
+                raise UsageError(said, "`commonplace list --kind persona` shows all")
+            self.notes.append(f"{said}, so this context has none")
+        return found
+
+    def _named(
+        self, consultation: Consultation, visible: Visible, type_name: str, name: str
+    ) -> GraphNode | None:
+        """Return the node of that type with the id *name*, or with that name in its path."""
+        if not name:
+            return None
+        ids = [name, f"{type_name}.{name}"]
+        cards = visible.find(ids)
+        for ident in ids:
+            if ident in cards and card_type(cards[ident][1]) == type_name:
+                address = cards[ident][0]
+                return _node(consultation.records([address])[address])
+        return None
+
+    # --- Scores -----------------------------------------------------------------------------------
+
+    def _score(
+        self,
+        visible: Visible,
+        search: Search,
+        ids: Sequence[str],
+        hops: Mapping[str, int],
+        edges: Mapping[str, float],
+        persona: GraphNode | None,
+    ) -> list[LitNode]:
+        """Return the nodes that lit up with their scores, the best first."""
+        cards = visible.find(ids)
+        likeness = search.likenesses([address for address, _card in cards.values()])
+        settings = self._memory.settings
+        weights = Weights.from_settings(settings)
+        least = settings["context.similarity_min"]
+        half_life = float(settings["context.half_life_days"])
+        now = micros(to_utc(self._memory.now()))
+        uses = self._memory.engine().usage.counter()
+        linked = persona_weights(persona)
+        working_set = resonance.of_memory(self._memory)
+        seeded = working_set.seeded(list(cards)) if self._state.has_seeded else {}
+        found: list[LitNode] = []
+        for ident in ids:
+            if ident not in cards:
+                continue
+            address, card = cards[ident]
+            name = card_type(card)
+            similarity = likeness[address]
+            # What the working set alone has must be about the question as well.
+            if name not in NODE_TYPES or (ident not in hops and similarity < least):
+                continue
+            node = GraphNode(ident, name, "", None, tags=card.tags)
+            use = seeded.get(ident, NO_USE)
+            hot = self._state.lit.get(ident)
+            last = max(hot.shown_at if hot is not None else "", use.last)
+            age_days = (now - max(card.micros, micros(last) if last else 0)) / _MICROS_PER_DAY
+            signals = Signals(
+                similarity,
+                edges.get(ident, 0.0),
+                recency(age_days, half_life),
+                usage(uses(ident) + use.uses),
+                task_affinity(node, self._task.tags),
+                persona_weight(node, linked, persona),
+            )
+            found.append(
+                LitNode(ident, name, score(signals, weights), signals, hops.get(ident), address)
+            )
+        by_id = {one.id: one for one in found}
+        order = by_score(Scored(one.id, one.type, one.score) for one in found)
+        return [by_id[one.id] for one in order]
+
+
+def _tools_of(visible: Visible, persona: GraphNode | None) -> list[str]:
+    """Return the tools that the persona links to: an agent has them, whatever it is asked."""
+    cards = visible.find([link.to for link in persona.links] if persona is not None else [])
+    return sorted(one for one, (_place, card) in cards.items() if card_type(card) == "tool")
+
+
+def card_type(card: Card) -> str:
+    """Return which of the nine types the record of *card* has; "" if it is no node."""
+    if card.kind == NODE_KIND:
+        return card.event_type if card.event_type in NODE_TYPES else "concept"
+    return _TYPE_OF_KIND.get(card.kind, "")
+
+
+def _node(record: Record) -> GraphNode:
+    """Return a record as a node; a skill that is a file with its description and its steps."""
+    node = node_of(record)
+    if record.kind != "skill":
+        return node
+    found = document(record)
+    about, body = about_and_body(found.shown)
+    return node._replace(
+        label=found.title or record.id, payload={"description": about, "details": body}
+    )
+
+
+def _ids_in(tree: object) -> list[str]:
+    """Return the keys of a dictionary of nodes that an agent saved, at any depth."""
+    if not isinstance(tree, dict):
+        return []
+    found: list[str] = []
+    for ident, entry in tree.items():
+        found.append(str(ident))
+        if isinstance(entry, dict):
+            found += _ids_in(entry.get("children"))
+    return found

@@ -1,0 +1,54 @@
+"""The task that a context is for, whichever way a caller describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+
+from commonplace.errors import UsageError
+from commonplace.graph.contexts import check_task
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class TaskOptions(TypedDict, total=False):
+    """What may be said about a task with keywords."""
+
+    persona: str
+    tags: Sequence[str]
+    files: Sequence[str]
+    session: str
+
+
+class Task(NamedTuple):
+    """The task that a context is for; all of it may be missing."""
+
+    id: str = ""
+    tags: tuple[str, ...] = ()
+    # The id of the persona; without one, that of the environment or the settings.
+    persona: str = ""
+    # The files that the agent works on.
+    files: tuple[str, ...] = ()
+    session: str = ""
+
+    @classmethod
+    def given(cls, task: Task | Mapping[str, Any] | str | None, **more: Any) -> Task:  # noqa: ANN401
+        """Return the task, whichever way it was given, with *more* about it. Raises."""
+        if isinstance(task, Task):
+            known = task._asdict()
+        elif isinstance(task, Mapping):
+            known = {name: task[name] for name in cls._fields if task.get(name)}
+        else:
+            known = {"id": task or ""}
+        named = {name: value for name, value in more.items() if value}
+        tags = [*known.get("tags", ()), *named.pop("tags", ())]
+        files = [*known.get("files", ()), *named.pop("files", ())]
+        if not all(isinstance(one, str) for one in (*tags, *files)):
+            raise UsageError("a tag or file of the task is no text", "give lists of texts")
+        made = cls(**(known | named))
+        return made._replace(
+            id=check_task(made.id) if made.id else "",
+            tags=tuple(dict.fromkeys(tag.strip().lower() for tag in tags if tag.strip())),
+            files=tuple(dict.fromkeys(files)),
+        )
