@@ -262,7 +262,7 @@ def test_what_nobody_ended_is_written_once_and_can_still_be_ended(
     assert fields["context"]["notes"] == ["hot", "milk"]
 
 
-def test_old_and_damaged_drafts_are_removed(timed: Memory, clock: Clock) -> None:
+def test_old_drafts_are_removed_and_damaged_ones_named(timed: Memory, clock: Clock) -> None:
     timed.start_episode("brew tea", ident="ep-old")
     clock.move(days=15)
     timed.start_episode("wash up", ident="ep-new")
@@ -274,7 +274,9 @@ def test_old_and_damaged_drafts_are_removed(timed: Memory, clock: Clock) -> None
     drafts.tidy(timed)
 
     assert [one.id for one in timed.open_episodes()] == ["ep-new"]
-    assert len(draft_files(timed)) == 1
+    assert len(draft_files(timed)) == 2
+    (finding,) = (one for one in timed.check() if one.what == "damaged draft")
+    assert finding.path == damaged
 
 
 # --- Refusals -------------------------------------------------------------------------------------------

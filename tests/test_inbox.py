@@ -12,6 +12,7 @@ import pytest
 
 from commonplace import inbox
 from commonplace.inbox import SolvedFailure
+from commonplace.memory import Memory
 from commonplace.where.home import Home
 from conftest import git
 
@@ -115,13 +116,43 @@ def test_two_that_begin_alike_are_told_apart(
     assert commonplace("inbox", "drop", ident).returncode == 0
 
 
-def test_damaged_files_are_passed_over(own_home: Path, ident: str) -> None:
+def test_damaged_files_are_passed_over_and_doctor_names_them(
+    own_home: Path,
+    ident: str,
+    commonplace: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
     folder = own_home / ".state" / "inbox"
     (folder / "cand-a-1.json").write_text("{")
     (folder / "cand-b-1.json").write_text('{"id": "cand-b-1"}')
     (folder / "cand-c-1.json").write_text(json.dumps({**FOUND, "id": "cand-c-1", "seen": "many"}))
 
     assert [one.id for one in inbox.candidates(Home(own_home))] == [ident]
+    findings = json.loads(commonplace("doctor", "--json").stdout)["findings"]
+    damaged = [one["path"] for one in findings if one["what"] == "damaged candidate"]
+    assert [Path(one).stem for one in damaged] == ["cand-a-1", "cand-b-1", "cand-c-1"]
+
+
+def test_what_somebody_else_accepts_meanwhile_is_left_out(own_home: Path, ident: str) -> None:
+    other = inbox.add_solved(Home(own_home), SolvedFailure(**{**FOUND, "worked": "npm ci"})).id
+    with Memory.open(own_home, background=False) as memory:
+        slow = inbox.accept(memory, [ident, other])
+        next(slow)
+        assert len(memory.accept(other)) == 1
+        assert not list(slow)
+        assert len(list(memory.records(kind="lesson"))) == 2
+
+
+def test_of_two_who_accept_everything_at_once_each_reports_its_own(own_home: Path) -> None:
+    own_home.mkdir(mode=0o700)
+    for number in range(20):
+        found = {**FOUND, "worked": f"npm ci --cache {number}"}
+        inbox.add_solved(Home(own_home), SolvedFailure(**found))
+    command = [sys.executable, "-m", "commonplace", "inbox", "accept", "--all"]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    reported = [one.communicate()[0].split() for one in both]
+
+    assert not set(reported[0]) & set(reported[1])
+    assert len(reported[0] + reported[1]) == 20
 
 
 def test_a_repository_that_gets_a_home_keeps_its_candidates(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from commonplace.learn.drafts import Draft, Note, Started
     from commonplace.learn.ledgers import Resume
     from commonplace.learn.links import SeenLink
+    from commonplace.log.check import Finding
     from commonplace.records import Record
     from commonplace.records.nodes import GraphNode
     from commonplace.skills.export import Exported
@@ -371,6 +372,13 @@ class Memory(Recaller):
         from commonplace import inbox
 
         return inbox.drop(self, ids)
+
+    def check(self) -> list[Finding]:
+        """Return the findings of `doctor` about the nearest home."""
+        from commonplace import inbox
+        from commonplace.learn import drafts
+
+        return [*super().check(), *inbox.damaged(self.home), *drafts.damaged(self.home)]
 
     # --- Skills -----------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from commonplace.cli.commands import Command
 from commonplace.cli.editor import open_editor
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import note, number_of, print_json, terminal_columns
-from commonplace.errors import CommonplaceError, UsageError
+from commonplace.errors import CandidateNotFound, CommonplaceError, UsageError
 from commonplace.foreign import block, one_line
 from commonplace.learn.links import title_of
 from commonplace.records import encode
@@ -148,6 +148,10 @@ def accept(args: Namespace) -> int:
             written.append(fields)
             if not args.json:
                 print(one_line(fields["id"]))
+    if args.ids and not written:
+        raise CandidateNotFound(args.ids[0])
+    if taken := len(ids) - len(written):
+        note(f"{number_of(taken, 'candidate')} decided by another process meanwhile")
     if args.json:
         print_json(written[0] if len(args.ids) == 1 else written)
     return 0

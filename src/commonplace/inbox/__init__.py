@@ -7,7 +7,6 @@ trusted, or that rest on a forgotten record, are neither shown nor accepted.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -16,9 +15,17 @@ from commonplace.characters import remove_hidden
 from commonplace.errors import CandidateNotFound, IdAmbiguous, RecordInvalid
 from commonplace.files.lock import hold
 from commonplace.inbox import store
-from commonplace.inbox.candidate import Candidate, Proposal, SolvedFailure
+from commonplace.inbox.candidate import (
+    Candidate,
+    Proposal,
+    SolvedFailure,
+    counts,
+    counts_text,
+)
 from commonplace.inbox.evidence import find_hidden
 from commonplace.inbox.kinds import FIXED, KINDS, Kind
+from commonplace.inbox.store import damaged
+from commonplace.inbox.store import paths as _paths
 from commonplace.log.prepare import remove_hidden_everywhere
 from commonplace.records import KINDS as RECORD_KINDS
 from commonplace.records import make, slug
@@ -26,8 +33,7 @@ from commonplace.redaction.fields import redact
 from commonplace.redaction.text import redact_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from commonplace.recaller import Recaller
     from commonplace.records import Record
@@ -43,6 +49,8 @@ __all__ = [
     "add_solved",
     "candidates",
     "counts",
+    "counts_text",
+    "damaged",
     "drop",
     "edit",
     "find",
@@ -159,20 +167,6 @@ def waiting(memory: Recaller, kind: str = "") -> list[Candidate]:
     return [one for one in found if one.id not in hidden]
 
 
-def counts(found: Iterable[Candidate]) -> dict[str, int]:
-    """Return how many candidates there are of each kind, in the order of the table."""
-    counted = Counter(one.kind for one in found)
-    return {kind: counted[kind] for kind in KINDS if counted[kind]}
-
-
-def counts_text(counted: Mapping[str, int]) -> str:
-    """Return the *counts* as words: `2 lessons, 1 anti-pattern`."""
-    return ", ".join(
-        f"{count:,} {KINDS[kind].noun if count == 1 else KINDS[kind].plural}"
-        for kind, count in counted.items()
-    )
-
-
 def find(memory: Recaller, prefix: str) -> tuple[Home, Candidate]:
     """Return the one candidate whose id starts with *prefix*, and its home, the nearest first.
 
@@ -224,13 +218,18 @@ def accept(memory: Recaller, prefixes: Collection[str]) -> Iterator[dict[str, An
     """Do what each candidate proposes, remove it, and yield the fields of what was written.
 
     A record goes to the home whose inbox held it: what was learned in private stays there. Nothing
-    is accepted unless all *prefixes* name candidates.
+    is accepted unless all *prefixes* name candidates. What another process has decided meanwhile is
+    left out.
     """
     found = _find_all(memory, prefixes)
     _check_shown(memory, [one for _home, one in found])
-    for home, one in found:
-        written = KINDS[one.kind].accept(memory, memory.homes.index(home), one)
-        store.remove(home, one)
+    for home, listed in found:
+        with hold(home.spool_lock):
+            one = store.read(store.path_of(home, listed.id))
+            if one is None:
+                continue
+            written = KINDS[one.kind].accept(memory, memory.homes.index(home), one)
+            store.remove(home, one)
         yield written
 
 
@@ -377,10 +376,6 @@ def _kind(name: str) -> Kind:
     if name not in KINDS:
         raise RecordInvalid("kind", f"is `{name}`, not one of {', '.join(KINDS)}")
     return KINDS[name]
-
-
-def _paths(home: Home) -> Iterator[Path]:
-    return home.inbox_folder.glob("cand-*.json")
 
 
 def _digest_of(one: Candidate) -> str:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any, NamedTuple
 
 from commonplace.inbox.kinds import KINDS
 from commonplace.tagging import tags_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 # An error code, an errno or the name of an exception: something that can be searched for.
 _SPECIFIC_ERROR = r"\bE[A-Z]{4,}\b|\b[A-Z]{1,4}\d{3,5}\b|\b\w+(Error|Exception)\b"
@@ -129,3 +134,17 @@ class Candidate(NamedTuple):
     def effect(self) -> str:
         """What accepting it does, in a sentence."""
         return KINDS[self.kind].effect.format_map(self.record)
+
+
+def counts(found: Iterable[Candidate]) -> dict[str, int]:
+    """Return how many candidates there are of each kind, in the order of the table."""
+    counted = Counter(one.kind for one in found)
+    return {kind: counted[kind] for kind in KINDS if counted[kind]}
+
+
+def counts_text(counted: Mapping[str, int]) -> str:
+    """Return the *counts* as words: `2 lessons, 1 anti-pattern`."""
+    return ", ".join(
+        f"{count:,} {KINDS[kind].noun if count == 1 else KINDS[kind].plural}"
+        for kind, count in counted.items()
+    )

@@ -12,8 +12,10 @@ from commonplace.inbox.candidate import Candidate
 from commonplace.inbox.kinds import KINDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from commonplace.log.check import Finding
     from commonplace.where.home import Home
 
 CANDIDATE_BYTES_MAX = 1 << 20
@@ -28,6 +30,22 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 
 def path_of(home: Home, ident: str) -> Path:
     return home.inbox_folder / f"{ident}.json"
+
+
+def paths(home: Home) -> Iterator[Path]:
+    return home.inbox_folder.glob("cand-*.json")
+
+
+def damaged(home: Home) -> list[Finding]:
+    """Return what `doctor` says of the files that cannot be read: such a candidate is not shown."""
+    from commonplace.log.check import Finding  # noqa: PLC0415 (only `doctor` needs it)
+
+    reason = "this candidate of the inbox cannot be read: mend the file, or delete it"
+    return [
+        Finding("damaged candidate", path, 0, reason, "")
+        for path in sorted(paths(home))
+        if read(path) is None
+    ]
 
 
 def read(path: Path) -> Candidate | None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from commonplace.log.check import Finding
     from commonplace.recaller import Recaller
     from commonplace.records import Record
     from commonplace.where.home import Home
@@ -234,10 +235,22 @@ def tidy(memory: Recaller, *, dry_run: bool = False) -> int:
             _write_as_unknown(memory, draft, keep=True)
         latest = sorted(drafts, key=lambda draft: draft.last, reverse=True)
         kept = {one.path for one in latest[:DRAFTS_MAX] if now - one.last <= AGE_MAX}
-        for path in memory.home.drafts_folder.glob("*.json"):
-            if path not in kept:  # Damaged ones too.
-                _remove(path)
+        for draft in drafts:  # Damaged ones stay: `doctor` names them.
+            if draft.path not in kept:
+                _remove(draft.path)
     return len(due)
+
+
+def damaged(home: Home) -> list[Finding]:
+    """Return what `doctor` says of the drafts that cannot be read: such an episode is not shown."""
+    from commonplace.log.check import Finding  # noqa: PLC0415 (only `doctor` needs it)
+
+    reason = "this draft of an episode cannot be read: mend the file, or delete it"
+    return [
+        Finding("damaged draft", path, 0, reason, "")
+        for path in sorted(home.drafts_folder.glob("*.json"))
+        if _read(home, path) is None
+    ]
 
 
 def _is_due(draft: Draft, now: datetime) -> bool:
