@@ -535,7 +535,7 @@ def test_a_run_that_is_stopped_goes_on_next_time(tmp_path: Path) -> None:
 def test_many_records_are_learned_from_in_rounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("commonplace.learn.pool.RECORDS_MAX", 2)
+    monkeypatch.setattr("commonplace.learn.pool.LINES_FIRST", 2)
     report = learn(tmp_path / "h", *(episode(n, VOID) for n in range(7)))
     with open_memory(tmp_path / "h") as memory:
         (pattern,) = memory.records(kind="pattern")

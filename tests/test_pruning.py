@@ -511,7 +511,7 @@ def test_a_summary_is_read_as_new_only_if_the_whole_one_was_not(own_home: Path) 
 def test_what_a_run_of_learning_did_not_come_to_is_not_put_away(
     own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("commonplace.learn.pool.RECORDS_MAX", 2)
+    monkeypatch.setattr("commonplace.learn.pool.LINES_FIRST", 2)
     put(own_home, [episode(f"ep-{number}", 50, errors_encountered=[]) for number in range(5)])
     turns = iter([False, True])
     with open_memory(own_home, **{"learn.background": True}) as memory:

@@ -144,7 +144,7 @@ def consolidate(
             if not dry_run:
                 inbox.withdraw_hidden(memory)
             has_more = True
-            lines_max = pool.RECORDS_DRY_MAX if dry_run else pool.RECORDS_MAX
+            lines_max = pool.LINES_MAX if dry_run else pool.LINES_FIRST
             while has_more and not is_over():
                 found = pool.read(memory, since_micros, first_micros, lines_max)
                 report.looked_at += found.records
@@ -156,6 +156,7 @@ def consolidate(
                 if not dry_run:
                     pool.save_marks(memory, found.marks)
                 has_more = found.has_more and not dry_run
+                lines_max = min(2 * lines_max, pool.LINES_MAX)
             if not dry_run:
                 _propose(memory, report, batch)
     except LogBusy:

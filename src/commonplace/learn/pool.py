@@ -18,7 +18,7 @@ from commonplace.learn.marks import Mark
 from commonplace.learn.observations import KINDS, Observation, observe
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from commonplace.index.ports import Reader
     from commonplace.recaller import Recaller
@@ -26,11 +26,10 @@ if TYPE_CHECKING:
     from commonplace.rules import Edge
     from commonplace.where.home import Home
 
-# How many new records are looked at together; more come in the next round. A round ends within the
-# time of a step of maintenance, and few enough texts are compared to compare them by meaning.
-RECORDS_MAX = 2000
-# A run that writes nothing has one round.
-RECORDS_DRY_MAX = 20_000
+# How many lines are looked at together: in the first round of a run, and in later ones at most.
+# The first one ends in time also where everything is slow, so that every run comes further.
+LINES_FIRST = 2000
+LINES_MAX = 20_000
 # Before every record, for `since_micros`.
 EVER = -(1 << 62)
 # How many older records are looked at for one new problem, and for how many problems.
@@ -70,23 +69,21 @@ def read(memory: Recaller, since_micros: int | None, first_micros: int, lines_ma
         for number, (home, reader) in trusted.items():
             mark = _mark(home, reader.build(), since_micros, first_micros)
             oldest = mark.since_micros if since_micros is None else since_micros
-            rows = list(
-                islice(reader.records_after(mark.key, (*KINDS, "forget")), lines_max - lines)
-            )
-            lines += len(rows)
-            known = _known_before(reader, (record for *_place, record in rows), mark.key)
-            for _key, log, record in rows:
+            last = mark.key
+            unread = reader.records_after(mark.key, (*KINDS, "forget"))
+            for key, log, record in islice(unread, lines_max - lines):
+                last = key
+                lines += 1
                 if record.kind == "forget":
                     forgotten.add(str(record.fields["of"]))
                     continue
                 records += 1
-                if record.id in known:
+                if _was_read_before(reader, record, mark.key):
                     continue  # Maintenance wrote this version; what it says is not new.
                 seen = list(observe(record, number, log))
                 if seen and (seen[0].micros >= oldest or (since_micros is None and mark.key)):
                     found[record.id] = seen
             # Of the new ones, older records than this were not looked at.
-            last = rows[-1][0] if rows else mark.key
             marks[number] = Mark(mark.build, last, max(mark.since_micros, oldest))
             if mark.key:
                 read_before[number] = reader
@@ -126,13 +123,12 @@ def was_read(mark: Mark, key: int, record_micros: int) -> bool:
     return key <= mark.key and record_micros >= mark.since_micros
 
 
-def _known_before(reader: Reader, records: Iterable[Record], key_max: int) -> set[str]:
-    """Return the ids of the records that maintenance has changed and that were read before.
+def _was_read_before(reader: Reader, record: Record, key_max: int) -> bool:
+    """Whether maintenance has changed *record* and an earlier version was read.
 
     Others may have been summarized, archived or merged before anything was learned from them.
     """
-    changed = [record.id for record in records if record.meta.get("batch")]
-    return {ident for ident, key in reader.first_keys(changed).items() if key <= key_max}
+    return bool(record.meta.get("batch")) and reader.first_keys([record.id])[record.id] <= key_max
 
 
 def _left_of_hidden(forgotten: Collection[str], readers: Mapping[int, Reader]) -> list[Observation]:
