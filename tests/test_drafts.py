@@ -361,3 +361,21 @@ def test_a_task_that_ends_is_learned_from_in_the_background(
         main(["episode", "end", "--outcome", outcome])
         # Its outcome is known, or another phase begins.
         assert len(started) - before == (outcome != "unknown") + (phase == "build")
+
+
+@pytest.mark.parametrize(("outcome", "is_started"), [("success", True), ("unknown", False)])
+def test_a_task_that_is_recorded_is_learned_from_in_the_background(
+    memory: Memory,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    outcome: str,
+    is_started: bool,
+) -> None:
+    started: list[Memory] = []
+    monkeypatch.setattr("commonplace.maintenance.due.start_if_due", started.append)
+    path = tmp_path / "task.json"
+    path.write_text(
+        json.dumps({"task_id": "t", "context": {"goal": "brew tea"}, "outcome": outcome})
+    )
+    assert main(["episode", "record", str(path)]) == 0
+    assert bool(started) is is_started

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +16,7 @@ from commonplace.cli import main
 from commonplace.errors import DiskFull, UsageError
 from commonplace.files.lock import hold
 from commonplace.maintenance import due, runner
+from commonplace.maintenance.due import start_if_due
 from commonplace.maintenance.steps import STEPS, Step
 from commonplace.server import idle
 from commonplace.server.idle import IdleMaintenance
@@ -218,6 +219,30 @@ def test_the_command_can_be_told_to_run_only_if_due(
 
     assert first["steps"]["rotation"]["rotated"]
     assert second["steps"] == {}
+
+
+def test_several_ends_of_tasks_start_one_process_which_waits_for_the_others(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(own_home)
+    started: list[list[str]] = []
+
+    def start(_module: str, arguments: list[str], **_options: Any) -> subprocess.Popen[bytes]:
+        started.append(arguments)
+        return subprocess.Popen([sys.executable, "-c", ""])
+
+    monkeypatch.setattr("commonplace.processes.start", start)
+    with Memory.open(own_home) as memory:
+        for _time in range(3):
+            start_if_due(memory)
+        assert [arguments[3] for arguments in started] == ["2"]
+        # It has run; the next end of a task is within a minute of that.
+        os.utime(memory.home.maintenance_planned, (time.time() - 1,) * 2)
+        memory.home.maintenance_mark.touch()
+        for _time in range(3):
+            start_if_due(memory)
+        assert len(started) == 2
+        assert 55 < int(started[1][3]) <= 62
 
 
 # --- By itself ------------------------------------------------------------------------------------

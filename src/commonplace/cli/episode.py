@@ -41,6 +41,8 @@ def record(args: Namespace) -> int:
         given = str(episode.get("id") or "")
         before = memory.logs_with(given) if given else set()
         written = memory.record_episode(episode)
+        if written.fields.get("outcome", "unknown") != "unknown":
+            due.start_if_due(memory)
     if given and written.id != given:
         print_note(f"note: another repository has a record `{one_line(given)}`")
     elif written.repo in before:

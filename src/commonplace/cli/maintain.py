@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
-from commonplace.cli.arguments import add_home, add_json, comma_list, suggest
+from commonplace.cli.arguments import add_home, add_json, comma_list, suggest, whole_number
 from commonplace.cli.output import note, number_of, print_json
 from commonplace.errors import FindingsLeft
 from commonplace.foreign import render
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
 MERGES_SHOWN_MAX = 5
+WAIT_S_MAX = 3600
 EXAMPLES = ("commonplace maintain", "commonplace maintain --step rotation --dry-run")
 
 
@@ -42,11 +44,19 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="Do nothing within a minute of the last run, or if `maintenance.background` is off",
     )
+    parser.add_argument(
+        "--wait",
+        metavar="SECONDS",
+        type=whole_number(0, WAIT_S_MAX),
+        default=0,
+        help="Wait before, as the process does that the end of a task starts",
+    )
     add_home(parser)
     add_json(parser)
 
 
 def run(args: Namespace) -> int:
+    time.sleep(args.wait)
     with Memory.open(args.home or None) as memory:
         homes.check_exists(memory.home)
         if args.if_due and not is_due(memory):

@@ -333,6 +333,11 @@ class Home(NamedTuple):
         return self.state_folder / "maintenance.done"
 
     @property
+    def maintenance_planned(self) -> Path:
+        """Its time of change is when a process that waits will run maintenance."""
+        return self.state_folder / "maintenance.planned"
+
+    @property
     def learning_lock(self) -> Path:
         """Held by the process that consolidates."""
         return self.state_folder / "learning.lock"
