@@ -133,6 +133,25 @@ def test_what_nobody_asked_for_and_nobody_got_is_not_counted(memory: Memory) -> 
     assert memory.worth()["cost"]["injections"] == 0
 
 
+def test_a_context_is_counted_by_frame_with_coverage_and_drift(memory: Memory) -> None:
+    memory.upsert_nodes(
+        [
+            {"id": "skill.cpp.raii", "type": "concept", "label": "RAII owns resources"},
+            {"id": "skill.sql.index", "type": "concept", "label": "An index finds rows"},
+        ]
+    )
+    for tags in (["cpp"], ["cobol"], []):
+        built = memory.build_context("which object owns resources: RAII", {"id": "t", "tags": tags})
+    found = memory.worth()
+
+    assert found["cost"]["by_source"]["context"]["injections"] == 3
+    assert found["cost"]["by_frame"]["knowledgeHDoD"] >= built.tokens["knowledgeHDoD"] > 0
+    assert found["context"]["built"] == 3
+    assert found["context"]["coverage"] == 0.5
+    assert 0 <= found["context"]["drift"] < 1
+    assert 0 < found["context"]["nodes_now"] <= found["context"]["nodes_most"]
+
+
 @pytest.mark.parametrize("more", [["--repo", "app"], ["--savings"]])
 def test_two_reports_at_once_are_refused(
     memory: Memory, more: list[str], capsys: pytest.CaptureFixture[str]

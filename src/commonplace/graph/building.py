@@ -17,6 +17,7 @@ from commonplace.graph.bloom import HOPS_MAX, HOPS_MIN
 from commonplace.graph.constraints import file_lines
 from commonplace.graph.contexts import of_task, recall_context, save_context
 from commonplace.graph.lighting import KINDS, SEEDS_MAX, Lighting
+from commonplace.graph.scoring import mean, task_affinity
 from commonplace.graph.tasks import Task
 from commonplace.records import to_utc
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 QUERY_CHARS_MAX = 4000
 BUILT_MAX = 2
+DRIFT_NODES = 3
 # The types that the knowledge frame shows; the others have frames of their own.
 KNOWLEDGE_TYPES = ("concept", "skill", "fact", "snippet", "pattern")
 
@@ -118,6 +120,18 @@ def build_context(
     if memory.homes[memory.trusted_home()].path.is_dir():
         after = resonance.of_memory(memory).light(lit, shown, moment)
     memory.engine().usage.add(_places(found, shown), to_utc(moment), None)
+    working = resonance.Limits.of(memory).kept(state.values(), lit)
+    memory.note_injection(
+        "context",
+        frames.tokens(),
+        shown,
+        task.id or task.session,
+        frames=frames.tokens_by_frame(),
+        covered=_is_covered(found, frames, task),
+        drift=_drift(found, frames),
+        nodes=len(working),
+        resonance=mean(working.values()),
+    )
     notes = [*remarks, *work.notes, *unread, *filter(None, [after.problem])]
     version = None
     if task.id and save:
@@ -188,6 +202,20 @@ def _shown_in(found: Gathered, frames: Frames) -> list[str]:
         if one.type == "tool" and frame_lines.tool(found.nodes[one.id]) in texts
     ]
     return list(dict.fromkeys([*frames.ids, *special, *tools, *others]))
+
+
+def _is_covered(found: Gathered, frames: Frames, task: Task) -> bool | None:
+    """Whether the knowledge frame has a node of the task's domain; `None` without tags."""
+    if not task.tags:
+        return None
+    return any(task_affinity(found.nodes[ident], task.tags) for ident in frames.ids)
+
+
+def _drift(found: Gathered, frames: Frames) -> float | None:
+    """Return how far the best nodes of the knowledge frame are from the question, from 0 to 1."""
+    similar = {one.id: one.signals.similarity for one in found.selected}
+    best = [similar[ident] for ident in frames.ids[:DRIFT_NODES]]
+    return round(1 - mean(best), 4) if best else None
 
 
 def _places(found: Gathered, ids: Collection[str]) -> list[tuple[int, str]]:

@@ -94,6 +94,11 @@ class Limits(NamedTuple):
             timedelta(hours=float(settings["context.ttl_hours"])),
         )
 
+    def kept(self, before: Mapping[str, float], lit: Mapping[str, float]) -> dict[str, float]:
+        """Return the values of the working set after one tick in which *lit* were lit."""
+        values = {ident: decayed(value, self.decay, 1) for ident, value in before.items()}
+        return working_set(values | dict(lit), self.value_min, self.size_max)
+
 
 class Resonance:
     """The working set in one file. It is opened for each call, so that it may be replaced."""
