@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 PASSPHRASE = "correct horse battery staple"
 IDENTITY = pyrage.x25519.Identity.generate()
 RECIPIENT = str(IDENTITY.to_public())
+STANZA = b"-> X25519 TEiF0ypqr+bpvcqXNyCVJpL7OuwPdVwPL7KQEbFDOCc\n" + b"A" * 43 + b"\n"
 
 
 @contextmanager
@@ -374,6 +375,7 @@ BAD: dict[str, tuple[Callable[[Path], None], str]] = {
     "empty": (lambda home: put(home, b""), "no valid archive|has no"),
     "header of a sparse file": (lambda home: write_archive(home, [link("a", tarfile.GNUTYPE_SPARSE, "")]), "no valid archive|plain"),
     "not encrypted": (lambda home: put_raw(home, b"PK\x03\x04"), "age format"),
+    "too many recipients": (lambda home: put_raw(home, b"age-encryption.org/v1\n" + STANZA * 1000 + b"--- x\n"), "too many recipients"),
     "missing": (lambda home: None, "is not there"),
 }  # fmt: skip
 

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 VARIABLE = "COMMONPLACE_PASSPHRASE"
 _KEY_BYTES_MAX = 64 << 10
-# How a file in the age format begins, as bytes or as text.
-BEGINNINGS = (b"age-encryption.org/v1\n", b"-----BEGIN AGE ENCRYPTED FILE-----")
+# How a file in the age format begins, and the last line of its header.
+BEGINNING, _HEADER_END = b"age-encryption.org/v1\n", b"\n--- "
 _BY_PASSPHRASE = b"\n-> scrypt "
-_HEADER_BYTES = 4 << 10
+# Each recipient has some lines there. Thousands of them would take an hour to try.
+_HEADER_BYTES_MAX = 16 << 10
 _HINT = (
     f"set {VARIABLE}, or `packs.passphrase_file` or `packs.recipients` in the user's config.toml"
 )
@@ -64,13 +65,12 @@ def decrypt(
 ) -> bytes:
     """Return what the pack *name* holds. Raises `PackRefused`, or `UsageError` without a key."""
     pyrage = _pyrage()
-    if not raw.startswith(BEGINNINGS):
+    if not raw.startswith(BEGINNING):
         raise PackRefused(name, "is not a file in the age format")
-    # An armored file does not show how it was encrypted before it is decoded.
-    may_be_either = not raw.startswith(BEGINNINGS[0])
-    if _BY_PASSPHRASE in raw[:_HEADER_BYTES] or (
-        may_be_either and _passphrase(settings, environment)
-    ):
+    header = raw[:_HEADER_BYTES_MAX].partition(_HEADER_END)
+    if not header[1]:
+        raise PackRefused(name, "has no header of age, or one for too many recipients")
+    if _BY_PASSPHRASE in header[0]:
         passphrase = _passphrase(settings, environment)
         if not passphrase:
             raise UsageError(

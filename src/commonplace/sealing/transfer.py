@@ -118,7 +118,7 @@ def _check_replaceable(out: str, path: Path) -> None:
     stream = open_for_read(path)
     if stream is not None:
         with stream:
-            if not stream.read(64).startswith(keys.BEGINNINGS):
+            if not stream.read(64).startswith(keys.BEGINNING):
                 raise PackRefused(out, "is a file that is no pack, and stays", "name another file")
 
 
