@@ -16,7 +16,7 @@ from skills_ref.parser import parse_frontmatter
 from skills_ref.validator import validate, validate_metadata
 
 from commonplace import inbox, skills
-from commonplace.errors import SkillRefused
+from commonplace.errors import FolderRefused, SkillRefused
 from commonplace.index.document import SKILL_PLACEHOLDERS
 from commonplace.maintenance import runner
 from commonplace.memory import Memory
@@ -253,6 +253,14 @@ def test_exported_skills_pass_the_reference_validator(memory: Memory, tmp_path: 
         assert subprocess.run(run, capture_output=True, check=False).returncode == 0
     assert left_out_fields(given["extras"]) == ["when_to_use"]
     assert "OpenAPI spec exists" in (tmp_path / "out" / "loki" / "SKILL.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["log", "skills", "new/folder"])
+def test_skills_are_not_exported_into_a_home(memory: Memory, own_home: Path, name: str) -> None:
+    before = sorted(path for path in own_home.rglob("*"))
+    with pytest.raises(FolderRefused, match="in a home"):
+        memory.export_skills(own_home / name, force=True)
+    assert sorted(path for path in own_home.rglob("*")) == before
 
 
 def test_an_export_replaces_only_what_nobody_changed(memory: Memory, tmp_path: Path) -> None:

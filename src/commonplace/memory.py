@@ -411,7 +411,9 @@ class Memory(Recaller):
     ) -> list[Exported]:
         """Write skills, all or those of *names*, into *folder* as valid ones."""
         from commonplace.skills.export import choose, export
+        from commonplace.where.homes import check_outside
 
+        check_outside(folder.expanduser(), self.homes)
         return export(choose(self, names), folder, force=force)
 
     # --- Snapshots --------------------------------------------------------------------------------

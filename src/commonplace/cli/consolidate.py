@@ -69,7 +69,7 @@ def _print(report: Report) -> None:
         says = held.fields.get("pattern") or held.fields.get("what_fails")
         note(f"held back: {one_line(str(says))}: {one_line(held.reason)}")
     if more := len(report.held_back[HELD_BACK_SHOWN_MAX:]):
-        note(f"… and {number_of(more, 'more')}; `--json` has all")
+        note(f"… and {number_of(more, 'more', 'more')}; `--json` has all")
     made = number_of(len(report.made), "record")
     would = "would be " if report.dry_run else ""
     note(

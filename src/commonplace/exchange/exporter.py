@@ -19,6 +19,7 @@ from commonplace.files.plain import read_small
 from commonplace.log.read import lines
 from commonplace.records import Feedback, decode, encode
 from commonplace.redaction.text import redact_text
+from commonplace.where import homes
 from commonplace.where.home import SKILL_BYTES_MAX
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def export_layout(
     with _raise_folder_refused(target):
         _check(target, module, force=force)
         target = target.resolve()  # Of what is written below it, no part may be a link.
-        _check_outside(target, memory)
+        homes.check_outside(target, memory.homes)
     lines = memory.export_lines(repo, kind, superseded=superseded)
     feedback: list[Record] = []
     records = _choose(lines, module, report, feedback)
@@ -113,15 +114,6 @@ def _check(folder: Path, module: ModuleType, *, force: bool) -> None:
         f"it is not empty and has no `{module.MARK}`",
         "name an empty folder or one with such a layout, or give `--force`",
     )
-
-
-def _check_outside(folder: Path, memory: Memory) -> None:
-    """Refuse a folder within a home: its files have writers and locks of their own."""
-    whole = folder.resolve()
-    if any(whole.is_relative_to(home.path.resolve()) for home in memory.homes):
-        raise FolderRefused(
-            folder, "it is in a home of Commonplace", "name a folder outside the home"
-        )
 
 
 def _choose(

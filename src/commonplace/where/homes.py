@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from commonplace.errors import HomeUnusable, UsageError, unusable
+from commonplace.errors import FolderRefused, HomeUnusable, UsageError, unusable
 from commonplace.files import atomic
 from commonplace.files.nofollow import is_link
 from commonplace.files.plain import allow_owner, is_allowed_owner, make_folder
@@ -17,7 +17,7 @@ from commonplace.where.marker import MARKER, MARKER_FILE, foreign_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from commonplace.where.repository import Repository
 
@@ -203,3 +203,12 @@ def make(home: Home) -> list[Path]:
 
 def user_folder(environment: Mapping[str, str]) -> Path:
     return Path(state.user_folder(environment))
+
+
+def check_outside(folder: Path, homes: Iterable[Home]) -> None:
+    """Refuse a folder within one of *homes*: its files have writers and locks of their own."""
+    whole = folder.resolve()
+    if any(whole.is_relative_to(home.path.resolve()) for home in homes):
+        raise FolderRefused(
+            folder, "it is in a home of Commonplace", "name a folder outside the home"
+        )
