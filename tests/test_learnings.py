@@ -101,6 +101,11 @@ def test_days_and_tasks_add_up_to_the_whole(found: list[dict[str, Any]], days: i
     assert metrics.summarise_period(records(found[::-1]), [], NOW, days) == figures
 
 
+def test_an_episode_of_another_century_is_not_of_the_last_days() -> None:
+    one = {"id": "ep-1", "kind": "episode", "task_id": "t", "timestamp": "2099-01-01T00:00:00Z"}
+    assert metrics.summarise_period([Episode(one)], [], NOW, 7)["attempts"] == 0
+
+
 @SLOW_LAW
 @given(EPISODES)
 def test_an_export_is_imported_without_what_it_computed(

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from commonplace.records import Record
 
 DAYS = 7
+# A record may be a little later than our clock says; one of another year has a wrong date.
+CLOCKS_APART_MAX = timedelta(days=1)
 DAYS_MAX = 3650
 # What an outcome is worth, as a share of success; of any other word nothing is known.
 OUTCOME_WORTH = {"success": 1.0, "partial": 0.5, "failure": 0.0}
@@ -72,9 +74,9 @@ def summarise_period(
     episodes: Iterable[Record], feedback: Iterable[Record], now: datetime, days: int = DAYS
 ) -> dict[str, Any]:
     """Return the metrics of the *days* before *now*, whole and by day, the newest first."""
-    since = to_utc(now - timedelta(days=days))
-    recent = [one for one in episodes if one.timestamp >= since]
-    rated = [one for one in feedback if one.timestamp >= since]
+    since, until = to_utc(now - timedelta(days=days)), to_utc(now + CLOCKS_APART_MAX)
+    recent = [one for one in episodes if since <= one.timestamp <= until]
+    rated = [one for one in feedback if since <= one.timestamp <= until]
     found = tasks(recent)
     dates = {one.timestamp[:10] for one in (*recent, *rated)}
     return {
