@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from commonplace.exchange import formats
 from commonplace.exchange.importer import import_files
 from commonplace.maintenance import runner, steps
 from commonplace.server import tools
+from commonplace.where.home import Home
 from conftest import ROOT
 
 
@@ -108,6 +110,21 @@ def test_the_examples_for_python_print_what_the_page_shows(tmp_path: Path) -> No
     assert plain(printed(write)) == plain(shown[0])
     assert printed(bulk) == shown[1]
     run(test)["test_a_lesson_is_recalled"](tmp_path)
+
+
+def test_the_orchestrator_prints_what_the_page_shows(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = "docs/howto/compose-contexts.md"
+    (shown,) = re.findall(
+        r"^````text\n(.*?)^````", (ROOT / page).read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    (program,) = blocks(page)
+    # The command of this environment, whichever is installed besides.
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+
+    assert plain(printed(program)) == plain(shown)
+    assert list(Home(own_home).log_folder.iterdir()), "the server wrote to the home of this program"
 
 
 def printed(code: str) -> str:

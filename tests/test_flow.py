@@ -63,6 +63,7 @@ FLOW = [
     "maintenance",
     "transfer",
     "sealing",
+    "client",
 ]
 # A surface is a way to the memory. It knows the memory and what is around it, not what is behind it.
 SURFACES = {"cli", "hooks", "integrations", "server"}

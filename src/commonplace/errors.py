@@ -240,6 +240,33 @@ class ServerTrouble(CommonplaceError):
         self.hint = hint
 
 
+class NoAnswer(CommonplaceError):
+    """A memory server of `commonplace.client` gave no answer: what was sent may have arrived."""
+
+    exit_code = 70
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.hint = "what could not be saved is kept and sent again by the next call"
+
+    def __str__(self) -> str:
+        return f"the memory server did not answer: {self.args[0]}"
+
+
+class ToolRefused(CommonplaceError):
+    """A memory server of `commonplace.client` that refused a call, or has no such tool."""
+
+    exit_code = 71
+
+    def __init__(self, tool: str, reason: str) -> None:
+        super().__init__(tool, reason)
+        self.tool, self.reason = tool, reason
+        self.hint = "correct what was sent, or start the server with the tools of `kom`"
+
+    def __str__(self) -> str:
+        return f"the memory server refused `{self.tool}`: {self.reason}"
+
+
 class AccessTokenNotFound(CommonplaceError):
     exit_code = 18
 

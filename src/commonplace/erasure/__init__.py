@@ -195,6 +195,7 @@ class _Removal:
             self._forget_usage,
             self._remove_working_set,
             self._remove_hook_files,
+            self._remove_client_states,
             self._rewrite_sections,
             self._remove_index,
             self._remove_leftovers,
@@ -260,6 +261,12 @@ class _Removal:
             for path in files(self._home):
                 if self._hook_folders.intersection(path.parents):
                     self._try(self._remove_if_mentioned, path)
+
+    def _remove_client_states(self) -> None:
+        """Remove the working sets of orchestrators that have an erased text; they start over."""
+        for path in files(self._home):
+            if self._home.clients_folder in path.parents and path.suffix != LOG_SUFFIX:
+                self._try(self._remove_if_mentioned, path)
 
     def _rewrite_sections(self) -> None:
         """Remove the lines about an erased record from our sections of `CONTINUITY.md` files."""

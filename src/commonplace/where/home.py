@@ -152,6 +152,14 @@ class Home(NamedTuple):
     def state_folder(self) -> Path:
         return self.state_elsewhere or self.path / STATE
 
+    def client_state_folder(self, name: str) -> Path:
+        """Return where the orchestrator called *name* keeps its state (see `client/state.py`)."""
+        return self.clients_folder / name
+
+    @property
+    def clients_folder(self) -> Path:
+        return self.state_folder / "clients"
+
     @property
     def other_states_folder(self) -> Path:
         """In the user's home: the state of the homes of repositories."""

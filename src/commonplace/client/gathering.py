@@ -1,0 +1,237 @@
+"""Seeds and what is linked to them, from the server and from the working set.
+
+Probe: the nodes that match the question, and those of the task's saved contexts. Bloom: along the
+links of these nodes to their neighbours, which are looked up on the server if they are not in the
+working set yet. None of the seven tools reads a node by its id. So a neighbour is searched by its
+id, and only a node with exactly that id is taken.
+
+When the server does not answer, nothing more is asked of it for this context: the working set gives
+the seeds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.client import answers, seven
+from commonplace.errors import NoAnswer, ToolRefused
+from commonplace.foreign import one_line
+from commonplace.graph.bloom import Bloomed, bloom
+from commonplace.graph.scoring import task_affinity
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+
+    from commonplace.client.adapter import KomServerAdapter
+    from commonplace.client.answers import Saved
+    from commonplace.client.likeness import Likeness
+    from commonplace.client.options import Options
+    from commonplace.client.task import Task
+    from commonplace.client.working_set import WorkingSet
+
+# So many ids are searched in one call.
+IDS_PER_LOOKUP = 8
+# A node that the server does not have is looked up again after this many ticks.
+MISSING_TICKS = 20
+MISSING_MAX = 10_000
+TAGS_MAX = 4
+# A child is as near as a link can be.
+CHILD_WEIGHT = 1.0
+
+
+class Gathered(NamedTuple):
+    """What was found for a context. The nodes themselves are in the working set."""
+
+    bloomed: Bloomed
+    # The saved contexts of the task, the newest first.
+    contexts: list[Saved]
+
+
+class Gatherer:
+    """Gathers the nodes of one context after another."""
+
+    def __init__(self, server: KomServerAdapter, options: Options) -> None:
+        self._server = server
+        self._options = options
+        # In which tick an id was looked up in vain.
+        self._missing: dict[str, int] = {}
+        self._lookups = 0
+        # Why the server is not asked any more.
+        self.down = ""
+        self.notes: list[str] = []
+
+    def begin(self, down: str = "") -> None:
+        """Begin the next context. *down* says why the server is known not to answer."""
+        self.down, self.notes, self._lookups = down, [], 0
+
+    async def gather(
+        self, query: str, task: Task, hot: WorkingSet, now: str, likeness: Likeness, persona: str
+    ) -> Gathered:
+        """Return the seeds and what is linked to them; all nodes are put into *hot*."""
+        semantic = await self._search(query, hot, now)
+        contexts, episodes = await self._recall(task, hot, now)
+        shown = [
+            ident
+            for saved in contexts
+            for ident in (*saved.nodes, *answers.ids_in(_knowledge(saved)))
+        ]
+        episodic = [*episodes, *dict.fromkeys(shown)][: self._options.seeds_max]
+        await self._fetch([ident for ident in (persona, task.id, *episodic) if ident], hot, now)
+        semantic += await self._from_working_set(hot, likeness)
+        if len(semantic) < self._options.sparse_below:
+            semantic += await self._defaults(task, hot, now)
+        seeds = [ident for ident in dict.fromkeys([*semantic, *episodic]) if ident in hot]
+        return Gathered(await self._bloom(seeds, hot, now), contexts)
+
+    async def _ask(self, question: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401 (JSON)
+        """Return the answer to *question*; `None` if there is none."""
+        if self.down:
+            return None
+        try:
+            return await question()
+        except NoAnswer as error:
+            self.down = one_line(str(error))
+        except ToolRefused as error:
+            self.notes.append(one_line(str(error)))
+        return None
+
+    # --- Probe ------------------------------------------------------------------------------------
+
+    async def _search(self, query: str, hot: WorkingSet, now: str) -> list[str]:
+        """Return the ids of the nodes that match the question, the best first."""
+        k = self._options.seeds_max
+        arguments: dict[str, Any] = {"query": query, "k": k}
+        known = await self._ask(lambda: self._server.arguments_of(seven.SEARCH))
+        if known and "hops" in known:
+            # The server follows links itself: this saves most of the look-ups below.
+            arguments["hops"] = self._options.hops_checked()
+        answer = await self._ask(lambda: self._server.call(seven.SEARCH, arguments))
+        seeds = []
+        for found in answers.nodes(answer):
+            hot.add(found, now)
+            if not found.hop:
+                seeds.append(found.node.id)
+        return seeds[:k]
+
+    async def _recall(self, task: Task, hot: WorkingSet, now: str) -> tuple[list[Saved], list[str]]:
+        """Return the saved contexts of the task and its session, and the ids of their episodes."""
+        k = self._options.seeds_max
+        answer = await self._ask(lambda: self._server.recall_context(task.id, k))
+        more = None
+        if task.session:
+            session = task.session
+            more = await self._ask(lambda: self._server.recall_context(session, k, "session"))
+        episodes = []
+        for found in [*answers.nodes(answer), *answers.nodes(more)]:
+            if not answers.is_context(found.raw):
+                hot.add(found, now)
+                episodes.append(found.node.id)
+        return [*answers.contexts(answer), *answers.contexts(more)][:k], episodes
+
+    async def _from_working_set(self, hot: WorkingSet, likeness: Likeness) -> list[str]:
+        """Return the nodes of the working set that are nearest to the question.
+
+        What lit up before and is about the question stays, whether or not the server finds it.
+        """
+        near = await likeness.of(hot.hot)
+        ranked = sorted((-value, -hot.value(ident), ident) for ident, value in near.items())
+        least = self._options.similarity_min
+        return [ident for value, _hot, ident in ranked if -value >= least][
+            : self._options.seeds_max
+        ]
+
+    async def _defaults(self, task: Task, hot: WorkingSet, now: str) -> list[str]:
+        """Return nodes of the task's domain: those seen before, else what the tags find."""
+        if not task.tags:
+            return []
+        known = _with_tags(hot, task.tags)
+        if len(known) < self._options.sparse_below:
+            for tag in task.tags[:TAGS_MAX]:
+                await self._look_up(tag, self._options.seeds_max, hot, now)
+            known = _with_tags(hot, task.tags)
+        if known:
+            tags = ", ".join(one_line(tag) for tag in task.tags)
+            self.notes.append(
+                f"few nodes matched the question: nodes with the tags {tags} were added"
+            )
+        return known[: self._options.seeds_max]
+
+    # --- Bloom ------------------------------------------------------------------------------------
+
+    async def _bloom(self, seeds: Sequence[str], hot: WorkingSet, now: str) -> Bloomed:
+        options = self._options
+        for hop in range(1, options.hops_checked() + 1):
+            reached = bloom(seeds, lambda ids: neighbours(ids, hot), hop, options.per_node_max)
+            await self._fetch(reached.hops, hot, now)
+        bloomed = bloom(
+            seeds,
+            lambda ids: neighbours(ids, hot, known_only=True),
+            options.hops_checked(),
+            options.per_node_max,
+        )
+        return Bloomed(
+            {ident: hop for ident, hop in bloomed.hops.items() if ident in hot}, bloomed.edges
+        )
+
+    async def _fetch(self, ids: Iterable[str], hot: WorkingSet, now: str) -> None:
+        """Put the nodes with these *ids* into the working set, as far as the server has them."""
+        wanted = [ident for ident in ids if self._is_unknown(ident, hot)]
+        for start in range(0, len(wanted), IDS_PER_LOOKUP):
+            some = wanted[start : start + IDS_PER_LOOKUP]
+            if len(some) > 1:
+                await self._look_up(" ".join(some), self._options.seeds_max, hot, now)
+            for ident in some:
+                if ident in hot:
+                    continue
+                is_asked = await self._look_up(ident, IDS_PER_LOOKUP, hot, now)
+                if is_asked and ident not in hot:
+                    if len(self._missing) >= MISSING_MAX:
+                        self._missing.clear()
+                    self._missing[ident] = hot.tick
+
+    def _is_unknown(self, ident: str, hot: WorkingSet) -> bool:
+        asked = self._missing.get(ident)
+        return ident not in hot and (asked is None or hot.tick - asked >= MISSING_TICKS)
+
+    async def _look_up(self, text: str, k: int, hot: WorkingSet, now: str) -> bool:
+        """Search *text*, put all nodes that are found into *hot*; return whether it was asked."""
+        if self._lookups >= self._options.lookups_max:
+            return False
+        self._lookups += 1
+        answer = await self._ask(lambda: self._server.search_memory(text, k))
+        for found in answers.nodes(answer):
+            if found.node.id not in hot:
+                hot.add(found, now)
+        return answer is not None
+
+
+def neighbours(
+    ids: Iterable[str], hot: WorkingSet, *, known_only: bool = False
+) -> dict[str, list[tuple[str, float]]]:
+    """Return what each of *ids* is linked to, in both directions, with the weights.
+
+    Backward only from nodes of the working set: a server is not asked who links to a node.
+    """
+    wanted = set(ids)
+    found: dict[str, list[tuple[str, float]]] = {ident: [] for ident in wanted}
+    for ident, one in hot.hot.items():
+        links = [(link.to, link.w) for link in one.node.links]
+        links += [(child, CHILD_WEIGHT) for child in one.node.children.values()]
+        for to, weight in links:
+            if ident in wanted and (to in hot or not known_only):
+                found[ident].append((to, weight))
+            if to in wanted:
+                found[to].append((ident, weight))
+    return found
+
+
+def _with_tags(hot: WorkingSet, tags: Sequence[str]) -> list[str]:
+    """Return the nodes that have some of *tags*, those with most of them first."""
+    shares = {ident: task_affinity(one.node, tags) for ident, one in hot.hot.items()}
+    ranked = sorted((-share, -hot.value(ident), ident) for ident, share in shares.items() if share)
+    return [ident for *_rank, ident in ranked]
+
+
+def _knowledge(saved: Saved) -> Mapping[str, Any] | str:
+    found = saved.frames.get("knowledge", saved.frames.get("knowledgeHDoD", {}))
+    return found if isinstance(found, dict | str) else {}

@@ -1,0 +1,83 @@
+"""What an agent does and learns, as nodes: observations (episodes) and skills."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from commonplace.records.ids import slug
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+INVOLVES_WEIGHT = 0.7
+_SLUG_CHARS_MAX = 60
+
+
+def new_id(start: str, at: str) -> str:
+    """Return an id that no other has: *start*, the time and a few random digits."""
+    moment = at.replace("-", "").replace(":", "").partition(".")[0].rstrip("Z").lower()
+    return f"{start}{moment}-{secrets.token_hex(4)}"
+
+
+def observation(
+    action: str,
+    outcome: str,
+    at: str,
+    *,
+    task_id: str = "",
+    involved: Iterable[str] = (),
+    files: Sequence[str] = (),
+    details: str = "",
+    tags: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return the node of something that was done, linked to what was involved."""
+    said = {"outcome": outcome, "task_id": task_id, "files": list(files), "details": details}
+    payload = {"action": action, "at": at, **{name: text for name, text in said.items() if text}}
+    place = slug(task_id, _SLUG_CHARS_MAX) or "work"
+    return {
+        "id": new_id(f"episode.{place}.", at),
+        "type": "episode",
+        "label": " ".join(action.split()),
+        "payload": payload,
+        "links": links(involved, "uses"),
+        "tags": list(tags),
+        "timestamp": at,
+    }
+
+
+def skill(
+    label: str,
+    definition: str,
+    *,
+    ident: str = "",
+    type_: str = "skill",
+    examples: Sequence[str] = (),
+    anti_patterns: Sequence[str] = (),
+    related: Iterable[str] = (),
+    tags: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return the node of something that was learned. The same label gives the same id."""
+    payload: dict[str, Any] = {"definition": definition}
+    if examples:
+        payload["examples"] = list(examples)
+    if anti_patterns:
+        payload["anti_patterns"] = list(anti_patterns)
+    parts = [slug(part, _SLUG_CHARS_MAX) for part in (*tags[:1], label)]
+    if not parts[-1]:
+        # No ASCII words: the id must still be that of this label alone.
+        parts[-1] = hashlib.blake2b(label.encode(), digest_size=4).hexdigest()
+    path = ".".join(part for part in parts if part)
+    return {
+        "id": ident or f"{type_}.{path}",
+        "type": type_,
+        "label": " ".join(label.split()),
+        "payload": payload,
+        "links": links(related, "related_to"),
+        "tags": list(tags),
+    }
+
+
+def links(ids: Iterable[str], rel: str) -> list[dict[str, Any]]:
+    return [{"to": ident, "rel": rel, "w": INVOLVES_WEIGHT} for ident in dict.fromkeys(ids)]

@@ -1,0 +1,334 @@
+"""The memory of an agent, on the agent's side: activation, selection and composition of contexts.
+
+It works with any MCP server that has the seven tools. The server keeps and finds nodes; which of
+them light up for a question, cool down and are shown is decided here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Self
+
+import anyio
+
+from commonplace.client import answers, observing, saving, seven
+from commonplace.client.frames import Frames
+from commonplace.client.gathering import Gatherer
+from commonplace.client.likeness import Likeness
+from commonplace.client.material import Parts, Scored, material
+from commonplace.client.options import Options
+from commonplace.client.pending import Pending
+from commonplace.client.state import State
+from commonplace.client.task import Task
+from commonplace.client.working_set import age_days
+from commonplace.compose.frames import check_budget, compose
+from commonplace.compose.hdod import as_json
+from commonplace.errors import UsageError
+from commonplace.graph import scoring, selection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from commonplace.client.adapter import KomServerAdapter
+    from commonplace.client.gathering import Gathered
+    from commonplace.client.likeness import Embed
+
+    AnyTask = Task | str | Mapping[str, Any]
+
+log = logging.getLogger(__name__)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class MemoryOrchestrator:
+    """Builds the contexts of an agent from a memory server, and saves what the agent learns.
+
+    *embed* returns the vector of a text; without it, the words of texts are compared. *state* is a
+    folder of this orchestrator's own, where the working set and unsaved contexts survive its end.
+    """
+
+    def __init__(
+        self,
+        server: KomServerAdapter,
+        embed: Embed | None = None,
+        *,
+        state: Path | None = None,
+        persona: str = "",
+        tools: Sequence[str] = (),
+        options: Options = Options(),  # noqa: B008 (immutable)
+        now: Callable[[], datetime] = _now,
+    ) -> None:
+        self.server = server
+        self._embed = embed
+        self._options = options
+        self._persona = persona
+        self._tools = tuple(tools)
+        self._clock = now
+        self._state = State(state, options.limits)
+        self._gatherer = Gatherer(server, options)
+        self._lock = anyio.Lock()
+        self._stack: AsyncExitStack | None = None
+        # The frames that were saved last, by task: the same ones again are not saved again.
+        self._saved: dict[str, str] = {}
+
+    async def __aenter__(self) -> Self:
+        self._stack = AsyncExitStack()
+        if not self.server.is_open:
+            await self._stack.enter_async_context(self.server)
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        stack, self._stack = self._stack, None
+        self.close()
+        if stack is not None:
+            await stack.aclose()
+
+    def close(self) -> None:
+        """Let another orchestrator use the state folder. Everything in it is already written."""
+        self._state.close()
+
+    # --- What is known here -----------------------------------------------------------------------
+
+    @property
+    def working_set(self) -> dict[str, float]:
+        """The resonance of each node in the working set, the strongest first."""
+        hot = self._state.working_set
+        values = {ident: round(hot.value(ident), scoring.DIGITS) for ident in hot.hot}
+        return dict(sorted(values.items(), key=lambda one: (-one[1], one[0])))
+
+    @property
+    def pending(self) -> list[Pending]:
+        """What waits to be saved, the oldest first."""
+        return list(self._state.pending)
+
+    # --- Contexts ---------------------------------------------------------------------------------
+
+    async def build_context(self, query: str, task: AnyTask, budget_tokens: int) -> Frames:
+        """Return the frames for a question of a task, with at most *budget_tokens*.
+
+        The server's answers and the working set give the nodes. If the server does not answer, the
+        working set alone does, and the context is saved later; `notes` of the frames say so.
+        """
+        if not query.strip():
+            raise UsageError("the question is empty", "say what the agent is about to do")
+        check_budget(budget_tokens)
+        about = Task.of(task)
+        async with self._lock:
+            hot, now = self._state.working_set, self._time()
+            hot.tick += 1
+            self._gatherer.begin(await saving.flush(self.server, self._state.pending))
+            likeness = Likeness(query, self._embed)
+            gathered = await self._gatherer.gather(query, about, hot, now, likeness, self._persona)
+            scores = await self._score(gathered, about, likeness, now)
+            chosen = selection.select(
+                (
+                    selection.Scored(ident, hot.hot[ident].node.type, score)
+                    for ident, score in scores.items()
+                ),
+                self._options.caps,
+            )
+            parts = Parts(
+                query,
+                about,
+                [Scored(hot.hot[one.id].node, one.score) for one in chosen],
+                gathered.contexts,
+                hot.node(self._persona),
+                hot.node(about.id),
+                self._tools,
+            )
+            made = compose(material(parts), budget_tokens, self._options.knowledge_share)
+            hot.light(scores, now)
+            hot.use(made.ids, now)
+            hot.prune(now)
+            self._state.write()
+            await self._save(about, made.as_blocks(), is_built=True)
+            return Frames.of(made, self._notes(likeness))
+
+    async def save_context(self, task: AnyTask, frames: Sequence[Mapping[str, Any]]) -> bool:
+        """Save blocks with `kind`, `format` and `data`; return whether the server has them.
+
+        This is how an agent saves its scratchpad or a summary. If the server does not answer,
+        they are saved later.
+        """
+        about = Task.of(task)
+        async with self._lock:
+            await self._save(about, [dict(block) for block in frames])
+            return not self._state.pending
+
+    async def save_pending(self) -> int:
+        """Send what waits to be saved, also what was refused; return how much still waits."""
+        async with self._lock:
+            await saving.flush(self.server, self._state.pending, retry_refused=True)
+            return len(self._state.pending)
+
+    # --- What the agent does and learns -----------------------------------------------------------
+
+    async def observe(
+        self,
+        action: str,
+        outcome: str = "",
+        *,
+        task: AnyTask | None = None,
+        involved: Iterable[str] = (),
+        files: Sequence[str] = (),
+        details: str = "",
+        tags: Sequence[str] = (),
+    ) -> str:
+        """Write an observation after an action, linked to the nodes *involved*; return its id."""
+        about = Task.of(task) if task is not None else None
+        node = observing.observation(
+            action,
+            outcome,
+            self._time(),
+            task_id=about.id if about else "",
+            involved=involved,
+            files=files,
+            details=details,
+            tags=tuple(tags) or (about.tags if about else ()),
+        )
+        return await self._upsert(node)
+
+    async def learn(
+        self,
+        label: str,
+        definition: str,
+        *,
+        id: str = "",  # noqa: A002 (the word in the contract)
+        type: str = "skill",  # noqa: A002
+        examples: Sequence[str] = (),
+        anti_patterns: Sequence[str] = (),
+        related: Iterable[str] = (),
+        tags: Sequence[str] = (),
+    ) -> str:
+        """Write a skill (or a pattern, fact, …) with examples and anti-patterns; return its id."""
+        node = observing.skill(
+            label,
+            definition,
+            ident=id,
+            type_=type,
+            examples=examples,
+            anti_patterns=anti_patterns,
+            related=related,
+            tags=tags,
+        )
+        return await self._upsert(node)
+
+    async def upsert(self, nodes: Sequence[Mapping[str, Any]], *, merge: bool = True) -> None:
+        """Write nodes as they are; if the server does not answer, later."""
+        async with self._lock:
+            await self._enqueue(seven.UPSERT, {"nodes": [*map(dict, nodes)], "merge": merge})
+
+    async def feedback(self, ids: Iterable[str], *, worked: bool) -> None:
+        """Say whether nodes of a context helped: sources that do not help are weighed less."""
+        async with self._lock:
+            hot = self._state.working_set
+            nodes = [node for ident in ids if (node := hot.node(ident)) is not None]
+            self._state.sources.judge(nodes, worked=worked)
+            self._state.write()
+
+    # --- The rest of the seven tools --------------------------------------------------------------
+
+    async def snapshot(self, *, include_memory: bool = True) -> Any:  # noqa: ANN401 (JSON)
+        """Have the server make an immutable snapshot, after everything that waits was saved."""
+        async with self._lock:
+            await saving.flush(self.server, self._state.pending)
+            return await self.server.project_snapshot(include_memory=include_memory)
+
+    async def export_encrypted(self, selection: str, out: str) -> Any:  # noqa: ANN401 (JSON)
+        """Have the server write an encrypted pack of the nodes in *selection*."""
+        return await self.server.export_encrypted(selection, out)
+
+    async def import_encrypted(self, pack: str) -> Any:  # noqa: ANN401 (JSON)
+        """Have the server read an encrypted pack."""
+        return await self.server.import_encrypted(pack)
+
+    # --- Steps ------------------------------------------------------------------------------------
+
+    def _time(self) -> str:
+        return self._clock().astimezone(UTC).replace(tzinfo=None, microsecond=0).isoformat() + "Z"
+
+    async def _score(
+        self, gathered: Gathered, task: Task, likeness: Likeness, now: str
+    ) -> dict[str, float]:
+        """Return the resonance score of each node that was reached."""
+        hot = self._state.working_set
+        reached = {ident: hot.hot[ident] for ident in gathered.bloomed.hops}
+        near = await likeness.of(reached)
+        persona = hot.node(self._persona)
+        linked = scoring.persona_weights(persona)
+        scores = {}
+        for ident, one in reached.items():
+            signals = scoring.Signals(
+                similarity=near[ident],
+                edge=gathered.bloomed.edges.get(ident, 0.0),
+                recency=self._recency(max(one.node.timestamp, one.last_used_at), now),
+                usage=scoring.usage(one.uses),
+                task=scoring.task_affinity(one.node, task.tags),
+                persona=scoring.persona_weight(one.node, linked, persona),
+            )
+            score = scoring.score(signals, self._options.weights)
+            scores[ident] = round(score * self._state.sources.weight(one.node), scoring.DIGITS)
+        return scores
+
+    def _recency(self, then: str, now: str) -> float:
+        if not then:
+            return 0.0
+        return scoring.recency(age_days(then, now), self._options.half_life_days)
+
+    async def _upsert(self, node: dict[str, Any]) -> str:
+        async with self._lock:
+            await self._enqueue(seven.UPSERT, {"nodes": [node], "merge": True})
+            found = answers.node(node)
+            assert found is not None
+            # The agent's own work is hot, whether or not the server has it yet.
+            hot, now = self._state.working_set, self._time()
+            hot.add(found, now)
+            hot.light({found.node.id: 1.0}, now)
+            self._state.write()
+            return found.node.id
+
+    async def _save(
+        self, task: Task, blocks: list[dict[str, Any]], *, is_built: bool = False
+    ) -> None:
+        content = hashlib.sha256(as_json(blocks).encode("utf-8", "replace")).hexdigest()
+        if not blocks or self._saved.get(task.id) == content:
+            return
+        now = self._time()
+        ident = observing.new_id("save-", now)
+        frames = saving.with_save_id(blocks, ident, now, is_built=is_built)
+        session = {"session": task.session} if task.session else {}
+        await self._enqueue(seven.SAVE, {"task_id": task.id, "frames": frames, **session}, ident)
+        self._saved[task.id] = content
+
+    async def _enqueue(self, tool: str, arguments: dict[str, Any], ident: str = "") -> None:
+        """Write down what is to be saved, without secrets, and send all that waits."""
+        now = self._time()
+        clean = answers.without_secrets(arguments)
+        self._state.pending.add(Pending(ident or observing.new_id("save-", now), tool, clean, now))
+        await saving.flush(self.server, self._state.pending)
+
+    def _notes(self, likeness: Likeness) -> tuple[str, ...]:
+        """Return what was not as usual, and log it."""
+        down = self._gatherer.down
+        notes = [f"{down}; the context is made of the working set"] if down else []
+        notes += self._gatherer.notes
+        if likeness.failure:
+            notes.append(f"the embedder failed ({likeness.failure}); words were compared")
+        if self._state.is_damaged:
+            notes.append("the file of the working set was damaged; it starts over")
+            self._state.is_damaged = False
+        waiting = list(self._state.pending)
+        refused = [one.refused for one in waiting if one.refused]
+        if waiting:
+            saves = "1 save waits" if len(waiting) == 1 else f"{len(waiting)} saves wait"
+            notes.append(f"{saves} for the server")
+        notes += dict.fromkeys(refused)
+        for note in notes:
+            log.warning("%s", note)
+        return tuple(notes)

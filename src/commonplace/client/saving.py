@@ -1,0 +1,84 @@
+"""Sends what waits to be saved, in order, each once.
+
+A save whose answer did not come may have arrived. So before it is sent again, the task's saved
+contexts are read: each save carries an id of its own, and if the server has it, it is done. Nodes
+need no such question, because writing a node twice leaves one node.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from commonplace.client import answers, seven
+from commonplace.errors import NoAnswer, ToolRefused
+from commonplace.foreign import one_line
+
+if TYPE_CHECKING:
+    from commonplace.client.adapter import KomServerAdapter
+    from commonplace.client.pending import Pending, PendingSaves
+
+# The block of a saved context that carries the id of the save.
+SAVE_KIND = "save"
+# How many saved contexts are looked through: others may have saved since. Not every server
+# returns as many.
+LOOK_BACK = (200, 32)
+
+
+def with_save_id(
+    blocks: list[dict[str, Any]], ident: str, at: str, *, is_built: bool
+) -> list[dict[str, Any]]:
+    """Return the *blocks* of a context, with one more that says which save it is.
+
+    What was built repeats what the memory has; the rest is the agent's own.
+    """
+    data = {"id": ident, "at": at, "built": is_built}
+    return [*blocks, {"kind": SAVE_KIND, "format": "json", "data": data}]
+
+
+async def flush(
+    server: KomServerAdapter, pending: PendingSaves, *, retry_refused: bool = False
+) -> str:
+    """Send what waits, the oldest first, until the server does not answer; return why not.
+
+    What the server refused before is sent again only with *retry_refused*.
+    """
+    for one in pending:
+        if one.refused and not retry_refused:
+            continue
+        try:
+            if not (one.is_unsure and await _has(server, one)):
+                arguments = await _known_arguments(server, one)
+                pending.set_unsure(one.id)
+                await server.call(one.tool, arguments)
+        except NoAnswer as error:
+            return one_line(str(error))
+        except ToolRefused as error:
+            pending.set_refused(one.id, one_line(str(error)))
+        else:
+            pending.done(one.id)
+    return ""
+
+
+async def _known_arguments(server: KomServerAdapter, one: Pending) -> dict[str, Any]:
+    """Return the arguments without the session, unless the server's tool takes one."""
+    if "session" not in one.arguments or "session" in await server.arguments_of(one.tool):
+        return one.arguments
+    return {name: value for name, value in one.arguments.items() if name != "session"}
+
+
+async def _has(server: KomServerAdapter, one: Pending) -> bool:
+    """Whether the server has this save already."""
+    if one.tool != seven.SAVE:
+        return False
+    task_id = one.arguments["task_id"]
+    for k in LOOK_BACK[:-1]:
+        try:
+            answer = await server.recall_context(task_id, k)
+            break
+        except ToolRefused:
+            continue  # It may allow fewer.
+    else:
+        answer = await server.recall_context(task_id, LOOK_BACK[-1])
+    wanted = json.dumps(one.id)
+    return any(wanted in json.dumps(saved.raw) for saved in answers.contexts(answer))

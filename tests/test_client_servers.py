@@ -1,0 +1,212 @@
+"""The orchestrator against our own servers, over stdio and HTTP: killed and started again in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from commonplace.client import McpServer, MemoryOrchestrator
+from commonplace.compose import tokens
+from commonplace.where.home import Home
+from serving import WORDS_ONLY, command, served
+from test_client import CPP, TASK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from commonplace.client import Frames
+
+SETTINGS = "[tools]\nsets = ['core', 'kom']\n"
+TURNS = 6
+# Writes its process id down before it becomes the server.
+START = (
+    "import os, sys; open(sys.argv[1], 'a').write(f'{os.getpid()}\\n');"
+    "os.execv(sys.executable, [sys.executable, '-m', 'commonplace', 'mcp', '--toolsets', 'kom'])"
+)
+
+
+@pytest.fixture
+def home(own_home: Path) -> Path:
+    own_home.mkdir()
+    (own_home / "config.toml").write_text(WORDS_ONLY + SETTINGS, "utf-8")
+    return own_home
+
+
+class Killed(McpServer):
+    """A server that is killed before, during or after a call, as chance has it."""
+
+    kill: Callable[[], None]
+    chance: random.Random
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+        what = self.chance.choice(["live"] * 10 + ["before", "during", "after"])
+        if what == "before":
+            self.kill()
+        if what == "during":
+            asyncio.get_running_loop().call_later(self.chance.random() * 0.03, self.kill)
+        result = await super().call(tool, arguments)
+        if what == "after":
+            self.kill()
+        return result
+
+
+def stdio(home: Path, cls: type[McpServer] = McpServer) -> McpServer:
+    pids = home.parent / "pids"
+    environment = {**os.environ, "COMMONPLACE_HOME": str(home)}
+    return cls.stdio(sys.executable, "-c", START, str(pids), env=environment)
+
+
+def kill_last(home: Path) -> None:
+    pids = home.parent / "pids"
+    if pids.exists():
+        with suppress(ProcessLookupError):
+            os.kill(int(pids.read_text().split()[-1]), signal.SIGKILL)
+
+
+async def work(memory: MemoryOrchestrator, turns: range) -> tuple[list[str], set[str]]:
+    """Some turns of an agent. Returns what it saved: the questions, and the ids of nodes."""
+    questions: list[str] = []
+    nodes: set[str] = set()
+    for number in turns:
+        question = f"question {number} about SFINAE and overloads"
+        frames = await memory.build_context(question, TASK, 600)
+        assert tokens.count(frames.as_json()) <= 600
+        questions.append(question)
+        nodes.add(await memory.observe(f"step {number}", "passed", task=TASK))
+        nodes.add(await memory.learn(f"Rule {number}", "A definition.", tags=["cpp"]))
+    return questions, nodes
+
+
+def lines_of(home: Path) -> list[dict[str, Any]]:
+    return [
+        json.loads(line)
+        for path in sorted(Home(home).log_folder.glob("*.jsonl"))
+        for line in path.read_text("utf-8").splitlines()
+    ]
+
+
+def saved_questions(home: Path) -> list[str]:
+    """The question of every saved version of a context, in the order of the log."""
+    return [
+        block["data"].splitlines()[0]
+        for line in lines_of(home)
+        if line["kind"] == "context"
+        for block in line["frames"]
+        if block["kind"] == "problem"
+    ]
+
+
+def check(home: Path, questions: list[str], nodes: set[str]) -> None:
+    assert saved_questions(home) == questions
+    ids = [line["id"] for line in lines_of(home) if line["id"] in nodes]
+    assert sorted(ids) == sorted(nodes), "each node has one line"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no SIGKILL")
+@pytest.mark.parametrize("seed", range(2))
+def test_nothing_is_lost_or_saved_twice_when_the_stdio_server_is_killed(
+    home: Path, seed: int
+) -> None:
+    async def run() -> tuple[list[str], set[str]]:
+        server = stdio(home, Killed)
+        assert isinstance(server, Killed)
+        server.chance, server.kill = random.Random(seed), lambda: kill_last(home)
+        state = home.parent / "state"
+        async with MemoryOrchestrator(server, state=state) as memory:
+            first = await work(memory, range(TURNS))
+        # A program that is started again goes on where the first one ended.
+        async with MemoryOrchestrator(stdio(home), state=state) as memory:
+            second = await work(memory, range(TURNS, TURNS + 1))
+            assert await memory.save_pending() == 0
+        return first[0] + second[0], first[1] | second[1]
+
+    check(home, *asyncio.run(run()))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no SIGKILL")
+def test_nothing_is_lost_or_saved_twice_when_the_http_server_is_killed_and_revived(
+    home: Path,
+) -> None:
+    async def run(address: str, token: str, pid: int, port: str) -> tuple[list[str], set[str]]:
+        async with MemoryOrchestrator(McpServer.http(f"{address}/mcp", token)) as memory:
+            await memory.upsert(CPP)
+            there = await work(memory, range(3))
+            os.kill(pid, signal.SIGKILL)
+            gone = await work(memory, range(3, 6))
+            assert len(memory.pending) == 9
+            frames = await memory.build_context("SFINAE again", TASK, 600)
+            assert "skill.cpp.templates.sfinae" in frames.ids, "the working set is kept"
+            assert any("did not answer" in note for note in frames.notes)
+            revived = await anyio.to_thread.run_sync(
+                lambda: command("serve", "--ensure", "--json", "--port", port, home=home)
+            )
+            assert revived.returncode == 0, revived.stderr
+            back = await work(memory, range(6, 9))
+            assert memory.pending == []
+            questions = [*there[0], *gone[0], "SFINAE again", *back[0]]
+            return questions, there[1] | gone[1] | back[1]
+
+    with served(home) as server:
+        found = asyncio.run(run(server.address, server.token, server.pid, str(server.port)))
+    check(home, *found)
+
+
+async def contexts(server: McpServer, state: Path | None = None) -> list[Frames]:
+    async with MemoryOrchestrator(server, state=state) as memory:
+        await memory.upsert(CPP)
+        return [
+            await memory.build_context("overload resolution with SFINAE", TASK, budget)
+            for budget in (100, 300, 1000)
+        ]
+
+
+def test_both_transports_give_the_same_frames_and_links_bloom(home: Path) -> None:
+    by_stdio = asyncio.run(contexts(stdio(home)))
+    with served(home) as server:
+        by_http = asyncio.run(contexts(McpServer.http(f"{server.address}/mcp", server.token)))
+    assert [one.knowledgeHDoD for one in by_stdio] == [one.knowledgeHDoD for one in by_http]
+    assert "pattern.cpp.enable_if" in by_stdio[-1].ids
+    for frames, budget in zip(by_stdio, (100, 300, 1000), strict=True):
+        assert max(tokens.count(frames.as_json()), tokens.count(frames.as_markdown())) <= budget
+        assert frames.notes == ()
+
+
+def test_a_wrong_token_is_no_answer_and_saves_wait(home: Path) -> None:
+    async def run(address: str, token: str) -> None:
+        async with MemoryOrchestrator(
+            McpServer.http(f"{address}/mcp", "cpb_wrong"), state=home.parent / "state"
+        ) as memory:
+            frames = await memory.build_context("SFINAE", TASK, 400)
+            assert len(memory.pending) == 1
+            assert any("did not answer" in note for note in frames.notes)
+        server = McpServer.http(f"{address}/mcp", token)
+        async with MemoryOrchestrator(server, state=home.parent / "state") as memory:
+            assert await memory.save_pending() == 0
+
+    with served(home) as server:
+        asyncio.run(run(server.address, server.token))
+    assert saved_questions(home) == ["SFINAE"]
+
+
+def test_a_snapshot_and_the_sessions_contexts_of_our_server(home: Path) -> None:
+    async def run() -> None:
+        async with MemoryOrchestrator(stdio(home)) as memory:
+            await memory.upsert(CPP)
+            pad = {"kind": "scratchpad", "format": "markdown", "data": "1. reproduce it"}
+            await memory.save_context({"id": "task-1", "session": "s1"}, [pad])
+            frames = await memory.build_context("SFINAE", {"id": "task-2", "session": "s1"}, 600)
+            assert "1. reproduce it" in frames.scratchpad
+            made = await memory.snapshot()
+            assert made["snapshot"]["id"]
+
+    asyncio.run(run())
