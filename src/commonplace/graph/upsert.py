@@ -7,12 +7,11 @@ there is written to its own log, a new one to that of this repository in the nea
 from __future__ import annotations
 
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from commonplace.editing import OF_BATCH
 from commonplace.errors import RecordInvalid, UsageError
+from commonplace.graph import resonance
 from commonplace.graph.given import CONTENT, GivenNode, check_node, kind_of
 from commonplace.graph.merging import merge_content
 from commonplace.recall import graph
@@ -215,7 +214,7 @@ class _Lines:
         written = [ident for ident in ids if ident in self._lines]
         changed = [ident for ident in written if self._was_there(ident)]
         seeds = {node.id: dict(node.state) for node in given if node.state}
-        seed(self._memory, seeds)
+        resonance.seed(self._memory, seeds)
         return UpsertResult(
             ids=ids,
             created=[ident for ident in written if not self._was_there(ident)],
@@ -260,9 +259,3 @@ def _is_same(one: Record, other: Record) -> bool:
     return one.kind == other.kind and encode_sorted(content_of(one)) == encode_sorted(
         content_of(other)
     )
-
-
-def seed(memory: Recaller, states: Mapping[str, Mapping[str, Any]]) -> None:
-    """Hand over the use and resonance that clients know: state of this machine, not of the log."""
-    if states and find_spec("commonplace.graph.resonance") is not None:
-        import_module("commonplace.graph.resonance").seed(memory, states)
