@@ -1,6 +1,6 @@
 """Run every benchmark and write docs/BENCHMARKS.md: what was measured, when, on what, by which definition.
 
-    python bench/report.py [--only write,cli,quality,changes,savings,latency,server,hooks,learning]      (the other sections stay as they are)
+    python bench/report.py [--only write,cli,quality,changes,savings,latency,server,hooks,learning,context]      (the other sections stay as they are)
 
 The figures in the document come from here and nowhere else.
 """
@@ -29,6 +29,7 @@ SCRIPTS = {
     "server": "The server",
     "hooks": "Hooks",
     "learning": "Learning",
+    "context": "Context",
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,6 +69,18 @@ def test_the_order_of_links_changes_nothing(graph: Graph, seeds: list[str], laye
     assert found == bloom(seeds, lambda _ids: turned, layer_max=layer_max)
     for hop in (1, 2):
         assert list(found.hops.values()).count(hop) <= layer_max
+
+
+def test_what_the_best_seed_links_to_goes_first() -> None:
+    links = {"best": [("near", 0.5)], "doubtful": [("other", 0.8)], "near": [("far", 1.0)]}
+    found = bloom(
+        ["best", "doubtful"],
+        lambda ids: {ident: links.get(ident, []) for ident in ids},
+        strengths={"best": 1.0, "doubtful": 0.1},
+    )
+
+    assert list(found.hops) == ["best", "doubtful", "near", "other", "far"]
+    assert found.edges == {"near": 0.5, "other": pytest.approx(0.08), "far": 0.5}
 
 
 def test_bloom_ends_on_a_cycle_and_on_a_hub() -> None:

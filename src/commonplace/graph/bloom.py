@@ -26,7 +26,8 @@ class Bloomed(NamedTuple):
 
     # In the order in which they were reached; a seed has 0 hops.
     hops: dict[str, int]
-    # The weight of the strongest link from a node that was reached before, or as early.
+    # The strongest link from a node that was reached before, or as early: its weight, times how
+    # strong that node is itself.
     edges: dict[str, float]
 
 
@@ -37,8 +38,13 @@ def bloom(
     per_node_max: int = PER_NODE_MAX,
     nodes_max: int = NODES_MAX,
     layer_max: int = LAYER_MAX,
+    strengths: Mapping[str, float] | None = None,
 ) -> Bloomed:
     """Return *seeds*, which are the best first, and what is up to *hops* links away.
+
+    *strengths* says how strong each seed is, from 0 to 1; without it, all are as strong. A link
+    counts as much as its weight times the strength of the node it comes from: what the best seed
+    links to goes before what a doubtful one links to. A node is as strong as its best link.
 
     From each node only its *per_node_max* heaviest links are followed, and each node is expanded
     once: so this ends on cycles, and a hub with thousands of links adds no more than any other
@@ -46,15 +52,18 @@ def bloom(
     heaviest links win, of equal ones that from the better node, then the smaller id.
     """
     reached = dict.fromkeys(list(dict.fromkeys(seeds))[:nodes_max], 0)
+    given = strengths or {}
+    strong = {ident: given.get(ident, 1.0) for ident in reached}
     edges: dict[str, float] = {}
     layer = list(reached)
     for hop in range(1, hops + 1):
         if not layer or len(reached) >= nodes_max:
             break
-        new = _links_from(layer, expand, per_node_max, reached, edges)
+        new = _links_from(layer, expand, per_node_max, reached, strong, edges)
         best = sorted(new, key=lambda ident: (*new[ident], ident))
         layer = best[: min(layer_max, nodes_max - len(reached))]
         reached |= dict.fromkeys(layer, hop)
+        strong |= {ident: edges[ident] for ident in layer}
     return Bloomed(reached, {ident: edges[ident] for ident in reached if ident in edges})
 
 
@@ -63,6 +72,7 @@ def _links_from(
     expand: Expand,
     per_node_max: int,
     reached: Mapping[str, int],
+    strong: Mapping[str, float],
     edges: dict[str, float],
 ) -> dict[str, tuple[float, int]]:
     """Note the links of *layer* in *edges*, and return the nodes that are new with their rank."""
@@ -75,9 +85,10 @@ def _links_from(
                 continue
             if reached.get(other, own_hop) < own_hop:
                 continue  # It was there first: this link did not lead to it.
-            edges[other] = max(edges.get(other, 0.0), weight)
+            strength = weight * strong[ident]
+            edges[other] = max(edges.get(other, 0.0), strength)
             if other not in reached:
-                rank = (-weight, place)
+                rank = (-strength, place)
                 new[other] = min(new.get(other, rank), rank)
     return new
 

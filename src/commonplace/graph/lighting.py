@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 SEEDS_MAX = 32
 # So many of the working set are looked at again, those with the highest values.
 HOT_MAX = 64
+# What the task was about before is half as strong as what is most like the question.
+EPISODIC_STRENGTH = 0.5
 # A node of another repository must be this much more like the question.
 ELSEWHERE = 2.0
 EPISODES_MAX = 8
@@ -132,13 +134,16 @@ class Lighting:
         episodes = self._task_episodes(consultation)
         search = consultation.search(self._query)
         tools = _tools_of(visible, persona)
-        seeds = [*self._semantic(search), *self._episodic(task, episodes), *tools]
+        semantic = self._semantic(search)
+        episodic = self._episodic(task, episodes)
+        strengths = dict.fromkeys(episodic, EPISODIC_STRENGTH) | semantic
         found = bloom(
-            seeds,
+            [*semantic, *episodic, *tools],
             lambda ids: consultation.neighbours(ids, PER_NODE_MAX, self._query, visible),
             self._hops,
             PER_NODE_MAX,
             self._memory.settings["context.nodes_max"],
+            strengths=strengths,
         )
         hot = sorted(self._state.values().items(), key=lambda one: (-one[1], one[0]))[:HOT_MAX]
         ids = list(dict.fromkeys([*found.hops, *(ident for ident, _value in hot)]))
@@ -166,18 +171,24 @@ class Lighting:
 
     # --- Probe ------------------------------------------------------------------------------------
 
-    def _semantic(self, search: Search) -> list[str]:
-        """Return the nodes most like the question; those of other repositories must be more so."""
+    def _semantic(self, search: Search) -> dict[str, float]:
+        """Return the nodes most like the question, and how like it, as a share of the best one.
+
+        Those of other repositories must be more so.
+        """
         ranked = search.ranked()
         likeness = search.likenesses([one.address for one in ranked])
         least = self._memory.settings["context.similarity_min"]
-        found = []
+        found: dict[str, float] = {}
         for one in ranked:
             repo = one.card.repo
             is_here = repo in self._here or not repo or not self._memory.repository.known
             if likeness[one.address] >= (least if is_here else ELSEWHERE * least):
-                found.append(one.card.id)
-        return found[:SEEDS_MAX]
+                found[one.card.id] = likeness[one.address]
+        best = max(found.values(), default=0.0)
+        return {
+            ident: value / best if best else 1.0 for ident, value in list(found.items())[:SEEDS_MAX]
+        }
 
     def _episodic(self, task: GraphNode | None, episodes: Sequence[Record]) -> list[str]:
         """Return the nodes of the task's saved contexts, the newest first, and its episodes."""
