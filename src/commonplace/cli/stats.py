@@ -161,7 +161,8 @@ def print_worth(found: dict[str, Any], *, as_json: bool) -> None:
     for source, one in cost["by_source"].items():
         print(f"  {source:10} {number_of(one['injections'], 'time')}, {one['tokens']:,} tokens")
     for frame, tokens in cost["by_frame"].items():
-        print(f"  frame {one_line(frame):16} {tokens:,} tokens")
+        if tokens:
+            print(f"  frame {one_line(frame):16} {tokens:,} tokens")
     if context["built"]:
         print(
             f"contexts  {context['built']:,}, coverage {_share(context['coverage'])},"
