@@ -45,7 +45,10 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "context": {"task_id": "a"},
     "feedback": {"of": "x", "outcome": "worked"},
     "link": {"of": "x", "to": "y", "rel": "related_to"},
-} | {name: {"label": "a"} for name in ("fact", "concept", "snippet", "tool", "persona", "task")}
+} | {
+    name: {"label": "a"}
+    for name in ("fact", "concept", "snippet", "tool", "persona", "task", "node")
+}
 TEXT = st.text(st.characters(exclude_categories=["C"]), min_size=1).filter(
     lambda text: text.strip() != "" and remove_hidden(text) == text
 )
@@ -182,7 +185,7 @@ def test_a_forgotten_record_comes_back_with_what_derives_from_it(memory: Memory)
     memory.forget(record.id)
     assert not memory.recall("ownership npm folder", cutoff=False).hits
 
-    with pytest.raises(RecordNotFound, match="derives from was forgotten"):
+    with pytest.raises(RecordNotFound, match=r"rests on .*, which was forgotten"):
         memory.restore(derived.id)
     restored = memory.restore(record.id)
 

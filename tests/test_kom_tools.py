@@ -272,7 +272,7 @@ def test_a_pack_goes_out_and_comes_back(memory: Memory, own_home: Path) -> None:
         ("upsert_memory", {"nodes": [{"type": "concept"}]}, "id"),
         ("upsert_memory", {"nodes": [{"id": "skill:x", "type": "concept", "label": "x"}]}, "skill:"),
         ("recall_context", {"scope": "moon", "id": "x"}, "`scope` is `moon`, not one of task"),
-        ("save_context", {"task_id": "", "frames": []}, "task_id"),
+        ("save_context", {"task_id": "", "frames": [{"kind": "x", "data": "y"}]}, "task"),
         ("export_encrypted", {"selection": "*", "out": "/etc/x.kpack"}, "is in no folder for packs"),
         ("export_encrypted", {"selection": "cpp", "out": "x.kpack"}, "is no filter"),
         ("import_encrypted", {}, "`path` is needed"),

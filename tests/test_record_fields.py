@@ -178,6 +178,7 @@ FIELDS: dict[str, dict[str, str]] = {
     "tool": NODE,
     "persona": NODE,
     "task": NODE,
+    "node": NODE,
     "handoff": {
         "from_agent": "filled",
         "to_agent": "filled",

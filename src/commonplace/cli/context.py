@@ -183,7 +183,7 @@ COMMANDS = {
         add_build,
         build,
         (
-            'commonplace context build --query "overload resolution" --tags cpp --budget 1500',
+            'commonplace context build --query "overloads" --tags cpp --budget 1500',
             'commonplace context build --query "fix the login" --task-id task-7 --json',
         ),
     ),

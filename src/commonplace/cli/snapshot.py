@@ -170,8 +170,12 @@ COMMANDS = {
         create,
         ("commonplace snapshot create --name before-import",),
     ),
-    "list": Command("List the snapshots, the newest first", add_list, list_),
-    "show": Command("Show what a snapshot holds", add_show, show),
+    "list": Command(
+        "List the snapshots, the newest first", add_list, list_, ("commonplace snapshot list",)
+    ),
+    "show": Command(
+        "Show what a snapshot holds", add_show, show, ("commonplace snapshot show before-merge",)
+    ),
     "diff": Command(
         "Show what was added, removed and changed since a snapshot, or until another",
         add_diff,

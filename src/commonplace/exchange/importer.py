@@ -132,8 +132,12 @@ def import_files(
     projects = Projects(memory)
     for name, paths in paths_by_format.items():
         report.formats[name] = len(paths)
-        for file in paths:
-            source = Source(file, root, repo or projects.log_of(file), tuple(paths))
+        sources = [
+            Source(file, root, repo or projects.log_of(file), tuple(paths)) for file in paths
+        ]
+        for source in sources if name in COUNTED_IDS else ():
+            importer.note_ids(source, FORMATS[name].read(source))
+        for source in sources:
             for item in FORMATS[name].read(source):
                 importer.add(name, source, item)
                 progress(1)
@@ -232,6 +236,15 @@ class _Importer:
         self._withdrawn: dict[str, tuple[str, Source, Withdrawal]] = {}
         self._texts: set[tuple[str, str]] = set()
         self._ids: set[str] = set()
+        # The ids that the files give to records of each repository, where a program counts them.
+        self._given: dict[str, set[str]] = {}
+
+    def note_ids(self, source: Source, items: Iterable[Item]) -> None:
+        """Note which records a file has: only those may need another id (see `own_ids.py`)."""
+        for item in items:
+            if isinstance(item, ImportedRecord) and isinstance(item.fields.get("id"), str):
+                repo = source.repo if self.repo else item.fields.get("repo") or source.repo
+                self._given.setdefault(str(repo), set()).add(item.fields["id"])
 
     def add(self, format_name: str, source: Source, item: Item) -> None:
         try:
@@ -268,7 +281,12 @@ class _Importer:
         stamped = self._add_provenance(fields, format_name, source)
         entry = self.memory.prepare(stamped)
         if format_name in COUNTED_IDS:
-            own = with_own_ids(stamped, entry.record.repo, self.existing.is_elsewhere)
+            given = self._given.get(str(stamped["repo"]), set())
+            own = with_own_ids(
+                stamped,
+                entry.record.repo,
+                lambda ident, log: ident in given and self.existing.is_elsewhere(ident, log),
+            )
             self.report.renamed += own.get("id") != stamped.get("id")
             entry = self.memory.prepare(own) if own != stamped else entry
         ident, version = entry.record.id, digest(entry.record.fields)

@@ -23,7 +23,10 @@ _IN_CONTEXT = ("relevant_patterns", "patterns_learned")
 def with_own_ids(
     fields: Mapping[str, Any], repo: str, is_elsewhere: Callable[[str, str], bool]
 ) -> dict[str, Any]:
-    """Return *fields* of a record of *repo*; *is_elsewhere*: only other logs have that id."""
+    """Return *fields* of a record of *repo*.
+
+    *is_elsewhere* says of an id that its project gives it to a record, and only other logs have it.
+    """
 
     def own(value: object) -> object:
         if isinstance(value, str) and value and is_elsewhere(value, repo):

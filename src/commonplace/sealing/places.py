@@ -32,7 +32,7 @@ def find(home: Home, folders: Sequence[str], given: str) -> Path:
         base, rest = _allowed(home, folders, path)
     else:
         parts = path.parts
-        base, rest = home.packs_folder, parts[1:] if parts[0] == "packs" else parts
+        base, rest = home.packs_folder, parts[1:] if parts[:1] == ("packs",) else parts
     _check(given, rest)
     found = base.joinpath(*rest)
     for part in (found, *found.parents):
