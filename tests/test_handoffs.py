@@ -442,3 +442,14 @@ def test_a_handoff_of_any_shape_has_a_status() -> None:
         record = make(fields, now=datetime.now(UTC), repo="r", agent_id="a")
         assert isinstance(record, Handoff)
         assert record.status == ""
+
+
+def test_a_ledger_is_told_in_a_sentence_and_a_goal_ends_with_its_task(memory: Memory) -> None:
+    memory.checkpoint("eng", task="t-7", goal="rewrite the zanzibar lexer")
+    (hit,) = memory.recall("zanzibar lexer", kinds=["ledger"], cutoff=False).hits
+    assert "Ledger of eng: t-7: rewrite the zanzibar lexer." in hit.text
+    assert "T00:" not in hit.text
+
+    memory.checkpoint("eng", done=True)
+    assert memory.ledger("eng")["context"]["current_goal"] == ""
+    assert memory.ledger("eng")["current_task"] == ""

@@ -323,7 +323,7 @@ def edit(
     refused = [name for name in changes if name not in _editable(one)]
     if refused:
         raise RecordInvalid(
-            refused[0], f"is no field to change of a candidate for a {KINDS[one.kind].noun}",
+            refused[0], f"is no field to change of a candidate of the kind {one.kind}",
             f"change {', '.join(_editable(one))}; or drop the candidate",
         )  # fmt: skip
     # A process that ingests events counts in the same files.
@@ -347,7 +347,7 @@ def _lesson_field(one: Candidate) -> str:
     words = KINDS[one.kind].text
     if one.kind not in ("lesson", "pattern"):
         hint = f"`--field {words}=TEXT` changes its words" if words else "it has no words to change"
-        raise RecordInvalid("lesson", f"is no field of a candidate for a {one.kind}", hint)
+        raise RecordInvalid("lesson", f"is no field of a candidate of the kind {one.kind}", hint)
     return words
 
 
@@ -364,7 +364,7 @@ def _check(kind: str, fields: dict[str, Any]) -> None:
     for name in KINDS[kind].required:
         value = fields.get(name)
         if not isinstance(value, str) or not value.strip():
-            raise RecordInvalid(name, f"must be text: a candidate for a {kind} needs it")
+            raise RecordInvalid(name, f"must be text: a candidate of the kind {kind} needs it")
     if kind in RECORD_KINDS:
         given = {"event_type": "learned", **fields, "kind": kind}
         make(given, now=datetime.fromtimestamp(0, UTC), repo="any", agent_id="")

@@ -81,7 +81,9 @@ def document(record: Record) -> Document:
     searched = dict.fromkeys(text for _name, text in texts)
     told = paragraphs_of(record)
     seen = " ".join("\n".join(told).split())
-    rest = (text for name, text in texts if name not in _LABELS and _plain(text) not in seen)
+    # The rest of a ledger is times and hashes.
+    more = () if record.kind == "ledger" else texts
+    rest = (text for name, text in more if name not in _LABELS and _plain(text) not in seen)
     shown = dict.fromkeys([*told, *rest])
     return Document(_title(record), "\n\n".join(searched), "\n\n".join(shown))
 

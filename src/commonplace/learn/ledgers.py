@@ -87,8 +87,8 @@ def checkpoint(
         context = dict(kept) if isinstance(kept, dict) else {}
         context["tech_stack"] = _union(context.get("tech_stack"), tech_stack)
         context["patterns_learned"] = _union(context.get("patterns_learned"), learned)
-        if goal is not None:
-            context["current_goal"] = goal
+        if goal is not None or done:
+            context["current_goal"] = goal or ""  # The goal of a task ends with it.
         context.setdefault("current_goal", "")
         current = task if task is not None else str(old.get("current_task") or "")
         count = old.get("tasks_completed")

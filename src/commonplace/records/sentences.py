@@ -1,4 +1,4 @@
-"""What a pattern, an anti-pattern or a handoff says, in words that cannot be misread.
+"""What a pattern, an anti-pattern, a handoff or a ledger says, in words that cannot be misread.
 
 Every surface takes these words. In an anti-pattern the fix is marked as such: after a heading like
 "mistakes to avoid", a fix that only follows what fails reads as the thing to avoid.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from commonplace.foreign import flat
 from commonplace.records.episodes import cut_text
-from commonplace.records.kinds import AntiPattern, Handoff, Pattern
+from commonplace.records.kinds import AntiPattern, Handoff, Ledger, Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ def paragraphs_of(record: Record, *, short: bool = False) -> list[str]:
         return [_failure(record.what_fails, why), *_labelled(_label(record), record.prevention)]
     if isinstance(record, Handoff):
         return list(_handoff(record))
+    if isinstance(record, Ledger):
+        return list(_ledger(record))
     return []
 
 
@@ -66,6 +68,16 @@ def _handoff(record: Handoff) -> Iterable[str]:
     yield f"Handoff from {record.from_agent} to {record.to_agent}" + (f": {done}." if done else ".")
     for label, value in left.items():
         yield from _labelled(label, flat(value or ""))
+
+
+def _ledger(record: Ledger) -> Iterable[str]:
+    """Yield what the agent was doing, in which files, and what it has learned."""
+    doing = (record.current_task, flat(record.context.get("current_goal") or ""))
+    what = ": ".join(part.rstrip(". ") for part in doing if part)
+    who = f"Ledger of {record.agent_id}" if record.agent_id else "Ledger"
+    yield f"{who}: {what}." if what else f"{who}."
+    yield from _labelled("Files", flat(record.state.get("files_modified") or ""))
+    yield from _labelled("Patterns learned", flat(record.context.get("patterns_learned") or ""))
 
 
 def _labelled(label: str, text: str) -> list[str]:
