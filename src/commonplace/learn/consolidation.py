@@ -144,7 +144,10 @@ def consolidate(
             if not dry_run:
                 inbox.withdraw_hidden(memory)
             has_more = True
-            lines_max = pool.LINES_MAX if dry_run else pool.LINES_FIRST
+            # Maintenance may have little time, so its first rounds are short. Longer ones see more
+            # of a cluster at once, and ask the gate less often.
+            is_short = everything and not dry_run
+            lines_max = pool.LINES_FIRST if is_short else pool.LINES_MAX
             while has_more and not is_over():
                 found = pool.read(memory, since_micros, first_micros, lines_max)
                 report.looked_at += found.records
