@@ -40,12 +40,13 @@ UPKEEP = """
 import sys
 from commonplace import Memory
 from commonplace.maintenance import runner
-while True:
+is_last = False
+while not is_last:
+    # The last turn begins after the last line was written.
+    is_last = sys.argv[1] in open(sys.argv[2]).read()
     with Memory.open() as memory:
         runner.run(memory, ["rotation"])
         memory.mend()
-    if sys.argv[1] in open(sys.argv[2]).read():
-        break
 """
 
 

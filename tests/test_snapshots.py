@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import zlib
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -36,6 +36,7 @@ from histories import append, lesson
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+    from types import ModuleType
 
     from commonplace.snapshots.store import Snapshot
 
@@ -308,6 +309,33 @@ def test_a_snapshot_holds_whole_lines_while_others_write(home: Home, memory: Mem
         numbers = sorted(int(ident[4:]) for ident in states.of(home, one).visible())
         assert numbers == list(range(one.lines))  # No line is missing, and none is cut.
     assert made[-1].lines == 400
+
+
+@pytest.mark.parametrize("module", [store, backup], ids=["snapshot", "backup"])
+def test_a_log_that_begins_while_the_others_are_held_waits_for_the_next(
+    home: Home,
+    memory: Memory,
+    tmp_path: Path,
+    module: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    memory.log(id="les-a", repo="app", lesson="x")
+    hold_logs = module.hold_logs
+
+    @contextmanager
+    def hold_and_begin_another(home: Home) -> Iterator[list[Path]]:
+        with hold_logs(home) as held:
+            memory.log(id="les-late", repo="late", lesson="x")
+            yield held
+
+    monkeypatch.setattr(module, "hold_logs", hold_and_begin_another)
+    if module is store:
+        made = memory.create_snapshot().snapshot
+        assert list(states.of(home, made).visible()) == ["les-a"]
+    else:
+        backup.create(home, tmp_path / "b.tar.gz", "2026-11-16T00:00:00Z", lambda _count: None)
+        names = backup.verify(tmp_path / "b.tar.gz").hashes
+        assert [name for name in names if name.startswith("log/")] == ["log/app.jsonl"]
 
 
 def test_a_repository_that_was_deleted_comes_back(

@@ -17,8 +17,8 @@ from commonplace.files.lock import hold
 from commonplace.files.plain import is_ours, read_small
 from commonplace.log import read
 from commonplace.log.hold import hold_logs
-from commonplace.log.logs import list_repos
 from commonplace.snapshots.objects import Objects
+from commonplace.where.home import repo_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,12 +76,16 @@ def create(home: Home, created: str, name: str = "", *, durable: bool = True) ->
         _keep_from_git(home)
         rows: list[LogOfThen] = []
         counted = _Counted()
-        # No line is half written, and no log is renamed before it is read.
-        with hold_logs(home):
-            for repo in list_repos(home):
+        # No line is half written, and no log is renamed before it is read. A log that begins after
+        # the others were held may have newer lines than they have: the next snapshot takes it.
+        with hold_logs(home) as held:
+            logs_held = [path for path in held if path != home.repos_file]
+            for repo in sorted(set(map(repo_of, logs_held))):
                 parts = (home.archive(repo), home.log(repo))
                 roots = [
                     objects.put_lines(counted(line.raw for line in read.lines(path)))
+                    if path in logs_held
+                    else ""
                     for path in parts
                 ]
                 rows.append(LogOfThen(repo, *roots))

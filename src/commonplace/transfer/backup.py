@@ -29,6 +29,7 @@ from commonplace.files.plain import (
 )
 from commonplace.files.walk import ENTRIES_MAX, walk
 from commonplace.log.hold import hold_logs
+from commonplace.log.logs import log_files
 from commonplace.where import restoring
 from commonplace.where.state import INDEX, STATE
 
@@ -96,8 +97,13 @@ def _write(
     hashes: dict[str, str] = {}
     with tarfile.open(fileobj=stream, mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
         # No line is half written, and no log is renamed before it is read.
-        with hold_logs(home):
-            for name, path in _files(home):
+        with hold_logs(home) as held:
+            files = list(_files(home))
+            # A log that began after the others were held: a writer may be at work on it.
+            late = set(log_files(home)).difference(held)
+            for name, path in files:
+                if path in late:
+                    continue
                 content = read_all(path)
                 hashes[name] = sha256(content).hexdigest()
                 _add(archive, name, content)
