@@ -153,7 +153,7 @@ class Lighting:
         by_id = {one.id: one for one in lit}
         selected = [by_id[one.id] for one in best]
         records = consultation.records([one.address for one in selected])
-        nodes = {one.id: _node(records[one.address]) for one in selected}
+        nodes = {one.id: _node(records[one.address], links=False) for one in selected}
         if not episodes:
             episodes = [records[one.address] for one in selected if one.type == "episode"]
         own = self._here if self._memory.repository.known else None
@@ -312,9 +312,9 @@ def card_type(card: Card) -> str:
     return _TYPE_OF_KIND.get(card.kind, "")
 
 
-def _node(record: Record) -> GraphNode:
+def _node(record: Record, *, links: bool = True) -> GraphNode:
     """Return a record as a node; a skill that is a file with its description and its steps."""
-    node = node_of(record)
+    node = node_of(record, links=links)
     if record.kind != "skill":
         return node
     found = document(record)

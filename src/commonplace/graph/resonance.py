@@ -194,16 +194,17 @@ class Resonance:
     def _state(self, connection: sqlite3.Connection, now: datetime) -> State:
         tick, limits = _tick(connection), self._limits
         rows = connection.execute(
-            "SELECT id, value, tick, lit_at, shown_at FROM lit WHERE lit_at >= ?",
-            (to_utc(now - limits.ttl),),
-        )
-        values: dict[str, float] = {}
-        times: dict[str, tuple[str, str]] = {}
-        for ident, value, set_at, lit_at, shown_at in rows:
-            values[ident] = round(decayed(value, limits.decay, tick - set_at), DIGITS)
-            times[ident] = lit_at, shown_at
+            "SELECT id, value, tick, lit_at, shown_at FROM lit WHERE lit_at >= ? AND value >= ?",
+            (to_utc(now - limits.ttl), limits.value_min),
+        ).fetchall()
+        # What is left of 1 after so many ticks: many nodes were lit at the same one.
+        left = {
+            set_at: decayed(1.0, limits.decay, tick - set_at) for set_at in {r[2] for r in rows}
+        }
+        by_id = {row[0]: row for row in rows}
+        values = {row[0]: round(row[1] * left[row[2]], DIGITS) for row in rows}
         kept = working_set(values, limits.value_min, limits.size_max)
-        lit = {ident: Lit(value, *times[ident]) for ident, value in kept.items()}
+        lit = {ident: Lit(value, *by_id[ident][3:]) for ident, value in kept.items()}
         (has_seeded,) = connection.execute("SELECT EXISTS (SELECT 1 FROM seeded)").fetchone()
         return State(tick, lit, bool(has_seeded))
 

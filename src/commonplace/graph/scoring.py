@@ -53,9 +53,10 @@ class Signals(NamedTuple):
 
 def score(signals: Signals, weights: Weights = Weights()) -> float:  # noqa: B008 (immutable)
     """Return the weighted sum of *signals*."""
-    found = sum(
-        weight * _share(signal) for signal, weight in zip(signals, weights, strict=True) if weight
-    )
+    found = 0.0
+    for signal, weight in zip(signals, weights, strict=True):
+        if weight and signal:
+            found += weight * _share(signal)
     return round(found, DIGITS)
 
 
@@ -79,9 +80,9 @@ def usage(uses: float) -> float:
 
 def task_affinity(node: GraphNode, tags: Collection[str]) -> float:
     """Return which share of the *tags* of the task the node has, as a tag or in its path."""
-    wanted = {tag.lower() for tag in tags}
-    if not wanted:
+    if not tags:
         return 0.0
+    wanted = {tag.lower() for tag in tags}
     return len(wanted & words_of(node)) / len(wanted)
 
 

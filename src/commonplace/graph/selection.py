@@ -63,5 +63,5 @@ def by_score(scored: Iterable[Scored]) -> list[Scored]:
 
 def working_set(values: Mapping[str, float], value_min: float, size_max: int) -> dict[str, float]:
     """Return those of *values* that stay in the working set: no smaller ones, and not too many."""
-    kept = [(ident, value) for ident, value in values.items() if value >= value_min]
-    return dict(sorted(kept, key=lambda one: (-one[1], one[0]))[:size_max])
+    kept = sorted((-value, ident) for ident, value in values.items() if value >= value_min)
+    return {ident: -value for value, ident in kept[:size_max]}

@@ -92,8 +92,8 @@ def type_of(record: Record) -> str:
     return _TYPE_OF_KIND.get(record.kind, "")
 
 
-def node_of(record: Record) -> GraphNode:
-    """Return *record* as a node."""
+def node_of(record: Record, *, links: bool = True) -> GraphNode:
+    """Return *record* as a node. Without its *links* if nobody reads them: a hub has thousands."""
     if isinstance(record, Node):
         label, payload, children = record.label, record.payload, record.children
     else:
@@ -105,7 +105,7 @@ def node_of(record: Record) -> GraphNode:
         type=type_of(record),
         label=label,
         payload=payload,
-        links=record.edges,
+        links=record.edges if links else (),
         children=children,
         tags=tuple(record.tags),
         meta=record.meta,

@@ -65,7 +65,19 @@ class Reader(TableFacts):
         return {row[0]: card_of(row) for row in rows}
 
     def keys(self, ids: Collection[str]) -> dict[str, int]:
-        return self._cache.keys(ids, self._read_keys)
+        return self._cache.keys(ids, self._read_current)
+
+    def _read_current(self, ids: Collection[str]) -> list[Card]:
+        """Return the card of the current line of each of *ids*: who asks for keys wants it next."""
+        rows = select_in(
+            self.connection,
+            f"SELECT {CARD_COLUMNS} FROM line WHERE id IN ({{}}) AND {self.moment.condition}"
+            " ORDER BY written, line.log, position",
+            ids,
+            self.moment.arguments,
+        )
+        # Of the lines that several logs have of one id, the last by that order is current.
+        return list(map(card_of, {row[1]: row for row in rows}.values()))
 
     def _read_keys(self, ids: Collection[str]) -> dict[str, int]:
         return {ident: key for ident, (_stamp, key) in self.current(ids).items()}

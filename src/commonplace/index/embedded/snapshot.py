@@ -70,9 +70,16 @@ class Cache:
         )
 
     def keys(
-        self, ids: Collection[str], read: Callable[[Collection[str]], dict[str, int]]
+        self, ids: Collection[str], read: Callable[[Collection[str]], list[Card]]
     ) -> dict[str, int]:
-        return _look_up(self._keys, ids, read)
+        """Return the key of each of *ids*; *read* returns cards, which are kept as well."""
+
+        def read_keys(missing: Collection[str]) -> dict[str, int]:
+            cards = read(missing)
+            _hold(self._cards, {card.key: card for card in cards})
+            return {card.id: card.key for card in cards}
+
+        return _look_up(self._keys, ids, read_keys)
 
     def cards(self, keys: Collection[int], read: _Read[Card]) -> dict[int, Card]:
         return _look_up(self._cards, keys, read)
@@ -92,11 +99,15 @@ def _look_up(
     found = {key: value for key in keys if (value := held.get(key)) is not None}
     if len(found) < len(keys):
         more = read([key for key in keys if key not in found])
-        if len(held) + len(more) > CACHED_MAX:
-            held.clear()
-        held.update(more)
+        _hold(held, more)
         found |= more
     return found
+
+
+def _hold(held: dict[K, T], more: Mapping[K, T]) -> None:
+    if len(held) + len(more) > CACHED_MAX:
+        held.clear()
+    held.update(more)
 
 
 class Snapshot(NamedTuple):
