@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from commonplace.graph.drawing import Drawing, DrawnLink, DrawnNode, to_dot, to_lines
 from commonplace.memory import Memory
+from fake_secrets import some
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,6 +74,13 @@ def test_a_mistake_is_a_sentence_and_writes_nothing(
     assert not (own_home / "log").exists()
 
 
+def test_a_secret_given_as_an_id_is_not_repeated(commonplace: Run) -> None:
+    token = "ghp_" + some(36)
+    done = commonplace("node", "put", "-", stdin=json.dumps({**RAII, "id": token}))
+    assert done.returncode == 3
+    assert token not in done.stderr
+
+
 def test_the_tree_is_nested_by_path(put: Run) -> None:
     assert put("node", "tree").stdout.splitlines() == [
         "pattern",
@@ -105,6 +113,18 @@ def test_the_graph_is_drawn_around_a_node_or_whole(put: Run) -> None:
         {"of": "skill.cpp.raii", "rel": "uses", "to": "pattern.cpp.pimpl", "w": 0.6}
     ]
     assert put("graph", "--dot", "--json").returncode == 2
+
+
+def test_a_symmetric_link_is_drawn_once(put: Run) -> None:
+    linked = [
+        {"id": "concept.a", "type": "concept", "links": [{"to": "concept.b"}]},
+        {"id": "concept.b", "type": "concept"},
+    ]
+    put("node", "put", "-", stdin=json.dumps(linked))
+    assert put("graph").stdout.splitlines()[:2] == [
+        "concept.a  a (concept)",
+        "└─ -- related_to concept.b  b (concept)",
+    ]
 
 
 def test_doctor_lists_what_leads_nowhere_and_is_content(put: Run) -> None:

@@ -260,7 +260,8 @@ def test_a_restore_brings_back_all_that_was_current_and_only_appends(
             assert path.read_bytes().startswith(content)
         # Doing it again has nothing left to do, and the state before can be had back.
         assert memory.restore_snapshot(made.id)[1:3] == ([], [])
-        memory.restore_snapshot(done.before)
+        if done.before:
+            memory.restore_snapshot(done.before)
         back = view(home, memory)
         assert {ident: back.get(ident) for ident in later} == later
 
@@ -349,6 +350,38 @@ def test_a_repository_that_was_deleted_comes_back(
 
     assert memory.get("les-a").repo == "app"
     assert capsys.readouterr()
+
+
+def test_a_restore_that_changes_nothing_keeps_no_state_before(memory: Memory) -> None:
+    memory.log(id="les-a", repo="app", lesson="x")
+    made = memory.create_snapshot("one").snapshot
+
+    assert memory.restore_snapshot(made.id).before == ""
+    assert [one.name for one in memory.snapshots()] == ["one"]
+
+
+def test_a_damaged_snapshot_is_named_and_the_others_go_on(
+    memory: Memory, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory.log(id="les-a", repo="app", lesson="the xylophonist opens the vault")
+    whole = memory.create_snapshot("whole").snapshot
+    memory.log(id="les-b", repo="app", lesson="y")
+    damaged = memory.create_snapshot("damaged").snapshot
+    home.snapshot(damaged.id).write_text("{bad")
+    memory.forget("les-b")
+
+    assert [one.id for one in memory.snapshots()] == [whole.id]
+    assert memory.create_snapshot("next").is_new
+    assert memory.restore_snapshot("whole").returned == []
+    assert [one.what for one in memory.check()] == ["snapshot"]
+    memory.erase("les-a")
+    assert b"xylophonist" not in b"".join(
+        zlib.decompress(path.read_bytes())
+        for path in home.snapshot_objects.rglob("*")
+        if path.is_file()
+    )
+    assert main(["snapshot", "list", "--home", str(home.path)]) == 0
+    assert "cannot be read; `commonplace doctor` says why" in capsys.readouterr().err
 
 
 # --- Removing text from them ----------------------------------------------------------------------

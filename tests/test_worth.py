@@ -125,6 +125,25 @@ def test_feedback_from_before_counts_for_nothing(own_home: Path) -> None:
     assert later["cost"]["injections"] == 0
 
 
+def test_a_task_that_ended_before_it_was_given_memories_did_without(own_home: Path) -> None:
+    clock = [NOW]
+    with Memory.open(own_home, clock=lambda: clock[0]) as memory:
+        memory.log(repo="app", lesson="the proxy needs a restart after a new certificate")
+        memory.record_episode(
+            {"task_id": "t-1", "context": {"goal": "renew the certificate"}, "outcome": "success"}
+        )
+        clock[0] += timedelta(hours=1)
+        memory.build_context("proxy certificate", {"id": "t-1"})
+        early = memory.worth()["utility"]
+        memory.record_episode(
+            {"task_id": "t-1", "context": {"goal": "renew it again"}, "outcome": "success"}
+        )
+        late = memory.worth()["utility"]
+
+    assert (early["tasks_with"]["tasks"], early["tasks_without"]["tasks"]) == (0, 1)
+    assert (late["tasks_with"]["tasks"], late["tasks_without"]["tasks"]) == (1, 0)
+
+
 def test_what_nobody_asked_for_and_nobody_got_is_not_counted(memory: Memory) -> None:
     memory.log(repo="app", lesson="the proxy needs a restart after a new certificate")
     memory.recall("proxy certificate", repo="app", automatic=True)

@@ -449,8 +449,11 @@ class SnapshotDamaged(CommonplaceError):
 
     exit_code = 61
 
-    def __init__(self, path: Path | str, reason: str) -> None:
+    def __init__(self, path: Path | str, reason: str, *, is_newer: bool = False) -> None:
         super().__init__(f"the snapshot cannot be read: `{path}`: {reason}")
+        self.path = path
+        self.reason = reason
+        self.is_newer = is_newer
         self.hint = "the memory itself is whole; use another snapshot, and delete this one's file"
 
 

@@ -377,8 +377,14 @@ class Memory(Recaller):
         """Return the findings of `doctor` about the nearest home."""
         from commonplace import inbox
         from commonplace.learn import drafts
+        from commonplace.snapshots import store
 
-        return [*super().check(), *inbox.damaged(self.home), *drafts.damaged(self.home)]
+        return [
+            *super().check(),
+            *inbox.damaged(self.home),
+            *drafts.damaged(self.home),
+            *store.findings(self.home),
+        ]
 
     # --- Skills -----------------------------------------------------------------------------------
 
@@ -432,6 +438,12 @@ class Memory(Recaller):
 
         return store.listed(self.homes[self.trusted_home()])
 
+    def unreadable_snapshots(self) -> list[Path]:
+        """Return the files of snapshots in the nearest trusted home that cannot be read."""
+        from commonplace.snapshots import store
+
+        return [one.path for one in store.findings(self.homes[self.trusted_home()])]
+
     def describe_snapshot(self, ident: str) -> tuple[Snapshot, dict[str, int]]:
         """Return a snapshot, and how many records of each kind were current in it."""
         from commonplace.snapshots import states
@@ -447,15 +459,20 @@ class Memory(Recaller):
     def restore_snapshot(self, ident: str, *, dry_run: bool = False) -> Restored:
         """Append what the snapshot held and is no longer current. Nothing is deleted.
 
-        The state before is kept as a snapshot of its own.
+        The state before is kept as a snapshot of its own, if anything is written.
         """
         from commonplace.snapshots import restoring, store
 
         number = self.trusted_home()
         snapshot = store.find(self.homes[number], ident)
         name = f"before restoring {snapshot.id}"
-        before = "" if dry_run else self.create_snapshot(name).snapshot.id
-        return restoring.restore(self, number, snapshot.id, before, dry_run=dry_run)
+        return restoring.restore(
+            self,
+            number,
+            snapshot.id,
+            lambda: self.create_snapshot(name).snapshot.id,
+            dry_run=dry_run,
+        )
 
     # --- Handoffs and ledgers ---------------------------------------------------------------------
 

@@ -85,7 +85,10 @@ def add_get(parser: ArgumentParser) -> None:
 
 def get(args: Namespace) -> int:
     with open_memory(args.home) as memory:
-        node = memory.node(args.id).as_dict()
+        found = memory.node(args.id)
+        node = found.as_dict()
+        if not memory.trusts(memory.homes[memory.find(found.id).home_number]):
+            node["trusted"] = False  # As `show` has it.
     if args.json:
         print_json(node)
     else:

@@ -54,7 +54,9 @@ def add_list(parser: ArgumentParser) -> None:
 
 def list_(args: Namespace) -> int:
     with open_memory(args.home) as memory:
-        found = memory.snapshots()
+        found, unreadable = memory.snapshots(), memory.unreadable_snapshots()
+    for path in unreadable:
+        note(f"{path} cannot be read; `commonplace doctor` says why")
     if args.json:
         print_json([one._asdict() for one in found])
         return 0
@@ -159,7 +161,10 @@ def restore(args: Namespace) -> int:
             print(f"    and {len(ids) - _LISTED_MAX:,} more")
     print(f"  {number_of(done.stayed, 'record')} added since: left as they are")
     if done.before:
-        note(f"`commonplace snapshot restore {done.before}` goes back to the state before")
+        note(
+            f"The state before is kept: `commonplace snapshot restore {done.before}` writes its"
+            " versions again; what came back now stays until you forget it"
+        )
     return 0
 
 

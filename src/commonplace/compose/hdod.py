@@ -65,8 +65,9 @@ def materialise(nodes: Sequence[Shown], tokens_max: int, query: str = "") -> Mat
     left = tokens_max - cost({})
     entries: dict[str, Tree] = {}
     details: dict[str, str] = {}
+    ids: list[str] = []
     for shown in nodes:
-        ident = one_line(shown.node.id)
+        ident = one_line(shown.node.id)  # The key: an id may contain what may not be shown.
         if ident in entries:
             continue
         entry, long_text = entry_of(shown)
@@ -77,13 +78,14 @@ def materialise(nodes: Sequence[Shown], tokens_max: int, query: str = "") -> Mat
             if needed > left:
                 continue  # A smaller one may still fit.
         entries[ident], details[ident] = entry, long_text
+        ids.append(shown.node.id)
         left -= needed
     waiting = [ident for ident, text in details.items() if text]
     for number, ident in enumerate(waiting, 1):
         # One long text must not take the room of all others.
         room = left if number == len(waiting) else left // 2
         left -= _add_details(entries[ident], details[ident], wanted, room)
-    return Materialised(nest(entries, [shown.node for shown in nodes]), list(entries))
+    return Materialised(nest(entries, [shown.node for shown in nodes]), ids)
 
 
 def entry_of(shown: Shown) -> tuple[Tree, str]:

@@ -16,7 +16,7 @@ from commonplace.graph import files_in_hand, frame_lines, resonance
 from commonplace.graph.bloom import HOPS_MAX, HOPS_MIN
 from commonplace.graph.constraints import file_lines
 from commonplace.graph.contexts import of_task, recall_context, save_context
-from commonplace.graph.lighting import KINDS, SEEDS_MAX, Lighting
+from commonplace.graph.lighting import KINDS, RANKED_MAX, SEEDS_MAX, Lighting
 from commonplace.graph.scoring import mean, task_affinity
 from commonplace.graph.tasks import Task
 from commonplace.records import to_utc
@@ -105,7 +105,7 @@ def build_context(
         files=task.files,
         all_repos=True,
         cutoff=False,
-        limit=SEEDS_MAX + SEEDS_MAX // 4,
+        limit=RANKED_MAX,
         kinds=KINDS,
     )
     work = Lighting(memory, asked, task, state, saved, hops)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.errors import UsageError
-from commonplace.foreign import one_line
+from commonplace.foreign import UNTRUSTED, one_line
 from commonplace.graph import fetch
 from commonplace.graph.tree import NODE_KINDS
 from commonplace.learn.links import DEPTH_MAX, LINKS_MAX
@@ -30,6 +30,7 @@ class DrawnNode(NamedTuple):
     id: str
     type: str = ""
     label: str = ""
+    trusted: bool = True
 
     @property
     def text(self) -> str:
@@ -38,7 +39,8 @@ class DrawnNode(NamedTuple):
         if len(label) > LABEL_CHARS_MAX:
             label = f"{label[: LABEL_CHARS_MAX - 1]}…"
         about = f"{label} ({self.type})" if self.type else "(no such node here)"
-        return f"{one_line(self.id)}  {about}"
+        mark = "" if self.trusted else f"  ({UNTRUSTED})"
+        return f"{one_line(self.id)}  {about}{mark}"
 
 
 class DrawnLink(NamedTuple):
@@ -95,8 +97,11 @@ def draw(memory: Recaller, ident: str = "", depth: int = 1) -> Drawing:
         reached |= beyond
         frontier = list(beyond)
     found = fetch.nodes(memory, list(reached), superseded=True, untrusted=bool(start))
+    trusted = fetch.nodes(memory, list(found), superseded=True) if start else found
     nodes = {
-        one: DrawnNode(one, found[one].type, found[one].label) if one in found else DrawnNode(one)
+        one: DrawnNode(one, found[one].type, found[one].label, one in trusted)
+        if one in found
+        else DrawnNode(one)
         for one in reached
     }
     return Drawing(nodes, [DrawnLink(*ends, w) for ends, w in links.items()], start, is_cut)
@@ -153,23 +158,29 @@ def to_lines(drawing: Drawing) -> Iterator[str]:
         yield drawing.nodes[drawing.start].text
         yield from _branches(drawing, ends, drawing.start, {drawing.start}, "")
         return
+    own: dict[str, list[DrawnLink]] = {}
+    for link in drawing.links:
+        own.setdefault(link.of, []).append(link)
     for ident, node in drawing.nodes.items():
-        own = [(rel, to) for rel, to in ends.get(ident, []) if rel.startswith("->")]
-        if own or ident not in ends:
+        links = own.get(ident, [])
+        if links or ident not in ends:
             yield node.text
-        for place, (rel, to) in enumerate(own, 1):
-            mark = "└─" if place == len(own) else "├─"
-            yield f"{mark} {rel} {drawing.nodes[to].text}"
+        for place, link in enumerate(links, 1):
+            mark = "└─" if place == len(links) else "├─"
+            yield f"{mark} {_arrow(link, '->')} {drawing.nodes[link.to].text}"
 
 
 def _links_by_end(drawing: Drawing) -> dict[str, list[tuple[str, str]]]:
     """Return the links of each node as it sees them: an arrow with the relation, the other end."""
     found: dict[str, list[tuple[str, str]]] = {}
     for link in drawing.links:
-        both = link.rel in SYMMETRIC
-        found.setdefault(link.of, []).append((f"{'--' if both else '->'} {link.text}", link.to))
-        found.setdefault(link.to, []).append((f"{'--' if both else '<-'} {link.text}", link.of))
+        found.setdefault(link.of, []).append((_arrow(link, "->"), link.to))
+        found.setdefault(link.to, []).append((_arrow(link, "<-"), link.of))
     return found
+
+
+def _arrow(link: DrawnLink, direction: str) -> str:
+    return f"{'--' if link.rel in SYMMETRIC else direction} {link.text}"
 
 
 def _branches(

@@ -8,6 +8,7 @@ Nothing of a home that the user does not trust takes part.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from commonplace.records import Record
 
 SEEDS_MAX = 32
+# So many of the most alike are looked at, so that one type does not take all places.
+RANKED_MAX = 2 * SEEDS_MAX
 # So many of the working set are looked at again, those with the highest values.
 HOT_MAX = 64
 # What the task was about before is half as strong as what is most like the question.
@@ -180,15 +183,16 @@ class Lighting:
         likeness = search.likenesses([one.address for one in ranked])
         least = self._memory.settings["context.similarity_min"]
         found: dict[str, float] = {}
+        types: dict[str, str] = {}
         for one in ranked:
             repo = one.card.repo
             is_here = repo in self._here or not repo or not self._memory.repository.known
             if likeness[one.address] >= (least if is_here else ELSEWHERE * least):
                 found[one.card.id] = likeness[one.address]
+                types[one.card.id] = card_type(one.card)
         best = max(found.values(), default=0.0)
-        return {
-            ident: value / best if best else 1.0 for ident, value in list(found.items())[:SEEDS_MAX]
-        }
+        seeds = _of_each_type(types, caps_from_settings(self._memory.settings), SEEDS_MAX)
+        return {ident: found[ident] / best if best else 1.0 for ident in seeds}
 
     def _episodic(self, task: GraphNode | None, episodes: Sequence[Record]) -> list[str]:
         """Return the nodes of the task's saved contexts, the newest first, and its episodes."""
@@ -297,6 +301,21 @@ class Lighting:
         by_id = {one.id: one for one in found}
         order = by_score(Scored(one.id, one.type, one.score) for one in found)
         return [by_id[one.id] for one in order]
+
+
+def _of_each_type(types: Mapping[str, str], caps: Mapping[str, int], count: int) -> list[str]:
+    """Return *count* of the ids in *types*, in their order; first as many of a type as are shown.
+
+    So many nodes of one type that are all like the question leave room for the best of another.
+    """
+    seen = Counter[str]()
+    first: list[str] = []
+    rest: list[str] = []
+    for ident, name in types.items():
+        seen[name] += 1
+        (first if seen[name] <= caps.get(name, 0) else rest).append(ident)
+    chosen = set([*first, *rest][:count])
+    return [ident for ident in types if ident in chosen]
 
 
 def _tools_of(visible: Visible, persona: GraphNode | None) -> list[str]:

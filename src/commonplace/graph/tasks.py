@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+_LISTS = ("tags", "files")
+
+
 class TaskOptions(TypedDict, total=False):
     """What may be said about a task with keywords."""
 
@@ -42,6 +45,9 @@ class Task(NamedTuple):
         else:
             known = {"id": task or ""}
         named = {name: value for name, value in more.items() if value}
+        for given in (known, named):
+            # One tag or file alone may be given as a text.
+            given |= {name: [given[name]] for name in _LISTS if isinstance(given.get(name), str)}
         tags = [*known.get("tags", ()), *named.pop("tags", ())]
         files = [*known.get("files", ()), *named.pop("files", ())]
         if not all(isinstance(one, str) for one in (*tags, *files)):

@@ -18,6 +18,7 @@ from commonplace.recall import graph
 from commonplace.records import Node, to_utc
 from commonplace.records.json_text import encode_sorted
 from commonplace.records.nodes import node_of
+from commonplace.redaction.text import redact_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -104,7 +105,7 @@ def _at(number: int, ident: object, do: Callable[[V], T], value: V) -> T:
     try:
         return do(value)
     except RecordInvalid as error:
-        name = f" ({ident})" if isinstance(ident, str) and ident else ""
+        name = f" ({redact_text(ident)[0]})" if isinstance(ident, str) and ident else ""
         raise RecordInvalid(
             f"nodes, entry {number}{name}: {error.field}", error.reason, error.hint or _HINT
         ) from None

@@ -115,10 +115,7 @@ def _utility(
         str(one.fields.get("outcome")) for one in feedback if _is_after(one, first_by_id)
     )
     judged = rated["worked"] + rated["failed"] + rated["wrong"] + rated["stale"]
-    is_given = {
-        one.id: injections.hash_of_task(str(one.fields.get("task_id"))) in first_by_task
-        for one in episodes
-    }
+    is_given = {one.id: _was_given(one, first_by_task) for one in episodes}
     found = tasks(episodes)
     return {
         "rated": {outcome: rated[outcome] for outcome in OUTCOMES},
@@ -127,6 +124,18 @@ def _utility(
         "tasks_with": _work([one for one in found if is_given[one.episodes[-1]]]),
         "tasks_without": _work([one for one in found if not is_given[one.episodes[-1]]]),
     }
+
+
+def _was_given(episode: Record, first: dict[str, str]) -> bool:
+    """Whether an agent was given a memory for the task before the episode ended."""
+    at = first.get(injections.hash_of_task(str(episode.fields.get("task_id"))))
+    times = [_seconds(action.get("t")) for action in actions_of(episode)]
+    lasted_s = max([_seconds(episode.fields.get("duration_seconds")), *times])
+    return at is not None and _seconds_after(episode, at) <= lasted_s + _ROUNDED_S
+
+
+def _seconds_after(episode: Record, at: str) -> float:
+    return (micros(at) - micros(episode.timestamp)) / 1e6
 
 
 def _is_after(feedback: Record, first: dict[int, str]) -> bool:
@@ -141,7 +150,7 @@ def _tests_after(episodes: Iterable[Record], first: dict[str, str]) -> dict[str,
         at = first.get(injections.hash_of_task(str(one.fields.get("task_id"))))
         if at is None:
             continue
-        given_s = (micros(at) - micros(one.timestamp)) / 1e6
+        given_s = _seconds_after(one, at)
         results.update(
             str(action.get("result"))
             for action in actions_of(one)

@@ -36,6 +36,9 @@ def rewrite(home: Home, change: Callable[[bytes], tuple[bytes, int]]) -> int:
 
     known: dict[str, str] = {}
     with store.holding(home):
+        for error in store.damaged(home):
+            if error.is_newer:
+                raise error  # Its objects would be removed as if nothing named them.
         found = store.listed(home)
         rewritten: list[store.Snapshot] = []
         for snapshot in found:

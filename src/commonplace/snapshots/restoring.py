@@ -53,12 +53,18 @@ class Writer(Protocol):
     ) -> bool: ...
 
 
-def restore(memory: Writer, number: int, given: str, before: str, *, dry_run: bool) -> Restored:
-    """Restore the snapshot *given* in a home of *memory*; *before* is one of the state before."""
+def restore(
+    memory: Writer, number: int, given: str, keep: Callable[[], str], *, dry_run: bool
+) -> Restored:
+    """Restore the snapshot *given* in a home of *memory*.
+
+    *keep* makes a snapshot of the state before, and returns its id.
+    """
     home = memory.homes[number]
     with store.holding(home):
         snapshot = store.find(home, given)
     written: dict[str, _Version] = {}
+    before = ""
     for _try in range(_TRIES_MAX):
         with store.holding(home):
             sizes = _sizes(home)
@@ -66,6 +72,8 @@ def restore(memory: Writer, number: int, given: str, before: str, *, dry_run: bo
         # Everything is checked before anything is written.
         lines = _prepare(memory, snapshot, versions)
         written |= {ident: versions[ident] for ident in lines}
+        if lines and not before and not dry_run:
+            before = keep()
         if dry_run or _append(memory, lines, sizes, number):
             changed = [ident for ident, one in written.items() if one.now is not None]
             returned = [ident for ident, one in written.items() if one.now is None]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.errors import SnapshotDamaged, SnapshotNotFound, UsageError, unusable
@@ -16,6 +17,7 @@ from commonplace.files import atomic
 from commonplace.files.lock import hold
 from commonplace.files.plain import is_ours, read_small
 from commonplace.log import read
+from commonplace.log.check import Finding
 from commonplace.log.hold import hold_logs
 from commonplace.snapshots.objects import Objects
 from commonplace.where.home import repo_of
@@ -91,7 +93,7 @@ def create(home: Home, created: str, name: str = "", *, durable: bool = True) ->
                 rows.append(LogOfThen(repo, *roots))
         root = objects.put_lines(table(rows))
         ident = _ident(root, name)
-        with suppress(SnapshotNotFound):
+        with suppress(SnapshotNotFound, SnapshotDamaged):
             found = _read(home, ident)
             # An erasure may have changed what the other snapshot of this id holds.
             if found.root == root:
@@ -132,9 +134,27 @@ def save(home: Home, snapshot: Snapshot) -> int:
 
 
 def listed(home: Home) -> list[Snapshot]:
-    """Return all snapshots of *home*, the newest first."""
-    found = [_read(home, ident) for ident in _ids(home)]
+    """Return all snapshots of *home* that can be read, the newest first."""
+    found = [one for one in _all(home) if isinstance(one, Snapshot)]
     return sorted(found, key=lambda one: (one.number, one.id), reverse=True)
+
+
+def damaged(home: Home) -> list[SnapshotDamaged]:
+    """Return what is wrong with the snapshots of *home* that cannot be read."""
+    return [one for one in _all(home) if isinstance(one, SnapshotDamaged)]
+
+
+def findings(home: Home) -> list[Finding]:
+    """Return what is wrong with them as `doctor` tells it."""
+    return [Finding("snapshot", Path(one.path), 0, one.reason, "") for one in damaged(home)]
+
+
+def _all(home: Home) -> Iterator[Snapshot | SnapshotDamaged]:
+    for ident in _ids(home):
+        try:
+            yield _read(home, ident)
+        except SnapshotDamaged as error:
+            yield error
 
 
 def find(home: Home, given: str) -> Snapshot:
@@ -188,7 +208,7 @@ def _read(home: Home, ident: str) -> Snapshot:
     try:
         fields = json.loads(read_small(path, _MANIFEST_BYTES_MAX))
         if fields.pop("format") > FORMAT:
-            raise SnapshotDamaged(path, "a newer version of Commonplace made it")
+            raise SnapshotDamaged(path, "a newer version of Commonplace made it", is_newer=True)
         found = Snapshot(**fields)
     except FileNotFoundError:
         raise SnapshotNotFound(ident) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from commonplace.index.document import BUILT_CONTEXT
 from commonplace.rules.statements import STATEMENT_KINDS
 
 if TYPE_CHECKING:
@@ -32,8 +33,10 @@ def use_model(tables: Tables, model: str) -> None:
         for table in ("vector", "old_vector"):
             tables.connection.execute(f"DELETE FROM {table}")
         marks = ",".join("?" * len(STATEMENT_KINDS))
+        # What has nothing to search gets none (`has_nothing_to_search`).
         tables.connection.execute(
-            f"INSERT OR IGNORE INTO unembedded SELECT key FROM line WHERE kind NOT IN ({marks})",
-            sorted(STATEMENT_KINDS),
+            f"INSERT OR IGNORE INTO unembedded SELECT key FROM line WHERE kind NOT IN ({marks})"
+            " AND NOT (kind = 'context' AND type = ?)",
+            (*sorted(STATEMENT_KINDS), BUILT_CONTEXT),
         )
         tables.set_state("model", model)
