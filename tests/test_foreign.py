@@ -131,6 +131,7 @@ def test_ordinary_code_is_shown_as_it_is(text: str) -> None:
         ("<|im_start|>user", "‹|im_start|>user"),
         ("[INST] a [/INST]", "‹INST› a ‹/INST›"),
         ("<<SYS>>", "<‹SYS›>"),
+        ("< system-reminder>>", "‹ system-reminder›>"),
         ("<<system-reminder>", "<‹system-reminder›"),
         ("<a <x-y> z>", "<a ‹x-y› z>"),
         ("never ends <system-reminder", "never ends ‹system-reminder"),

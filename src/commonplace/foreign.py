@@ -194,7 +194,7 @@ def _has_shape_of_tag(match: re.Match[str]) -> bool:
     is_compound = not match["name"].isalnum()
     if match["space"]:
         # Only `< system-reminder>`, not `a < b` or `sort < in_file > out`.
-        return is_compound and match["end"] == ">" != follows
+        return is_compound and match["end"] == ">"
     if match["end"] or match["slash"]:
         return True
     if _is_after_word(match):
