@@ -83,7 +83,7 @@ class Session:
 
     def __init__(self, folder: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(20)
+        self._socket.settimeout(120)
         self._socket.connect(str(folder / ".s.PGSQL.5432"))
         self._bytes = self._socket.makefile("rb")
         start = b"user\0postgres\0database\0postgres\0\0"
