@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -116,27 +117,30 @@ def run(node: pack_sources.SourceNode, folder: Path, code: str | None = None) ->
         (folder / name).mkdir()
     script = folder / "check"
     script.write_text(PRELUDE + "\n".join(check.text for check in node.checks), "utf-8")
-    # A session of its own, so that whatever the script leaves running ends with it.
-    with subprocess.Popen(
-        ["bash", str(script)],
-        cwd=folder / "work",
-        env=_environment(folder, path, language),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-        start_new_session=True,
-    ) as process:
-        try:
-            output, _ = process.communicate(timeout=RUN_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
+    log = folder / "output"
+    # A session of its own, so that whatever the script leaves running can be ended with it.
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            ["bash", str(script)],
+            cwd=folder / "work",
+            env=_environment(folder, path, language),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        process.wait(RUN_SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        return f"{node.where}: {node.id}: it ran for more than {RUN_SECONDS_MAX} seconds"
+    finally:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-            return f"{node.where}: {node.id}: it ran for more than {RUN_SECONDS_MAX} seconds"
+        process.wait()
     if process.returncode == 0:
         return ""
-    return f"{node.where}: {node.id}: exit code {process.returncode}\n{output[-2000:]}"
+    output_text = log.read_text("utf-8", errors="replace")
+    return f"{node.where}: {node.id}: exit code {process.returncode}\n{output_text[-2000:]}"
 
 
 def _environment(folder: Path, snippet: Path, language: str) -> dict[str, str]:
