@@ -8,12 +8,11 @@ import pytest
 from tools import check_pack_shell, pack_sources
 from tools.pack_sources import Code, SourceNode
 
+from commonplace.memory import Memory
 from shell_packs import as_given, check_form, check_questions, needs_linux, questions_of
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from commonplace.memory import Memory
 
 PACK = "shell-core"
 
@@ -49,6 +48,18 @@ def test_the_questions_find_their_nodes(memory: Memory) -> None:
         if not set(found) & set(question["nodes"]):
             missed.append((question["ask"], found))
     assert missed == []
+
+
+def test_the_memory_keeps_the_nodes_as_they_are(own_home: Path) -> None:
+    """Redaction takes nothing in them for a secret, and no link leads nowhere."""
+    with Memory.open(own_home, settings={"embedder.kind": "none"}) as memory:
+        for pack in check_pack_shell.CHECKED:
+            nodes = [as_given(node, pack) for node in pack_sources.read(pack)]
+            memory.upsert_nodes(nodes)
+            for given in nodes:
+                kept = memory.node(given["id"])
+                assert (kept.label, kept.payload) == (given["label"], given["payload"])
+        assert memory.dangling_links() == []
 
 
 def _node(code: str, check: str, expected: str = "") -> SourceNode:
