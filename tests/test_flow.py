@@ -62,7 +62,7 @@ FLOW = [
     "setup",
     "maintenance",
     "transfer",
-    "sealing",
+    "packs",
     "client",
 ]
 # A surface is a way to the memory. It knows the memory and what is around it, not what is behind it.
@@ -96,7 +96,7 @@ OPEN_TO_SURFACES = [
     "maintenance",
     "transfer",
     "snapshots",
-    "sealing",
+    "packs",
 ]
 # What a surface takes from further behind: small helpers without state.
 EXCEPTIONS = {

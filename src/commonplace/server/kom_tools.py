@@ -13,8 +13,8 @@ from mcp_types import CallToolResult
 from pydantic import BaseModel, ConfigDict, Field
 
 from commonplace.foreign import block, flat, one_line, render_value
-from commonplace.sealing.transfer import export_encrypted as export_pack
-from commonplace.sealing.transfer import import_encrypted as import_pack
+from commonplace.packs.transfer import export_encrypted as export_pack
+from commonplace.packs.transfer import import_encrypted as import_pack
 from commonplace.server import telemetry
 from commonplace.server.tools import ADDS, CHANGES, READS, errors_as_tool_results, tool, tool_result
 from commonplace.where.head import git_head

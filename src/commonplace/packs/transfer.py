@@ -11,11 +11,11 @@ from commonplace.exchange.items import ImportedRecord, Skipped, Source, Unreadab
 from commonplace.files import atomic
 from commonplace.files.plain import open_for_read
 from commonplace.foreign import OUTSIDE
+from commonplace.packs import keys, places, selection, unsigned
 from commonplace.records import decode, encode, slug, to_utc
 from commonplace.records.nodes import type_of
 from commonplace.redaction.fields import redact
 from commonplace.redaction.suspicion import may_hold_secret
-from commonplace.sealing import keys, packs, places, selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -66,8 +66,8 @@ def export_encrypted(memory: Memory, chosen: str, out: str) -> Exported:
         raise PackRefused(out, f"would be empty: no record is `{chosen}`", "select others")
     nodes = _lines(out, records)
     manifest = _manifest(memory, path.name.removesuffix(places.SUFFIX), chosen, wanted, records)
-    manifest["checksum"] = packs.checksum(nodes)
-    sealed = keys.encrypt(packs.write(packs.Pack(manifest, nodes)), memory.settings)
+    manifest["checksum"] = unsigned.checksum(nodes)
+    sealed = keys.encrypt(unsigned.write(unsigned.Pack(manifest, nodes)), memory.settings)
     try:
         atomic.write(path, [sealed.raw])
     except OSError as error:
@@ -88,7 +88,7 @@ def import_encrypted(memory: Memory, given: str) -> Imported:
             "cannot be imported here: the home that came with this repository is not trusted",
             "`commonplace trust` trusts it; or name your own home with `--home`",
         )
-    pack = packs.read(given, keys.decrypt(given, _read(given, path), memory.settings))
+    pack = unsigned.read(given, keys.decrypt(given, _read(given, path), memory.settings))
     report = import_items(
         memory,
         "pack",
@@ -131,8 +131,8 @@ def _lines(out: str, records: Iterable[Record]) -> bytes:
             line = encode(redact(record.fields)[0])
         lines.append(line.encode() + b"\n")
         size += len(lines[-1])
-        if size > packs.BYTES_MAX:
-            raise PackRefused(out, f"would be over {packs.BYTES_MAX:,} bytes", "select less")
+        if size > unsigned.BYTES_MAX:
+            raise PackRefused(out, f"would be over {unsigned.BYTES_MAX:,} bytes", "select less")
     return b"".join(lines)
 
 
@@ -149,7 +149,7 @@ def _manifest(
     common = [tag for tag, _count in sorted(tags.items(), key=lambda one: (-one[1], one[0]))]
     kind = memory.settings["embedder.kind"]
     return {
-        "format": packs.FORMAT,
+        "format": unsigned.FORMAT,
         "id": slug(name, 64) or "pack",
         "name": name,
         "version": now[:10].replace("-", "."),
@@ -171,15 +171,15 @@ def _read(given: str, path: Path) -> bytes:
         raise PackRefused(given, "is not there", f"it would be `{path}`")
     try:
         with stream:
-            raw = stream.read(packs.FILE_BYTES_MAX + 1)
+            raw = stream.read(unsigned.FILE_BYTES_MAX + 1)
     except OSError as error:
         raise unusable(path, error) from error
-    if len(raw) > packs.FILE_BYTES_MAX:
-        raise PackRefused(given, f"is over {packs.FILE_BYTES_MAX:,} bytes")
+    if len(raw) > unsigned.FILE_BYTES_MAX:
+        raise PackRefused(given, f"is over {unsigned.FILE_BYTES_MAX:,} bytes")
     return raw
 
 
-def _items(pack: packs.Pack) -> Iterator[Item]:
+def _items(pack: unsigned.Pack) -> Iterator[Item]:
     origin = f"pack:{pack.manifest['id']}"
     for number, raw in enumerate(pack.nodes.split(b"\n"), 1):
         if not raw.strip():

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from commonplace.errors import CommonplaceError, ExtraMissing, PackRefused, UsageError
 from commonplace.memory import Memory
-from commonplace.sealing import keys, packs, places, selection
-from commonplace.sealing.transfer import export_encrypted, import_encrypted
+from commonplace.packs import keys, places, selection, unsigned
+from commonplace.packs.transfer import export_encrypted, import_encrypted
 from commonplace.where.home import Home
 from fake_secrets import some
 from histories import append, lesson
@@ -86,7 +86,7 @@ def exported_ids(home: Path, chosen: str) -> set[str]:
     with open_memory(home) as memory:
         done = export_encrypted(memory, chosen, "packs/x.kpack")
     plain = pyrage.decrypt((home / "packs" / "x.kpack").read_bytes(), [IDENTITY])
-    nodes = packs.read("x", plain).nodes.splitlines()
+    nodes = unsigned.read("x", plain).nodes.splitlines()
     assert done.manifest["counts"]["records"] == len(nodes)
     return {json.loads(line)["id"] for line in nodes if json.loads(line)["kind"] != "link"}
 
@@ -316,7 +316,7 @@ def write_pack(
     nodes = b"\n".join(lines)
     manifest = {
         "format": 1, "id": "x", "name": "x", "version": "1", "embedding_model": "", "created_at": "",
-        "checksum": packs.checksum(nodes),
+        "checksum": unsigned.checksum(nodes),
     }  # fmt: skip
     change(manifest, lines)
     write_archive(
@@ -394,7 +394,7 @@ def test_a_bad_pack_is_refused_in_a_sentence_and_changes_nothing(tmp_path: Path,
 def with_line(line: bytes) -> Callable[[dict[str, Any], list[bytes]], None]:
     def change(manifest: dict[str, Any], lines: list[bytes]) -> None:
         lines.append(line)
-        manifest["checksum"] = packs.checksum(b"\n".join(lines))
+        manifest["checksum"] = unsigned.checksum(b"\n".join(lines))
 
     return change
 
