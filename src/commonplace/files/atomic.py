@@ -10,7 +10,7 @@ import errno
 import os
 import stat
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from commonplace.errors import unusable
 from commonplace.files import nofollow
@@ -18,8 +18,9 @@ from commonplace.files.plain import make_folder, sync, sync_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
+    from typing import BinaryIO
 
 TEMPORARY_SUFFIX = ".rewriting"
 _REPLACE_TRIES_MAX = 50
@@ -40,6 +41,17 @@ def write(path: Path, chunks: Iterable[bytes], *, mode: int = 0o600, durable: bo
     *mode*. With *durable*, the content is synced before the rename, so that a power cut leaves
     the old file or the new one. A link at *path*, or a folder above it that is one, is an error.
     """
+    with writing(path, mode=mode, durable=durable) as stream:
+        for chunk in chunks:
+            stream.write(chunk)
+
+
+@contextmanager
+def writing(path: Path, *, mode: int = 0o600, durable: bool = True) -> Iterator[BinaryIO]:
+    """Yield a stream. What is written to it replaces the file at *path*, as `write` does.
+
+    If the block raises, the old file stays.
+    """
     temporary = path.with_name(
         f".{path.name}.{os.urandom(8).hex()}.{os.getpid()}{TEMPORARY_SUFFIX}"
     )
@@ -50,8 +62,7 @@ def write(path: Path, chunks: Iterable[bytes], *, mode: int = 0o600, durable: bo
         with os.fdopen(
             nofollow.open_file(temporary, flags, found.st_mode & 0o777 if found else mode), "wb"
         ) as stream:
-            for chunk in chunks:
-                stream.write(chunk)
+            yield stream
             stream.flush()
             if found is not None:
                 _keep_mode_and_owner(stream.fileno(), found)
@@ -60,7 +71,7 @@ def write(path: Path, chunks: Iterable[bytes], *, mode: int = 0o600, durable: bo
         rename(temporary, path)
         if durable:
             sync_folder(path.parent)
-    except OSError:
+    except BaseException:
         with suppress(OSError):
             temporary.unlink()
         raise
