@@ -465,3 +465,14 @@ class PackRefused(CommonplaceError):
     def __init__(self, name: Path | str, reason: str, hint: str = "") -> None:
         super().__init__(f"the pack `{name}` {reason}")
         self.hint = hint or "nothing was changed"
+
+
+class PackUnknown(CommonplaceError):
+    """A pack that is not there."""
+
+    exit_code = 63
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        super().__init__(f"there is no pack `{name}`")
+        named = ", ".join(f"`{one}`" for one in known[:20])
+        self.hint = f"there is {named}" if known else "`commonplace pack add` installs one"

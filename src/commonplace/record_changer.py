@@ -14,6 +14,7 @@ from commonplace.errors import RecordInvalid
 from commonplace.log.logs import size_of
 from commonplace.records import OUTCOMES, RELATIONS, Record
 from commonplace.rules import is_statement, one_side
+from commonplace.where.repository import log_for_changes
 from commonplace.writing import Writer
 
 TYPE_CHECKING = False
@@ -223,14 +224,15 @@ class RecordChanger(Writer):
         is then written by the old name could lose against an older one. So it is found again.
         """
         while True:
-            with self._logs[found.home_number].hold(found.repo) as append:
+            log = log_for_changes(found.repo)
+            with self._logs[found.home_number].hold(log) as append:
                 now = find_again(found)
-                if (now.home_number, now.repo) == (found.home_number, found.repo):
+                if (now.home_number, log_for_changes(now.repo)) == (found.home_number, log):
                     fields = fields_of(now)
                     if fields is None:
                         return now.record
                     self._names_now.clear()
-                    entry = self.prepare({**fields, "repo": now.repo})
+                    entry = self.prepare({**fields, "repo": log})
                     append([entry.line])
                     break
             found = now

@@ -85,7 +85,7 @@ def strip(
         kept: bytes | None = line.raw
         is_decoded = _ESCAPE in line.raw or not line.raw.startswith(read.ID_FIRST)
         if is_decoded or any(form in line.raw for form in forms):
-            kept = _strip_line(line.raw, ids)
+            kept = strip_line(line.raw, ids)
         is_copy = number in with_copies or any(claim in line.raw for claim in claimed)
         if kept is not None and is_copy and not _is_record(line.raw):
             kept = None
@@ -93,7 +93,7 @@ def strip(
     return pairs if any(kept != line.raw for line, kept in pairs) else None
 
 
-def _strip_line(raw: bytes, ids: frozenset[str]) -> bytes | None:
+def strip_line(raw: bytes, ids: frozenset[str]) -> bytes | None:
     """Return the line without links to erased records, `None` if it belongs to one of them."""
     try:
         fields = records.fill_identity(records.decode(raw))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.foreign import OUTSIDE
 from commonplace.log.fold import log_lines
-from commonplace.log.logs import list_repos
+from commonplace.log.logs import list_logs
 from commonplace.records import from_line
 from commonplace.rules import Fold, Stamp, is_forgotten, subjects, written_micros
 
@@ -70,7 +70,7 @@ class Existing:
 
     def load(self, home: Home, *, nearest: bool) -> None:
         """Read a home. If it is not the *nearest*, record only which ids are the user's own."""
-        for repo in list_repos(home):
+        for repo in list_logs(home):
             for log_line in log_lines(home, repo):
                 try:
                     record = from_line(log_line.line.raw)

@@ -19,6 +19,7 @@ from commonplace.records import Node, to_utc
 from commonplace.records.json_text import encode_sorted
 from commonplace.records.nodes import node_of
 from commonplace.redaction.text import redact_text
+from commonplace.where.repository import log_for_changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -123,7 +124,7 @@ def _existing(memory: Recaller, ids: Collection[str]) -> dict[str, _Existing]:
             keys = reader.keys([ident for ident in ids if ident not in found])
             records, cards = reader.records(keys.values()), reader.cards(keys.values())
             for ident, key in keys.items():
-                place = number, cards[key].log
+                place = number, log_for_changes(cards[key].log)
                 found[ident] = _Existing(records[key], place, key, ident not in shown)
     return found
 

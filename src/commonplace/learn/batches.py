@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from commonplace import inbox
 from commonplace.errors import BatchInUse, BatchUnknown, LogBusy
 from commonplace.log.fold import log_lines
-from commonplace.log.logs import list_repos
+from commonplace.log.logs import list_logs
 from commonplace.records import from_line
 from commonplace.rules import find_forgotten
 
@@ -249,7 +249,7 @@ def _undone(memory: Recaller, names: Collection[str]) -> set[str]:
 
 
 def _records_with(home: Home, needle: bytes) -> Iterator[Record]:
-    for repo in list_repos(home):
+    for repo in list_logs(home):
         for line in log_lines(home, repo, (needle,)):
             with suppress(ValueError):  # A damaged line: `doctor` tells of it.
                 yield from_line(line.line.raw)

@@ -25,6 +25,7 @@ from commonplace.learn.versions import was_edited_by_user
 from commonplace.recall.priors import UNTRIED, wilson
 from commonplace.recall.visibility import shown_cards
 from commonplace.rules import is_doubted
+from commonplace.where.home import is_pack_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -100,7 +101,8 @@ class Finder:
         filter_ = Filter(kinds=frozenset([self._kind]))
         by_place: dict[tuple[str, str], list[Card]] = defaultdict(list)
         for card in shown_cards(readers, 0, readers[0].select(filter_), filter_):
-            by_place[card.log, card.repo].append(card)
+            if not is_pack_log(card.log):  # Nobody but its author changes a pack.
+                by_place[card.log, card.repo].append(card)
         for (log, repo), cards in sorted(by_place.items()):
             if self._is_over():
                 return

@@ -16,6 +16,7 @@ from commonplace.index.terms import query_terms
 from commonplace.learn import marks as marks_of_steps
 from commonplace.learn.marks import Mark
 from commonplace.learn.observations import KINDS, Observation, observe
+from commonplace.where.home import is_pack_log
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -152,8 +153,11 @@ def _sources(ids: Collection[str], readers: Mapping[int, Reader]) -> Iterator[Ed
 def _observed(reader: Reader, keys: Collection[int], number: int) -> Iterator[Observation]:
     """Yield what the records of *keys* say that are still shown."""
     cards = reader.cards(keys)
+    # What a pack says was learned by others: nothing of it happened here.
     shown = [
-        key for key, card in cards.items() if card.kind in KINDS and _EVERY_ONE.shows(card.standing)
+        key
+        for key, card in cards.items()
+        if card.kind in KINDS and _EVERY_ONE.shows(card.standing) and not is_pack_log(card.log)
     ]
     for key, record in reader.records(shown).items():
         yield from observe(record, number, cards[key].log)

@@ -26,6 +26,7 @@ from commonplace.recall.visibility import shown_cards
 from commonplace.records import from_line, micros, to_utc
 from commonplace.records.episodes import ACTIONS_KEPT, actions_of
 from commonplace.rules import SeveralHomes, Standing, standings
+from commonplace.where.home import is_pack_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -116,7 +117,8 @@ def _find_due(
     kept_before = _cutoff(now, memory.settings["learn.episodes_kept_days"])
     before = max(whole_before, kept_before)
     filter_ = Filter(kinds=frozenset(["episode"]), until_micros=before - 1)
-    due = shown_cards(readers, 0, readers[0].select(filter_), filter_)
+    old_cards = shown_cards(readers, 0, readers[0].select(filter_), filter_)
+    due = [card for card in old_cards if not is_pack_log(card.log)]
     cards = due
     if memory.settings["learn.background"]:
         mark = marks.read(memory.home.learning_mark, readers[0].build())

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from commonplace.files.plain import open_for_read
 from commonplace.log import read
-from commonplace.log.logs import list_repos
+from commonplace.log.logs import list_logs
 from commonplace.records import Record, encode, from_line
 from commonplace.rules import Fold, Stamp, subjects, written_micros
 
@@ -88,7 +88,7 @@ def fold(
     folded: Fold[Stored] = Fold()
     damages: list[read.Damage] = []
     episodes: dict[str, bytes] = {}
-    for repo in list_repos(home) if repos is None else repos:
+    for repo in list_logs(home) if repos is None else repos:
         for log_line in log_lines(home, repo, (needle, _FORGET) if needle else ()):
             raw = log_line.line.raw
             if needle and _is_unrelated(raw, needle):
@@ -135,7 +135,7 @@ def _is_unrelated(raw: bytes, needle: bytes) -> bool:
 def history(home: Home, ident: str) -> list[Record]:
     """Return every version of the record *ident* and every record about it, oldest first."""
     found: list[Record] = []
-    for repo in list_repos(home):
+    for repo in list_logs(home):
         archived: list[Record] = []
         current: list[Record] = []
         for log_line in log_lines(home, repo, (ident.encode(),)):

@@ -23,13 +23,20 @@ OPEN_FILES_MAX = 64
 
 
 def log_files(home: Home) -> list[Path]:
-    """Return the paths of the logs of a home, then of their archives, in order."""
-    return [path for folder in (home.log_folder, home.archive_folder) for path in _logs_in(folder)]
+    """Return the paths of the logs of a home, of their archives and of packs, each in order."""
+    folders = (home.log_folder, home.archive_folder, home.pack_logs_folder)
+    return [path for folder in folders for path in _logs_in(folder)]
+
+
+def list_logs(home: Home) -> list[str]:
+    """Return the names of all logs of *home*, in order: of repositories and of packs."""
+    return sorted({repo_of(path) for path in log_files(home)})
 
 
 def list_repos(home: Home) -> list[str]:
     """Return the names of the repositories with a log or archive in *home*, in order."""
-    return sorted({repo_of(path) for path in log_files(home)})
+    folders = (home.log_folder, home.archive_folder)
+    return sorted({repo_of(path) for folder in folders for path in _logs_in(folder)})
 
 
 def files(home: Home) -> list[Path]:

@@ -7,6 +7,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from commonplace.where.home import is_pack_log
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
@@ -45,6 +47,8 @@ class Weights(NamedTuple):
     tags: float = 0.05
     files: float = 0.25
     evidence: float = 0.10
+    # A pack brings many records about one matter. What the user wrote about it comes first.
+    pack: float = 0.85
     semantic: float = 0.5
     episodic: float = 0.3
     skills: float = 0.2
@@ -73,6 +77,7 @@ NO_PRIORS = Weights(
     tags=0.0,
     files=0.0,
     evidence=0.0,
+    pack=1.0,
     semantic=1.0,
     episodic=1.0,
     skills=1.0,
@@ -102,6 +107,8 @@ class Priors:
         if card.confidence or card.used:
             found["evidence"] = evidence(card.confidence, card.used, weights)
         found["kind"] = kind(card.kind, weights)
+        if is_pack_log(card.log):
+            found["pack"] = weights.pack
         if query.here and card.repo == query.here:
             found["repo"] = 1 + weights.repo
         if query.reader and card.agent == query.reader:

@@ -20,7 +20,7 @@ from commonplace.log import read
 from commonplace.log.check import Finding
 from commonplace.log.hold import hold_logs
 from commonplace.snapshots.objects import Objects
-from commonplace.where.home import repo_of
+from commonplace.where.home import is_pack_log, repo_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +82,9 @@ def create(home: Home, created: str, name: str = "", *, durable: bool = True) ->
         # the others were held may have newer lines than they have: the next snapshot takes it.
         with hold_logs(home) as held:
             logs_held = [path for path in held if path != home.repos_file]
-            for repo in sorted(set(map(repo_of, logs_held))):
+            # A pack can be installed again, and restoring must not bring back one that was removed.
+            repos = {repo for repo in map(repo_of, logs_held) if not is_pack_log(repo)}
+            for repo in sorted(repos):
                 parts = (home.archive(repo), home.log(repo))
                 roots = [
                     objects.put_lines(counted(line.raw for line in read.lines(path)))

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 LOGS = "log/"
 SUFFIX = ".jsonl"
 ALIASES = "repos.jsonl"
+# The logs of packs are never renamed.
+PACK_LOGS = f"{LOGS}packs/"
 
 # The lines of each file, by its path in the home.
 Logs = dict[str, list[bytes]]
@@ -203,7 +205,11 @@ def _log_of(name: str, pairs: Mapping[str, str]) -> str:
 
 
 def _names(logs: Logs) -> set[str]:
-    return {path.rpartition("/")[2].removesuffix(SUFFIX) for path in logs if path != ALIASES}
+    return {
+        path.rpartition("/")[2].removesuffix(SUFFIX)
+        for path in logs
+        if path != ALIASES and not path.startswith(PACK_LOGS)
+    }
 
 
 def _joining(
@@ -227,7 +233,7 @@ def _renamed(logs: Logs, pairs: Mapping[str, str]) -> Logs:
         folder, _, file = path.rpartition("/")
         old = file.removesuffix(SUFFIX)
         new = _log_of(old, pairs)
-        if path == ALIASES or new == old:
+        if path == ALIASES or path.startswith(PACK_LOGS) or new == old:
             place, moved = path, lines
         else:
             place, moved = f"{folder}/{new}{SUFFIX}", [_with_repo(raw, old, new) for raw in lines]

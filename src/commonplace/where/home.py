@@ -11,10 +11,13 @@ from typing import NamedTuple
 
 from commonplace.where.state import FOLDER, HOMES, INDEX, SOCKET, STATE
 
-__all__ = ["FOLDER", "LOG_SUFFIX", "SKILL_BYTES_MAX", "Home", "repo_of"]
+__all__ = ["FOLDER", "LOG_SUFFIX", "PACK_LOGS", "SKILL_BYTES_MAX", "Home", "is_pack_log", "repo_of"]
 
 LOG_SUFFIX = ".jsonl"
 SKILL_BYTES_MAX = 1 << 20
+_QUARANTINE = "it holds packs whose signers are not trusted"
+# The logs of packs are called `packs/NAME`. No repository can have such a name.
+PACK_LOGS = "packs"
 
 
 class Home(NamedTuple):
@@ -50,7 +53,7 @@ class Home(NamedTuple):
         return self.log_folder / "damaged"
 
     def log(self, repo: str) -> Path:
-        """Return the log of the repository named *repo*."""
+        """Return the log of the repository named *repo*; of a pack it is `packs/NAME`."""
         return self.log_folder / f"{repo}{LOG_SUFFIX}"
 
     def archive(self, repo: str) -> Path:
@@ -60,6 +63,17 @@ class Home(NamedTuple):
     def damaged(self, repo: str) -> Path:
         """Return the file with the lines of that log that hold no record."""
         return self.damaged_folder / f"{repo}{LOG_SUFFIX}"
+
+    @property
+    def pack_logs_folder(self) -> Path:
+        """Holds a log and a description of each pack that is installed."""
+        return self.log_folder / PACK_LOGS
+
+    def pack_log(self, name: str) -> Path:
+        return self.log(f"{PACK_LOGS}/{name}")
+
+    def pack_description(self, name: str) -> Path:
+        return self.pack_logs_folder / f"{name}.json"
 
     @property
     def repos_file(self) -> Path:
@@ -134,6 +148,7 @@ class Home(NamedTuple):
         return [
             self.log_folder,
             self.archive_folder,
+            self.pack_logs_folder,
             self.damaged_folder,
             self.notes_folder,
             self.skills_folder,
@@ -182,6 +197,26 @@ class Home(NamedTuple):
     def resonance_file(self) -> Path:
         """The working set of nodes, which every `build_context` changes."""
         return self.state_folder / "resonance.sqlite"
+
+    @property
+    def quarantine(self) -> Home:
+        """The home of packs whose signer the user does not trust: no index but its own reads it."""
+        path = self.state_folder / "quarantine"
+        return Home(path, of_user=False, why=_QUARANTINE, trusted=False)
+
+    @property
+    def is_quarantine(self) -> bool:
+        return self.why == _QUARANTINE
+
+    @property
+    def trusted_signers_file(self) -> Path:
+        """The public keys of those whose packs are installed without quarantine."""
+        return self.state_folder / "trusted-signers.json"
+
+    @property
+    def packs_lock(self) -> Path:
+        """Held by the process that installs, upgrades or removes a pack."""
+        return self.state_folder / "packs.lock"
 
     @property
     def spool_folder(self) -> Path:
@@ -372,5 +407,11 @@ class Home(NamedTuple):
 
 
 def repo_of(path: Path) -> str:
-    """Return the name of the repository whose log or archive is at *path*."""
-    return path.name.removesuffix(LOG_SUFFIX)
+    """Return the name of the repository whose log or archive is at *path*, or of a pack's log."""
+    name = path.name.removesuffix(LOG_SUFFIX)
+    return f"{PACK_LOGS}/{name}" if path.parent.name == PACK_LOGS else name
+
+
+def is_pack_log(log: str) -> bool:
+    """Whether the log of that name holds the records of a pack."""
+    return log.startswith(f"{PACK_LOGS}/")

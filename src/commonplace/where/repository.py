@@ -15,6 +15,7 @@ from typing import NamedTuple
 from commonplace.files.plain import read_named
 from commonplace.records import check_repo_name
 from commonplace.records.ids import blake2b
+from commonplace.where.home import is_pack_log
 
 FOLLOWED_MAX = 5
 # The log of folders without a name.
@@ -199,3 +200,11 @@ def safe_name(name: str) -> str:
 def is_of_all(name: str) -> bool:
     """Whether the log *name* is that of all repositories, on a system that ignores case, too."""
     return name.casefold() == ALL_REPOSITORIES
+
+
+def log_for_changes(log: str) -> str:
+    """Return the log to which what is said about a record of *log* is written.
+
+    The log of a pack is replaced and removed as a whole, so it takes no lines of the user.
+    """
+    return ALL_REPOSITORIES if is_pack_log(log) else log

@@ -28,7 +28,12 @@ _MARK_BYTES_MAX = 200
 
 
 def is_trusted(home: Home) -> bool:
-    """Whether the user has trusted *home*, it was made here, or there is nothing in it yet."""
+    """Whether the user has trusted *home*, it was made here, or there is nothing in it yet.
+
+    The quarantine is never trusted: a pack leaves it.
+    """
+    if home.is_quarantine:
+        return False
     try:
         marked = read_small(home.trust_mark, _MARK_BYTES_MAX) == _identity(home, _word(home))
     except OSError:

@@ -58,7 +58,8 @@ class Sources:
     def logs(self) -> dict[str, Stat]:
         """Return the stat of every log and archive, by its path."""
         found: dict[str, Stat] = {}
-        for folder in (self._home.log_folder, self._home.archive_folder):
+        home = self._home
+        for folder in (home.log_folder, home.archive_folder, home.pack_logs_folder):
             for path in self._log_paths(folder):
                 with suppress(FileNotFoundError):
                     stat = os.stat(path, follow_symlinks=False)

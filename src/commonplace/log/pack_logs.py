@@ -1,0 +1,225 @@
+"""The logs of packs: one file for each, with a description of the pack beside it.
+
+The records of a pack have a log of their own, so that the pack can be replaced and removed as a
+whole. No line of the user is in it: what they say about its records goes to the log of all
+repositories (`where/repository.py: log_for_changes`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.errors import unusable
+from commonplace.files import atomic
+from commonplace.files.lock import hold
+from commonplace.files.plain import is_ours, open_for_read, read_small
+from commonplace.log import read
+from commonplace.log.fold import log_lines
+from commonplace.log.logs import list_repos
+from commonplace.records import from_line
+from commonplace.records.json_text import encode_sorted
+from commonplace.where import homes
+from commonplace.where.home import LOG_SUFFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from commonplace.records import Record
+    from commonplace.where.home import Home
+
+NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
+_DESCRIPTION_BYTES_MAX = 1 << 20
+# What differs between two copies of a record though both say the same.
+ABOUT_RECORD = ("timestamp", "repo", "agent_id", "meta")
+
+
+class Description(NamedTuple):
+    """An installed pack: its `pack.json`, who signed it, when it came, and what was suspicious."""
+
+    name: str
+    manifest: dict[str, Any]
+    signer: str = ""
+    installed_at: str = ""
+    flagged: int = 0
+
+    @property
+    def version(self) -> str:
+        return str(self.manifest.get("version", ""))
+
+    @property
+    def checksum(self) -> str:
+        return str(self.manifest.get("checksum", ""))
+
+
+@contextmanager
+def holding(home: Home) -> Iterator[None]:
+    """Hold the packs of *home*: no other process installs or removes one meanwhile."""
+    with hold(home.packs_lock):
+        yield
+
+
+def names(home: Home) -> list[str]:
+    """Return the names of the packs in *home*, in order, also of those half written or removed."""
+    try:
+        found = sorted(home.pack_logs_folder.iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise unusable(home.pack_logs_folder, error) from error
+    stems = {
+        path.name.removesuffix(path.suffix)
+        for path in found
+        if path.suffix in (LOG_SUFFIX, ".json") and is_ours(path)
+    }
+    return sorted(name for name in stems if NAME.fullmatch(name))
+
+
+def describe(home: Home, name: str) -> Description | None:
+    """Return the description of a pack; `None` if *home* does not have the pack.
+
+    Of one that was being written or removed when the process was killed, it names no version.
+    """
+    if name not in names(home):
+        return None
+    fields: Any = None
+    with suppress(OSError, ValueError, RecursionError):
+        fields = json.loads(read_small(home.pack_description(name), _DESCRIPTION_BYTES_MAX))
+    if not isinstance(fields, dict) or not isinstance(fields.get("manifest"), dict):
+        return Description(name, {})
+    flagged = fields.get("flagged")
+    return Description(
+        name,
+        fields["manifest"],
+        str(fields.get("signer", "")),
+        str(fields.get("installed_at", "")),
+        flagged if isinstance(flagged, int) else 0,
+    )
+
+
+def write(home: Home, described: Callable[[], Description], lines: Iterable[bytes]) -> None:
+    """Put *lines* in the place of the log of a pack; *described* is asked when all were written.
+
+    The caller holds the packs of *home*. If *lines* raises, the log stays as it was.
+    """
+    homes.check_usable(home)
+    if not home.log_folder.is_dir():
+        homes.make(home)
+    path = home.pack_log(described().name)
+    # Without its description, a pack is one whose installation was interrupted.
+    _unlink(home.pack_description(described().name))
+    atomic.replace(path, lines)
+    raw = json.dumps(described()._asdict(), ensure_ascii=False, indent=1).encode()
+    atomic.replace(home.pack_description(described().name), [raw])
+
+
+def remove_log(home: Home, name: str) -> None:
+    """Remove the log of a pack. Its description still says that it was there."""
+    _unlink(home.pack_log(name))
+
+
+def remove_description(home: Home, name: str) -> None:
+    _unlink(home.pack_description(name))
+
+
+def records(home: Home, name: str) -> Iterator[Record]:
+    """Yield the records of a pack."""
+    for found in read.parse(home.pack_log(name)):
+        if not isinstance(found, read.Damage):
+            yield found[1]
+
+
+def count(home: Home, name: str) -> int:
+    """Return how many lines the log of a pack has."""
+    stream = open_for_read(home.pack_log(name))
+    if stream is None:
+        return 0
+    with stream:
+        return sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))
+
+
+def content_digest(fields: Mapping[str, Any]) -> int:
+    """Return a number that two records with the same id share if both say the same."""
+    content = {name: value for name, value in fields.items() if name not in ABOUT_RECORD and value}
+    raw = encode_sorted(content).encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(raw, digest_size=8).digest(), "big")
+
+
+class LocalRecords:
+    """What the logs of repositories in a home hold, by id: it wins over the records of packs."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._digests: dict[str, int] = {}
+        self._forgotten: set[str] = set()
+        for record in self._records():
+            if record.kind == "forget":
+                self._forgotten.add(str(record.fields.get("of")))
+            self._digests[record.id] = content_digest(record.fields)
+
+    def __contains__(self, ident: object) -> bool:
+        return ident in self._digests
+
+    def says_the_same(self, record: Record) -> bool:
+        return self._digests.get(record.id) == content_digest(record.fields)
+
+    def is_forgotten(self, ident: str) -> bool:
+        """Whether the user has forgotten the record of a pack, and nothing brought it back."""
+        return ident in self._forgotten and ident not in self._digests
+
+    def wins_over(self, ident: str) -> bool:
+        """Whether the record of a pack with that id stays out."""
+        return ident in self._digests or ident in self._forgotten
+
+    def read(self, ids: Iterable[str]) -> dict[str, Record]:
+        """Return the last versions of *ids*."""
+        wanted = set(ids)
+        if not wanted:
+            return {}
+        return {record.id: record for record in self._records() if record.id in wanted}
+
+    def _records(self) -> Iterator[Record]:
+        for repo in list_repos(self._home):
+            for line in log_lines(self._home, repo):
+                with suppress(ValueError):  # A damaged line: `doctor` names it.
+                    yield from_line(line.line.raw)
+
+
+def release(home: Home, name: str) -> int:
+    """Move a pack from the quarantine into *home*; return how many records stay out.
+
+    Raises `FileNotFoundError` if it is not there. If it is killed, the pack is in both, and the
+    next call does the rest.
+    """
+    with holding(home):
+        described = describe(home.quarantine, name)
+        if described is None or not described.manifest:
+            raise FileNotFoundError(name)
+        local = LocalRecords(home)
+        kept = 0
+
+        def lines() -> Iterator[bytes]:
+            nonlocal kept
+            for found in read.parse(home.quarantine.pack_log(name)):
+                if isinstance(found, read.Damage):
+                    continue
+                if local.wins_over(found[1].id):
+                    kept += 1
+                else:
+                    yield found[0].raw + b"\n"
+
+        write(home, lambda: described, lines())
+        remove_log(home.quarantine, name)
+        remove_description(home.quarantine, name)
+    return kept
+
+
+def _unlink(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise unusable(path, error) from error
