@@ -1,7 +1,7 @@
-"""Encrypt and decrypt with age: by a passphrase, or for recipients and with an identity.
+"""Which keys encrypt and open packs: from the settings, the environment, and the user's files.
 
 A passphrase comes from the environment or from a file that the user's settings name, never from an
-argument: what an agent is told, it may repeat. `pyrage` is loaded only here, when it is needed.
+argument: what an agent is told, it may repeat.
 """
 
 from __future__ import annotations
@@ -10,95 +10,85 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from commonplace.errors import ExtraMissing, PackRefused, UsageError
+from commonplace.errors import UsageError
+from commonplace.files import atomic
 from commonplace.files.plain import read_named
+from commonplace.packs import age
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from commonplace.settings import Settings
+    from commonplace.where.home import Home
 
 VARIABLE = "COMMONPLACE_PASSPHRASE"
 _KEY_BYTES_MAX = 64 << 10
-# How a file in the age format begins, and the last line of its header.
-BEGINNING, _HEADER_END = b"age-encryption.org/v1\n", b"\n--- "
-_BY_PASSPHRASE = b"\n-> scrypt "
-# Each recipient has some lines there. Thousands of them would take an hour to try.
-_HEADER_BYTES_MAX = 16 << 10
 _HINT = (
     f"set {VARIABLE}, or `packs.passphrase_file` or `packs.recipients` in the user's config.toml"
 )
 
 
-class Sealed(NamedTuple):
-    """Encrypted bytes, and who can open them: `passphrase`, or `recipients` and how many."""
+class Seal(NamedTuple):
+    """How a pack is encrypted: for recipients (`age1…`, `ssh-…`), else by a passphrase."""
 
-    raw: bytes
-    by: str
+    recipients: tuple[str, ...] = ()
+    passphrase: str = ""
+
+    @property
+    def by(self) -> str:
+        """Who can open it: `passphrase`, or how many recipients."""
+        count = len(self.recipients)
+        return f"{count} recipient{'' if count == 1 else 's'}" if count else "passphrase"
 
 
-def check(settings: Settings, environment: Mapping[str, str] = os.environ) -> None:
-    """Raise if nothing can be encrypted, before anything is read for it."""
-    _pyrage()
-    if not settings["packs.recipients"] and not _passphrase(settings, environment):
+class Keys(NamedTuple):
+    """What opens packs. Each is called only if a pack needs it, and raises if there is none."""
+
+    passphrase: Callable[[], str]
+    identities: Callable[[], list[Any]]
+
+
+def seal_from(settings: Settings, environment: Mapping[str, str] = os.environ) -> Seal:
+    """Return the seal that the settings choose: recipients, else the passphrase."""
+    if names := settings["packs.recipients"]:
+        return Seal(tuple(names))
+    found = _passphrase(settings, environment)
+    if not found:
         raise UsageError("there is no key to encrypt a pack with", _HINT)
+    return Seal(passphrase=found)
 
 
-def encrypt(
-    plain: bytes, settings: Settings, environment: Mapping[str, str] = os.environ
-) -> Sealed:
-    """Return *plain* encrypted for the recipients of the settings, else by the passphrase."""
-    pyrage = _pyrage()
-    names: list[str] = settings["packs.recipients"]
-    if names:
-        recipients = [_recipient(pyrage, name) for name in names]
-        count = f"{len(names)} recipient{'' if len(names) == 1 else 's'}"
-        return Sealed(pyrage.encrypt(plain, recipients), count)
-    passphrase = _passphrase(settings, environment)
-    if not passphrase:
-        raise UsageError("there is no key to encrypt a pack with", _HINT)
-    return Sealed(pyrage.passphrase.encrypt(plain, passphrase), "passphrase")
+def keys_from(settings: Settings, home: Home, environment: Mapping[str, str] = os.environ) -> Keys:
+    """Return the keys that the settings name, and the identity that *home* has of its own."""
 
-
-def decrypt(
-    name: str, raw: bytes, settings: Settings, environment: Mapping[str, str] = os.environ
-) -> bytes:
-    """Return what the pack *name* holds. Raises `PackRefused`, or `UsageError` without a key."""
-    pyrage = _pyrage()
-    if not raw.startswith(BEGINNING):
-        raise PackRefused(name, "is not a file in the age format")
-    header = raw[:_HEADER_BYTES_MAX].partition(_HEADER_END)
-    if not header[1]:
-        raise PackRefused(name, "has no header of age, or one for too many recipients")
-    if _BY_PASSPHRASE in header[0]:
-        passphrase = _passphrase(settings, environment)
-        if not passphrase:
+    def passphrase() -> str:
+        found = _passphrase(settings, environment)
+        if not found:
             raise UsageError(
-                f"the pack `{name}` is encrypted by a passphrase, and there is none",
+                "the pack is encrypted by a passphrase, and there is none",
                 f"set {VARIABLE}, or `packs.passphrase_file` in the user's config.toml",
             )
-        return _opened(pyrage, name, lambda: pyrage.passphrase.decrypt(raw, passphrase))
-    identities = _identities(pyrage, settings)
-    return _opened(pyrage, name, lambda: pyrage.decrypt(raw, identities))
+        return found
+
+    return Keys(passphrase, lambda: _identities(settings, home))
 
 
-def _opened(pyrage: Any, name: str, action: Callable[[], bytes]) -> bytes:  # noqa: ANN401
-    try:
-        return action()
-    except pyrage.DecryptError as error:
-        raise PackRefused(
-            name,
-            f"cannot be opened ({error}): the key is not the one it was encrypted for, or the "
-            "file was changed or cut off",
-        ) from None
+def make_identity(home: Home, created: str) -> str:
+    """Make the private key of age of *home*, and return the recipient that packs name for it.
 
-
-def _pyrage() -> Any:  # noqa: ANN401 (it has no types)
-    try:
-        import pyrage  # noqa: PLC0415 (see above)
-    except ImportError as error:
-        raise ExtraMissing("packs", "pyrage>=1.4") from error
-    return pyrage
+    It is made once. The file is written as `age-keygen` writes it, so `age -d -i` takes it, too.
+    """
+    path = home.identity_file
+    if path.exists():
+        found = _parse(age.load(), _read(str(path), "identity"))
+        if found:
+            return str(found[0].to_public())
+        raise UsageError(f"`{path}` holds no identity", "move it away, and make a new one")
+    identity = age.load().x25519.Identity.generate()
+    recipient = str(identity.to_public())
+    text = f"# created: {created}\n# public key: {recipient}\n{identity}\n"
+    atomic.replace(path, [text.encode()])
+    return recipient
 
 
 def _passphrase(settings: Settings, environment: Mapping[str, str]) -> str:
@@ -106,57 +96,56 @@ def _passphrase(settings: Settings, environment: Mapping[str, str]) -> str:
     if given := environment.get(VARIABLE):
         return given
     file = settings["packs.passphrase_file"]
-    if not file:
-        return ""
-    text = _read(file, "packs.passphrase_file").decode("utf-8", "replace")
+    return read_passphrase(file, "packs.passphrase_file") if file else ""
+
+
+def read_passphrase(file: str, named_by: str) -> str:
+    """Return the first line of *file*. Raises `UsageError` if it is empty."""
+    text = _read(file, named_by).decode("utf-8", "replace")
     # The end of its first line is not part of it.
     found = text.split("\n", 1)[0].removesuffix("\r")
     if not found:
-        raise UsageError(f"the file of `packs.passphrase_file`, `{file}`, has no passphrase", _HINT)
+        raise UsageError(f"the file of `{named_by}`, `{file}`, has no passphrase", _HINT)
     return found
 
 
-def _recipient(pyrage: Any, name: str) -> Any:  # noqa: ANN401
-    kind = pyrage.ssh if name.startswith("ssh-") else pyrage.x25519
-    try:
-        return kind.Recipient.from_str(name)
-    except pyrage.RecipientError:
-        raise UsageError(
-            f"`packs.recipients` holds `{name[:40]}`, which is no recipient",
-            "name public keys: `age1…`, `ssh-ed25519 …` or `ssh-rsa …`",
-        ) from None
-
-
-def _identities(pyrage: Any, settings: Settings) -> list[Any]:  # noqa: ANN401
-    file = settings["packs.identity_file"]
-    if not file:
+def _identities(settings: Settings, home: Home) -> list[Any]:
+    pyrage = age.load()
+    found: list[Any] = []
+    if file := settings["packs.identity_file"]:
+        found = _parse(pyrage, _read(file, "packs.identity_file"))
+        if not found:
+            raise UsageError(
+                f"the file of `packs.identity_file`, `{file}`, holds no identity",
+                "it has `AGE-SECRET-KEY-1…` lines, or a private key of ssh without a passphrase",
+            )
+    if home.identity_file.exists():
+        found += _parse(pyrage, _read(str(home.identity_file), "identity"))
+    if not found:
         raise UsageError(
             "the pack is encrypted for recipients, and no identity is set",
             "name the file of your key as `packs.identity_file` in the user's config.toml",
         )
-    raw = _read(file, "packs.identity_file")
+    return found
+
+
+def _parse(pyrage: Any, raw: bytes) -> list[Any]:  # noqa: ANN401
     try:
         if b"PRIVATE KEY-----" in raw:
             return [pyrage.ssh.Identity.from_buffer(raw)]
         lines = (line.strip() for line in raw.decode("utf-8", "replace").split("\n"))
         keys = [line for line in lines if line and not line.startswith("#")]
-        found = [pyrage.x25519.Identity.from_str(key) for key in keys]
+        return [pyrage.x25519.Identity.from_str(key) for key in keys]
     except pyrage.IdentityError:
-        found = []
-    if not found:
-        raise UsageError(
-            f"the file of `packs.identity_file`, `{file}`, holds no identity",
-            "it has `AGE-SECRET-KEY-1…` lines, or a private key of ssh without a passphrase",
-        )
-    return found
+        return []
 
 
-def _read(file: str, setting: str) -> bytes:
+def _read(file: str, named_by: str) -> bytes:
     try:
         return read_named(Path(file).expanduser(), _KEY_BYTES_MAX)
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(
-            f"the file of `{setting}`, `{file}`, cannot be read: {reason}",
+            f"the file of `{named_by}`, `{file}`, cannot be read: {reason}",
             "correct the setting in the user's config.toml",
         ) from None

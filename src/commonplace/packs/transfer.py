@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from commonplace.errors import PackRefused, unusable
+from commonplace.errors import PackRefused
 from commonplace.exchange.importer import import_items
 from commonplace.exchange.items import ImportedRecord, Skipped, Source, Unreadable
-from commonplace.files import atomic
-from commonplace.files.plain import open_for_read
 from commonplace.foreign import OUTSIDE
-from commonplace.packs import keys, places, selection, unsigned
+from commonplace.packs import container, keys, places, selection, signing
 from commonplace.records import decode, encode, slug, to_utc
 from commonplace.records.nodes import type_of
 from commonplace.redaction.fields import redact
@@ -60,19 +58,13 @@ def export_encrypted(memory: Memory, chosen: str, out: str) -> Exported:
     path = places.find(home, memory.settings["packs.folders"], out)
     wanted = selection.parse(chosen)
     _check_replaceable(out, path)
-    keys.check(memory.settings)
+    seal = keys.seal_from(memory.settings)
     records = selection.select(memory, wanted)
     if not records:
         raise PackRefused(out, f"would be empty: no record is `{chosen}`", "select others")
-    nodes = _lines(out, records)
-    manifest = _manifest(memory, path.name.removesuffix(places.SUFFIX), chosen, wanted, records)
-    manifest["checksum"] = unsigned.checksum(nodes)
-    sealed = keys.encrypt(unsigned.write(unsigned.Pack(manifest, nodes)), memory.settings)
-    try:
-        atomic.write(path, [sealed.raw])
-    except OSError as error:
-        raise PackRefused(out, f"cannot be written: {error.strerror or error}") from error
-    return Exported(str(path), manifest, len(sealed.raw), sealed.by)
+    fields = _manifest(memory, path.name.removesuffix(places.SUFFIX), chosen, wanted, records)
+    written = container.write(path, fields, _lines(records), signer=signing.key_of(home), seal=seal)
+    return Exported(str(path), written.fields, path.stat().st_size, seal.by)
 
 
 def import_encrypted(memory: Memory, given: str) -> Imported:
@@ -88,19 +80,25 @@ def import_encrypted(memory: Memory, given: str) -> Imported:
             "cannot be imported here: the home that came with this repository is not trusted",
             "`commonplace trust` trusts it; or name your own home with `--home`",
         )
-    pack = unsigned.read(given, keys.decrypt(given, _read(given, path), memory.settings))
-    report = import_items(
-        memory,
-        "pack",
-        Source(path, path.parent, memory.repository.name),
-        _items(pack),
-        lambda problem: PackRefused(
-            given, f"has a record that is not valid, in line {problem.line}: {problem.reason}"
-        ),
+    opening = container.opened(
+        path,
+        keys.keys_from(memory.settings, memory.homes[number]),
+        confined=True,
+        allow_unsigned=True,
     )
+    with opening as pack:
+        report = import_items(
+            memory,
+            "pack",
+            Source(path, path.parent, memory.repository.name),
+            _items(pack),
+            lambda problem: PackRefused(
+                given, f"has a record that is not valid, in line {problem.line}: {problem.reason}"
+            ),
+        )
     return Imported(
         str(path),
-        pack.manifest,
+        pack.manifest.fields,
         report.lines,
         report.unchanged,
         report.kept,
@@ -115,25 +113,16 @@ def import_encrypted(memory: Memory, given: str) -> Imported:
 
 def _check_replaceable(out: str, path: Path) -> None:
     """Raise if there is a file that is not a pack: an agent chose the name."""
-    stream = open_for_read(path)
-    if stream is not None:
-        with stream:
-            if not stream.read(64).startswith(keys.BEGINNING):
-                raise PackRefused(out, "is a file that is no pack, and stays", "name another file")
+    if path.exists() and not container.is_pack(path):
+        raise PackRefused(out, "is a file that is no pack, and stays", "name another file")
 
 
-def _lines(out: str, records: Iterable[Record]) -> bytes:
-    lines: list[bytes] = []
-    size = 0
+def _lines(records: Iterable[Record]) -> Iterator[bytes]:
     for record in records:
         line = encode(record.fields)
         if may_hold_secret(line):
             line = encode(redact(record.fields)[0])
-        lines.append(line.encode() + b"\n")
-        size += len(lines[-1])
-        if size > unsigned.BYTES_MAX:
-            raise PackRefused(out, f"would be over {unsigned.BYTES_MAX:,} bytes", "select less")
-    return b"".join(lines)
+        yield line.encode()
 
 
 def _manifest(
@@ -149,7 +138,6 @@ def _manifest(
     common = [tag for tag, _count in sorted(tags.items(), key=lambda one: (-one[1], one[0]))]
     kind = memory.settings["embedder.kind"]
     return {
-        "format": unsigned.FORMAT,
         "id": slug(name, 64) or "pack",
         "name": name,
         "version": now[:10].replace("-", "."),
@@ -158,30 +146,16 @@ def _manifest(
         "embedding_model": _MODELS.get(kind, memory.settings["embedder.model"]),
         "created_at": now,
         "selection": chosen.strip() or "*",
-        "counts": {"records": len(records), "types": dict(sorted(types.items()))},
+        "counts": {"types": dict(sorted(types.items()))},
     }
 
 
 # --- Reading --------------------------------------------------------------------------------------
 
 
-def _read(given: str, path: Path) -> bytes:
-    stream = open_for_read(path)
-    if stream is None:
-        raise PackRefused(given, "is not there", f"it would be `{path}`")
-    try:
-        with stream:
-            raw = stream.read(unsigned.FILE_BYTES_MAX + 1)
-    except OSError as error:
-        raise unusable(path, error) from error
-    if len(raw) > unsigned.FILE_BYTES_MAX:
-        raise PackRefused(given, f"is over {unsigned.FILE_BYTES_MAX:,} bytes")
-    return raw
-
-
-def _items(pack: unsigned.Pack) -> Iterator[Item]:
-    origin = f"pack:{pack.manifest['id']}"
-    for number, raw in enumerate(pack.nodes.split(b"\n"), 1):
+def _items(pack: container.Opened) -> Iterator[Item]:
+    origin = f"pack:{pack.manifest.id}"
+    for number, raw in enumerate(pack.lines(), 1):
         if not raw.strip():
             continue
         try:

@@ -1,7 +1,7 @@
-"""The content of a pack: a tar archive of `pack.json`, which describes it, and `nodes.jsonl`.
+"""Packs of the first format, which are still read.
 
-Nothing is read from an archive but these two, and never more than a limit. A later format may
-compress, sign and add files; `format` says so, and a program that does not know it refuses.
+They are a tar archive of `pack.json` and `nodes.jsonl`, encrypted, neither compressed nor signed.
+Nothing is read from an archive but these two, and never more than a limit.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 from commonplace.errors import PackRefused
+from commonplace.packs.manifest import Manifest
 from commonplace.transfer.backup import SmallHeader
 
 FORMAT = 1
 BYTES_MAX = 128 << 20
-# The archive has a few headers more than its files, and so has the encryption.
+# The archive has a few headers more than its files.
 ARCHIVE_BYTES_MAX = BYTES_MAX + (1 << 20)
-FILE_BYTES_MAX = ARCHIVE_BYTES_MAX + (1 << 20)
 MANIFEST, NODES = "pack.json", "nodes.jsonl"
 _MANIFEST_BYTES_MAX = 1 << 20
 _MEMBERS_MAX = 100
@@ -37,16 +37,26 @@ def checksum(nodes: bytes) -> str:
     return f"sha256:{sha256(nodes).hexdigest()}"
 
 
-def write(pack: Pack) -> bytes:
-    """Return the archive. The same pack is the same bytes."""
-    stream = BytesIO()
-    with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        manifest = json.dumps(pack.manifest, ensure_ascii=False, indent=1).encode()
-        for name, content in ((MANIFEST, manifest), (NODES, pack.nodes)):
-            member = tarfile.TarInfo(name)
-            member.size, member.mode = len(content), 0o600
-            archive.addfile(member, BytesIO(content))
-    return stream.getvalue()
+def describe(pack: Pack) -> Manifest:
+    """Return what the pack says about itself, as packs say it now."""
+    found = pack.manifest
+    counts = found.get("counts")
+    types = counts.get("types") if isinstance(counts, dict) else None
+    tags = found.get("domain_tags")
+    return Manifest(
+        found["id"],
+        found["name"],
+        found["version"],
+        tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
+        found["embedding_model"],
+        found["created_at"],
+        (),
+        "",
+        sum(1 for line in pack.nodes.split(b"\n") if line.strip()),
+        types if isinstance(types, dict) else {},
+        found["checksum"],
+        found,
+    )
 
 
 def read(name: str, archive: bytes) -> Pack:

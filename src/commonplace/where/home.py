@@ -328,6 +328,21 @@ class Home(NamedTuple):
     def access_tokens_lock(self) -> Path:
         return self.state_folder / "tokens.lock"
 
+    @property
+    def signing_key_file(self) -> Path:
+        """The key that the packs of this home are signed with."""
+        return self.state_folder / "signing.pem"
+
+    @property
+    def signing_lock(self) -> Path:
+        """Held by the process that makes the signing key."""
+        return self.state_folder / "signing.lock"
+
+    @property
+    def identity_file(self) -> Path:
+        """The private key of age that `pack keygen` makes: it opens packs for this home."""
+        return self.state_folder / "identity.txt"
+
     def notes_lock(self, agent: str) -> Path:
         return self.state_folder / f"notes-{agent}.lock"
 
