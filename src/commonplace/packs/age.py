@@ -6,6 +6,7 @@ age with a passphrase works on the whole content at once, so such packs have a l
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from queue import Queue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,10 +18,13 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from commonplace.packs.keys import Keys, Seal
+    from commonplace.packs.shared_file import SharedFile
 
 # How a file in the age format begins, and the last line of its header.
-BEGINNING, _HEADER_END = b"age-encryption.org/v1\n", b"\n--- "
-ARMOUR = b"-----BEGIN AGE ENCRYPTED FILE-----"
+_BEGINNING, _HEADER_END = b"age-encryption.org/v1\n", b"\n--- "
+# With `age -a`, the file is text: this line, and all of it in base64.
+_ARMOUR = b"-----BEGIN AGE ENCRYPTED FILE-----"
+BEGINNINGS = (_BEGINNING, _ARMOUR)
 _BY_PASSPHRASE = re.compile(rb"\n-> scrypt \S+ (\d{1,9})\n")
 # 2 GiB of memory. Programs choose what takes them a second: 2^18 to 2^20.
 _WORK_FACTOR_MAX = 21
@@ -63,24 +67,20 @@ class Unsealed(NamedTuple):
     by: str
 
 
-def unseal(pack: str, stream: BinaryIO, keys: Keys) -> Unsealed:
-    """Return the content of the age file *stream*. Raises `PackRefused`, `UsageError` if no key."""
-    stream.seek(0)
-    header, found, _rest = stream.read(_HEADER_BYTES_MAX).partition(_HEADER_END)
-    if not header.startswith(BEGINNING):
-        raise PackRefused(pack, "is not a file in the age format")
-    if not found:
+def unseal(pack: str, file: SharedFile, keys: Keys) -> Unsealed:
+    """Return the content of the age *file*. Raises `PackRefused`, `UsageError` if no key."""
+    header, is_whole, _rest = _start(file).partition(_HEADER_END)
+    if not header.startswith(_BEGINNING) or not is_whole:
         raise PackRefused(pack, "has no header of age, or one for too many recipients")
     pyrage = load()
     factor = _BY_PASSPHRASE.search(header + b"\n")
     if factor is None:
         identities = keys.identities()
-        return Unsealed(lambda: _decrypt(pyrage, pack, stream, identities), "recipients")
+        return Unsealed(lambda: _decrypt(pyrage, pack, file, identities), "recipients")
     if int(factor[1]) > _WORK_FACTOR_MAX:
         raise PackRefused(pack, "asks for too much memory to try a passphrase")
     passphrase = keys.passphrase()
-    stream.seek(0)
-    raw = stream.read(PASSPHRASE_BYTES_MAX + (1 << 20) + 1)
+    raw = file.reader().read(PASSPHRASE_BYTES_MAX + (1 << 20) + 1)
     if len(raw) > PASSPHRASE_BYTES_MAX + (1 << 20):
         raise PackRefused(
             pack,
@@ -92,6 +92,18 @@ def unseal(pack: str, stream: BinaryIO, keys: Keys) -> Unsealed:
     except pyrage.DecryptError as error:
         raise _wrong_key(pack, error) from None
     return Unsealed(lambda: _slices(whole), "passphrase")
+
+
+def _start(file: SharedFile) -> bytes:
+    """Return the first bytes of the file, out of its armour."""
+    raw = file.reader().read(2 * _HEADER_BYTES_MAX)
+    if raw.startswith(_ARMOUR):
+        text = b"".join(raw.partition(b"-----END")[0].split()[4:])  # Without the first line.
+        try:
+            raw = b64decode(text[: len(text) // 4 * 4])
+        except ValueError:
+            return b""
+    return raw[:_HEADER_BYTES_MAX]
 
 
 def load() -> Any:  # noqa: ANN401 (it has no types)
@@ -113,10 +125,11 @@ def _recipient(name: str) -> Any:  # noqa: ANN401
 
 
 def _wrong_key(pack: str, error: BaseException) -> PackRefused:
+    reason = str(error).split("\n", 1)[0].rstrip(".")
     return PackRefused(
         pack,
-        f"cannot be opened ({error}): the key is not the one it was encrypted for, or the file was "
-        "changed or cut off",
+        f"cannot be opened ({reason}): the key is not the one it was encrypted for, or the file "
+        "was changed or cut off",
     )
 
 
@@ -171,17 +184,16 @@ class _Queue:
 def _decrypt(
     pyrage: Any,  # noqa: ANN401
     pack: str,
-    stream: BinaryIO,
+    file: SharedFile,
     identities: list[Any],
 ) -> Iterator[bytes]:
-    """Yield the content of *stream*. `pyrage` writes to a file; a thread turns that around."""
-    stream.seek(0)
+    """Yield the content of *file*. `pyrage` writes to a file; a thread turns that around."""
     queue = _Queue()
 
     def work() -> None:
         error: BaseException | None = None
         try:
-            pyrage.decrypt_io(stream, queue, identities)
+            pyrage.decrypt_io(file.reader(), queue, identities)
         except BaseException as caught:  # noqa: BLE001 (raised again by the reader)
             error = caught
         queue.waiting.put(_Done(error))

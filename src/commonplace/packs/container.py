@@ -19,6 +19,7 @@ from commonplace.errors import PackRefused, unusable
 from commonplace.files import atomic
 from commonplace.files.plain import FILE_BYTES_MAX, make_folder, open_for_read, open_named
 from commonplace.packs import age, compression, manifest, signing, tar, unsigned
+from commonplace.packs.shared_file import SharedFile
 from commonplace.records import LINE_READ_BYTES_MAX
 
 if TYPE_CHECKING:
@@ -56,16 +57,18 @@ def write(
     *,
     signer: signing.SigningKey,
     seal: Seal | None,
+    confined: bool = False,
 ) -> Manifest:
     """Write a pack of *lines* to *path* in one step, signed by *signer*, and encrypted if *seal*.
 
     A line has no end of line. *manifest_fields* (see `manifest.make`) are read after the last line,
     so that their counts can be made while *lines* are. Without *seal*, the same arguments make the
-    same bytes. An existing file is replaced; a new one is for its owner only.
+    same bytes. An existing file is replaced; a new one is for its owner only. With *confined*, the
+    path may not lead through a link.
     """
     name = path.name
     sealer = age.Sealer(seal) if seal else None
-    target = path.parent.resolve() / name
+    target = path if confined else path.parent.resolve() / name
     try:
         make_folder(target.parent)
         _remove_leftovers(target)
@@ -111,32 +114,27 @@ def opened(
         raise PackRefused(name, "is not there", f"it would be `{path}`")
     running: list[Iterator[bytes]] = []
     with stream:
+        found = _find(path, stream, keys)
+        if not _begins_as_pack(found):
+            if not (allow_unsigned and found.by):
+                raise PackRefused(name, "is not a pack, or not one that is signed")
+            yield _open_unsigned(name, found)
+            return
+        first = _read(name, found.pieces, progress)
+        for _line in first.lines:
+            pass
+
+        def lines() -> Iterator[bytes]:
+            again = _read(name, found.pieces)
+            if again.raw != first.raw:
+                raise PackRefused(name, "was changed while it was read")
+            running.append(again.lines)
+            return again.lines
+
         try:
-            found = _find(name, stream, keys)
-            start = next(iterator := found.pieces(), b"")[:_START_BYTES]
-            _close(iterator)
-            if not start.startswith(compression.BEGINNING):
-                if not (allow_unsigned and found.by):
-                    raise PackRefused(name, "is not a pack, or not one that is signed")
-                yield _open_unsigned(name, found)
-                return
-            first = _read(name, found.pieces, progress)
-            for _line in first.lines:
-                pass
-
-            def lines() -> Iterator[bytes]:
-                again = _read(name, found.pieces)
-                if again.raw != first.raw:
-                    raise PackRefused(name, "was changed while it was read")
-                running.append(again.lines)
-                return again.lines
-
             yield Opened(first.manifest, first.signer, found.by, lines)
-        except OSError as error:
-            raise unusable(path, error) from error
         finally:
-            for one in running:
-                _close(one)
+            _close(*running)
 
 
 def is_pack(path: Path) -> bool:
@@ -145,7 +143,7 @@ def is_pack(path: Path) -> bool:
     if stream is None:
         return False
     with stream:
-        return stream.read(_START_BYTES).startswith((age.BEGINNING, compression.BEGINNING))
+        return stream.read(_START_BYTES).startswith((*age.BEGINNINGS, compression.BEGINNING))
 
 
 # --- Writing --------------------------------------------------------------------------------------
@@ -178,9 +176,14 @@ class _Spool:
 
     def pieces(self) -> Iterator[bytes]:
         decoder = self._cipher().decryptor()
+        digest = sha256()
         self._file.seek(0)
         while piece := self._file.read(_PIECE_BYTES):
-            yield decoder.update(piece)
+            plain = decoder.update(piece)
+            digest.update(plain)
+            yield plain
+        if digest.digest() != self.digest.digest():
+            raise OSError("the disk returned other bytes than were written")
 
     def _cipher(self) -> Any:  # noqa: ANN401
         from cryptography.hazmat.primitives import ciphers  # noqa: PLC0415 (loads for 50 ms)
@@ -194,7 +197,7 @@ def _spool(name: str, lines: Iterable[bytes], spool: _Spool) -> int:
     records = 0
     waiting = bytearray()
     for line in lines:
-        if b"\n" in line or len(line) >= LINE_READ_BYTES_MAX:
+        if not line or b"\n" in line or len(line) >= LINE_READ_BYTES_MAX:
             raise PackRefused(name, f"has a record that is no line, after {records:,} others")
         records += 1
         waiting += line
@@ -238,25 +241,41 @@ class _Reading(NamedTuple):
     lines: Iterator[bytes]
 
 
-def _find(name: str, stream: BinaryIO, keys: Keys) -> age.Unsealed:
+def _find(path: Path, stream: BinaryIO, keys: Keys) -> age.Unsealed:
     """Return the content of the file, decrypted if need be."""
-    size = os.fstat(stream.fileno()).st_size
-    if size > FILE_BYTES_MAX:
-        raise PackRefused(name, f"is over {FILE_BYTES_MAX:,} bytes")
-    start = stream.read(_START_BYTES)
-    if start.startswith(age.ARMOUR):
-        raise PackRefused(
-            name, "is text in the armour of age", "decrypt it with `age -d`, and name that file"
-        )
-    if start.startswith(age.BEGINNING):
-        return age.unseal(name, stream, keys)
-    return age.Unsealed(lambda: _pieces(stream), "")
+    name = path.name
+    try:
+        if os.fstat(stream.fileno()).st_size > FILE_BYTES_MAX:
+            raise PackRefused(name, f"is over {FILE_BYTES_MAX:,} bytes")
+        file = SharedFile(stream)
+        found = age.Unsealed(lambda: _pieces(file), "")
+        if file.reader().read(_START_BYTES).startswith(age.BEGINNINGS):
+            found = age.unseal(name, file, keys)
+    except OSError as error:
+        raise unusable(path, error) from error
+    return found._replace(pieces=lambda: _readable(path, found.pieces()))
 
 
-def _pieces(stream: BinaryIO) -> Iterator[bytes]:
-    stream.seek(0)
-    while piece := stream.read(_PIECE_BYTES):
+def _readable(path: Path, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield *pieces* of the file at *path*, and raise our error for an `OSError`."""
+    try:
+        yield from pieces
+    except OSError as error:
+        raise unusable(path, error) from error
+
+
+def _pieces(file: SharedFile) -> Iterator[bytes]:
+    reader = file.reader()
+    while piece := reader.read(_PIECE_BYTES):
         yield piece
+
+
+def _begins_as_pack(found: age.Unsealed) -> bool:
+    pieces = found.pieces()
+    try:
+        return next(pieces, b"").startswith(compression.BEGINNING)
+    finally:
+        _close(pieces)
 
 
 def _read(
@@ -310,6 +329,8 @@ def _lines(
                 whole[0] = bytes(rest + whole[0])
                 rest.clear()
                 count += len(whole)
+                if not all(whole):
+                    raise PackRefused(name, f"has an empty line in `{tar.NODES}`")
                 yield from whole
             rest += after
             if len(rest) > LINE_READ_BYTES_MAX:

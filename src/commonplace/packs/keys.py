@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.errors import UsageError
 from commonplace.files import atomic
-from commonplace.files.plain import read_named
+from commonplace.files.lock import hold
+from commonplace.files.plain import read_all, read_named
 from commonplace.packs import age
 
 if TYPE_CHECKING:
@@ -79,16 +80,17 @@ def make_identity(home: Home, created: str) -> str:
     It is made once. The file is written as `age-keygen` writes it, so `age -d -i` takes it, too.
     """
     path = home.identity_file
-    if path.exists():
-        found = _parse(age.load(), _read(str(path), "identity"))
-        if found:
+    with hold(home.signing_lock):
+        if path.exists():
+            found = _own_identities(home)
+            if not found:
+                raise UsageError(f"`{path}` holds no identity", "move it away, and make a new one")
             return str(found[0].to_public())
-        raise UsageError(f"`{path}` holds no identity", "move it away, and make a new one")
-    identity = age.load().x25519.Identity.generate()
-    recipient = str(identity.to_public())
-    text = f"# created: {created}\n# public key: {recipient}\n{identity}\n"
-    atomic.replace(path, [text.encode()])
-    return recipient
+        identity = age.load().x25519.Identity.generate()
+        recipient = str(identity.to_public())
+        text = f"# created: {created}\n# public key: {recipient}\n{identity}\n"
+        atomic.replace(path, [text.encode()])
+        return recipient
 
 
 def _passphrase(settings: Settings, environment: Mapping[str, str]) -> str:
@@ -119,14 +121,18 @@ def _identities(settings: Settings, home: Home) -> list[Any]:
                 f"the file of `packs.identity_file`, `{file}`, holds no identity",
                 "it has `AGE-SECRET-KEY-1…` lines, or a private key of ssh without a passphrase",
             )
-    if home.identity_file.exists():
-        found += _parse(pyrage, _read(str(home.identity_file), "identity"))
+    found += _own_identities(home)
     if not found:
         raise UsageError(
             "the pack is encrypted for recipients, and no identity is set",
             "name the file of your key as `packs.identity_file` in the user's config.toml",
         )
     return found
+
+
+def _own_identities(home: Home) -> list[Any]:
+    """Return the identity that `make_identity` made; none if it was not called."""
+    return _parse(age.load(), read_all(home.identity_file, _KEY_BYTES_MAX))
 
 
 def _parse(pyrage: Any, raw: bytes) -> list[Any]:  # noqa: ANN401

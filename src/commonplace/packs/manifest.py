@@ -76,7 +76,7 @@ def parse(pack: str, raw: bytes) -> Manifest:
         is_newer = found["format"] > FORMAT
         raise PackRefused(
             pack,
-            f"has the format {found['format']}, and this version reads {FORMAT}",
+            f"has the format {str(found['format'])[:20]}, and this version reads {FORMAT}",
             "install a newer version of Commonplace" if is_newer else "export it again",
         )
     problem = _problem(found)

@@ -63,7 +63,9 @@ def export_encrypted(memory: Memory, chosen: str, out: str) -> Exported:
     if not records:
         raise PackRefused(out, f"would be empty: no record is `{chosen}`", "select others")
     fields = _manifest(memory, path.name.removesuffix(places.SUFFIX), chosen, wanted, records)
-    written = container.write(path, fields, _lines(records), signer=signing.key_of(home), seal=seal)
+    written = container.write(
+        path, fields, _lines(records), signer=signing.key_of(home), seal=seal, confined=True
+    )
     return Exported(str(path), written.fields, path.stat().st_size, seal.by)
 
 

@@ -335,7 +335,7 @@ class Home(NamedTuple):
 
     @property
     def signing_lock(self) -> Path:
-        """Held by the process that makes the signing key."""
+        """Held by the process that makes a key of packs."""
         return self.state_folder / "signing.lock"
 
     @property
