@@ -136,6 +136,6 @@ def test_the_quarantine_is_not_read(memory: Memory) -> None:
     assert not memory.trusts(quarantine)
     assert not memory.recall("what does a destructor release").hits
     memory.log(id="note-1", lesson="an own lesson", repo="shop")
-    assert pack_logs.release(memory.home, "cpp-core") == 0
+    assert pack_logs.release(memory.home, "cpp-core") == ("cpp-core", 1, 0)
     assert memory.recall("what does a destructor release").hits
     assert pack_logs.names(quarantine) == []

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from commonplace.errors import CommonplaceError, PackRefused, UsageError
 from commonplace.memory import Memory
-from commonplace.packs import container, keys, places, selection, unsigned
+from commonplace.packs import container, keys, places, selection, signing, trusted, unsigned
 from commonplace.packs.transfer import export_encrypted, import_encrypted
 from commonplace.where.home import Home
 from fake_secrets import some
@@ -113,9 +113,9 @@ def test_a_selection_chooses(source: Path, chosen: str, ids: set[str]) -> None:
 
 def test_links_are_in_it_only_between_what_is_in_it(source: Path) -> None:
     with open_memory(source) as memory:
-        found = selection.select(memory, selection.parse("kind:lesson"))
+        found = selection.select(memory, selection.parse("kind:lesson"), selection.LeftOut())
         assert [record.fields["to"] for record in found if record.kind == "link"] == ["les-b"]
-        (raii, *_) = selection.select(memory, selection.parse("domain:cpp"))
+        (raii, *_) = selection.select(memory, selection.parse("domain:cpp"), selection.LeftOut())
     # The id of a private record is nobody's business either.
     assert raii.fields["links"] == []
 
@@ -281,12 +281,31 @@ def move(source: Path, target: Path) -> None:
     (target / "packs" / "x.kpack").write_bytes((source / "packs" / "x.kpack").read_bytes())
 
 
+def trust(memory: Memory, source: Path) -> None:
+    """Trust the key that the packs of *source* are signed with."""
+    trusted.trust(memory.home, signing.key_of(Home(source)).public, "", "2026-01-01T00:00:00Z")
+
+
+def test_a_pack_of_an_unknown_signer_goes_to_quarantine(source: Path, tmp_path: Path) -> None:
+    exported_ids(source, "*")
+    move(source, tmp_path / "target")
+    with open_memory(tmp_path / "target") as memory:
+        done = import_encrypted(memory, "x.kpack")
+        assert (done.place, done.added) == ("quarantined", 7)
+        assert not memory.recall("what is skill.cpp.raii").hits
+        (candidate,) = memory.candidates()
+        assert candidate.kind == "pack"
+        assert memory.accept(candidate.id)[0]["records"] == 7
+        assert memory.get("skill.cpp.raii").meta["origin"] == "pack:x"
+
+
 def test_a_pack_is_imported_once_and_says_where_it_came_from(source: Path, tmp_path: Path) -> None:
     exported_ids(source, "*")
     target = tmp_path / "target"
     move(source, target)
     with open_memory(target) as memory:
         memory.log(id="les-a", repo="app", lesson="my own words")
+        trust(memory, source)
 
         first = import_encrypted(memory, "packs/x.kpack")
         second = import_encrypted(memory, "x.kpack")

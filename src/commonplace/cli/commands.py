@@ -87,6 +87,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "trust": Entry("trust", "Trust the home that a repository brought"),
         "where": Entry("where", "Show which home is in use here, and why"),
         "repos": Entry("repos", "List, name, join, archive and delete the logs of this home"),
+        "pack": Entry("pack", "Install, share and remove packs of knowledge"),
         "import": Entry("import_", "Import what another system remembers"),
         "export": Entry("export", "Print all records, or write them as another system's files"),
     },

@@ -9,7 +9,7 @@ from commonplace.cli.arguments import add_home, add_json, suggest
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import count_list, note, number_of, print_json
 from commonplace.cli.progress import progress
-from commonplace.errors import LinesRefused
+from commonplace.errors import LinesRefused, UsageError
 from commonplace.exchange.formats import FORMATS
 from commonplace.exchange.importer import ABOUT_OTHERS, import_files
 from commonplace.foreign import one_line
@@ -51,6 +51,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
+    if args.path.suffix == ".kpack":
+        raise UsageError(
+            f"`{one_line(str(args.path))}` is a pack",
+            f"`commonplace pack import {one_line(str(args.path))}` installs it",
+        )
     with (
         open_memory(args.home, to_write=True) as memory,
         progress("items", quiet=args.json) as advance,

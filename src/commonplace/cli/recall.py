@@ -75,6 +75,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--stats", action="store_true", help="Count the memories instead")
     add("--all", action="store_true", help="Search or count the archive too")
     add("--superseded", action="store_true", help="Show what newer memories supersede, too")
+    add("--quarantined", action="store_true", help="Search the packs in quarantine instead")
     add("--explain", action="store_true", help="Show every factor of every score on stderr")
     add("--no-cutoff", action="store_true", help="Keep weak matches too, up to the limit")
     add_home(parser)
@@ -85,7 +86,7 @@ def run(args: Namespace) -> int:
     # Words need no quotes: they are joined as they were typed.
     args.query = " ".join(args.query) if args.query else None
     request = request_of(args)
-    found = ask(args.home, request)
+    found = _ask_quarantine(args.home, request) if args.quarantined else ask(args.home, request)
     if args.stats:
         from commonplace.cli.stats import print_counts  # noqa: PLC0415 (another command's)
 
@@ -103,6 +104,15 @@ def run(args: Namespace) -> int:
         for text in found["notes"]:
             note(f"note: {text}")
     return 0
+
+
+def _ask_quarantine(home: str | None, request: dict[str, Any]) -> Any:  # noqa: ANN401 (its JSON)
+    """Return the answer from the packs in quarantine. No server has opened them."""
+    from commonplace.cli.open_memory import open_memory  # noqa: PLC0415 (see `cli/asking.py`)
+    from commonplace.packs import quarantine  # noqa: PLC0415
+
+    with open_memory(home) as memory:
+        return quarantine.ask(memory, request)
 
 
 def request_of(args: Namespace) -> dict[str, Any]:

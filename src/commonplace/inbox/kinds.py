@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from commonplace.errors import RecordNotFound
+from commonplace.errors import PackUnknown, RecordNotFound
 from commonplace.records import KINDS as RECORD_KINDS
 from commonplace.records import Pattern
 from commonplace.rules import one_side
@@ -121,6 +121,20 @@ def _write_skill(memory: Recaller, home_number: int, one: Candidate) -> dict[str
     return {"id": f"skill:{name}", "kind": "skill", "path": str(path)}
 
 
+def _release_pack(memory: Recaller, home_number: int, one: Candidate) -> dict[str, Any]:
+    from commonplace.log import pack_logs  # noqa: PLC0415 (rarely needed)
+
+    name, home = one.record["name"], memory.homes[home_number]
+    try:
+        described = pack_logs.describe(home.quarantine, name)
+        if described is None or described.checksum != one.record["checksum"]:
+            raise FileNotFoundError(name)
+        released = pack_logs.release(home, name)
+    except FileNotFoundError:
+        raise PackUnknown(name, pack_logs.names(home.quarantine)) from None
+    return {"id": f"pack:{name}", "kind": "pack", **released._asdict()}
+
+
 # What a record rests on, and what is counted or noted about it: nobody's to write.
 FIXED = frozenset(
     ["id", "kind", "meta", "links", "source", "source_episodes", "usage_count", "last_used"]
@@ -215,5 +229,15 @@ KINDS = {
         "Writes the skill `{name}`, which recall then finds and `skill export` gives to agents.",
         _write_skill,
         editable=("name", "text"),
+    ),
+    "pack": Kind(
+        "pack",
+        "packs",
+        "text",
+        ("name", "checksum", "text"),
+        _values("name", "checksum"),
+        "Takes the pack `{name}` out of quarantine; recall then finds its records.",
+        _release_pack,
+        editable=("text",),
     ),
 }

@@ -189,8 +189,16 @@ class LocalRecords:
                     yield from_line(line.line.raw)
 
 
-def release(home: Home, name: str) -> int:
-    """Move a pack from the quarantine into *home*; return how many records stay out.
+class Released(NamedTuple):
+    """A pack that left the quarantine, and how many of its records the user's own kept out."""
+
+    name: str
+    records: int
+    kept: int
+
+
+def release(home: Home, name: str) -> Released:
+    """Move a pack from the quarantine into *home*.
 
     Raises `FileNotFoundError` if it is not there. If it is killed, the pack is in both, and the
     next call does the rest.
@@ -200,22 +208,23 @@ def release(home: Home, name: str) -> int:
         if described is None or not described.manifest:
             raise FileNotFoundError(name)
         local = LocalRecords(home)
-        kept = 0
+        kept = records = 0
 
         def lines() -> Iterator[bytes]:
-            nonlocal kept
+            nonlocal kept, records
             for found in read.parse(home.quarantine.pack_log(name)):
                 if isinstance(found, read.Damage):
                     continue
                 if local.wins_over(found[1].id):
                     kept += 1
                 else:
+                    records += 1
                     yield found[0].raw + b"\n"
 
         write(home, lambda: described, lines())
         remove_log(home.quarantine, name)
         remove_description(home.quarantine, name)
-    return kept
+    return Released(name, records, kept)
 
 
 def _unlink(path: Path) -> None:

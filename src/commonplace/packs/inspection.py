@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.packs import container, keys, signing
+from commonplace.packs.importing import home_of
 from commonplace.records import to_utc
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def inspect(
 
 def make_keys(memory: Memory) -> OwnKeys:
     """Return the public keys of the home in use; those that it lacks are made."""
-    home = memory.homes[memory.trusted_home()]
+    home = home_of(memory)
     signer = signing.key_of(home).public
     recipient = keys.make_identity(home, to_utc(memory.now()))
     return OwnKeys(recipient, signer, signing.fingerprint(signer), str(home.identity_file))

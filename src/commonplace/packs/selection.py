@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.errors import UsageError
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from commonplace.records import Record
 
 PRIVATE = "private"
-_WORDS = ("domain", "repo", "kind", "type", "tag", "since", "until")
+_WORDS = ("domain", "repo", "kind", "type", "tag", "pack", "since", "until")
 # What one agent notes down for itself or another: it concerns nobody else.
 _OF_AN_AGENT = ("note", "ledger", "handoff")
 
@@ -28,6 +29,7 @@ class Selection(NamedTuple):
     kind: frozenset[str] = frozenset()
     type: frozenset[str] = frozenset()
     tag: frozenset[str] = frozenset()
+    pack: frozenset[str] = frozenset()
     since: str = ""
     until: str = ""
 
@@ -37,6 +39,7 @@ class Selection(NamedTuple):
             (not self.kind or record.kind in self.kind)
             and (not self.type or type_of(record) in self.type)
             and (not self.tag or not self.tag.isdisjoint(tags))
+            and (not self.pack or pack_of(record) in self.pack)
             and (not self.domain or not self.domain.isdisjoint(_domains(record, tags)))
         )
 
@@ -68,30 +71,64 @@ def parse(text: str) -> Selection:
     return Selection(**found)
 
 
-def select(memory: Memory, chosen: Selection) -> list[Record]:
-    """Return the current records of trusted homes that *chosen* admits, in the order of their ids.
+@dataclass
+class LeftOut:
+    """What a selection admits and a pack does not hold, by the reason."""
 
-    Links between two of them are among them. Left out are notes, ledgers and handoffs of other
-    agents, and what is tagged `private`, with all links to it.
+    private: int = 0
+    of_other_agents: int = 0
+    of_packs: int = 0
+    # Links between two records of which one is not in the pack.
+    links: int = 0
+
+    def as_dict(self) -> dict[str, int]:
+        return {name: count for name, count in vars(self).items() if count}
+
+
+def select(memory: Memory, chosen: Selection, left_out: LeftOut) -> Iterator[Record]:
+    """Return the current records of trusted homes that *chosen* admits, and then their links.
+
+    Left out are notes, ledgers and handoffs of other agents, what is tagged `private`, with all
+    links to it, and the records of installed packs, unless *chosen* names their pack.
     """
-    records: dict[str, Record] = {}
-    private: set[str] = set()
-    for record in _all(memory, chosen):
-        if record.id in records or record.id in private:
+    # Before anything is written for them: the words may not be valid.
+    return _select(memory, chosen, _all(memory, chosen), left_out)
+
+
+def _select(
+    memory: Memory, chosen: Selection, records: Iterable[Record], left_out: LeftOut
+) -> Iterator[Record]:
+    # Of each record only a number is kept: there may be a million of them.
+    seen: set[int] = set()
+    private = {one.id for one in _all(memory, Selection()) if is_private(one, memory.agent_id)}
+    for record in records:
+        if record.kind == "link" or not chosen.admits(record) or hash(record.id) in seen:
             continue  # The nearest home comes first.
-        if is_private(record, memory.agent_id):
-            private.add(record.id)
-        elif chosen.admits(record):
-            records[record.id] = record
-    if chosen != Selection():
-        # A record outside the selection may be private, too.
-        private |= {one.id for one in _all(memory, Selection()) if is_private(one, memory.agent_id)}
-    kept = [_without_links_to(record, private) for record in records.values()]
-    links = memory.select_everywhere(all_repos=True, automatic=True, archived=True, kinds="link")
-    ends = [(link, {str(link.fields.get("of")), str(link.fields.get("to"))}) for link in links]
-    return sorted(
-        [*kept, *(link for link, both in ends if both <= records.keys())], key=lambda one: one.id
-    )
+        if record.id in private:
+            is_tagged = PRIVATE in {tag.casefold() for tag in record.tags}
+            left_out.private += is_tagged
+            left_out.of_other_agents += not is_tagged
+        elif not chosen.pack and pack_of(record):
+            left_out.of_packs += 1
+        else:
+            seen.add(hash(record.id))
+            yield _without_links_to(record, private)
+    for link in memory.select_everywhere(
+        all_repos=True, automatic=True, archived=True, kinds="link"
+    ):
+        ends = [hash(str(link.fields.get(name))) for name in ("of", "to")]
+        if all(end in seen for end in ends):
+            yield link
+        elif any(end in seen for end in ends):
+            left_out.links += 1
+
+
+def pack_of(record: Record) -> str:
+    """Return the pack that a record came with; "" if none, or if it was edited here since."""
+    origin = record.meta.get("origin")
+    if not isinstance(origin, str) or not origin.startswith("pack:") or "edited" in record.meta:
+        return ""
+    return origin.removeprefix("pack:").partition(" ")[0]
 
 
 def is_private(record: Record, agent: str) -> bool:

@@ -1,43 +1,28 @@
-"""Write a pack and import one. Both happen as a whole, or nothing is changed."""
+"""What the tools of agents do with packs: write one, and import one, from confined places."""
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.errors import PackRefused
 from commonplace.exchange.importer import import_items
 from commonplace.exchange.items import ImportedRecord, Skipped, Source, Unreadable
 from commonplace.foreign import OUTSIDE
-from commonplace.packs import container, keys, places, selection, signing
-from commonplace.records import decode, encode, slug, to_utc
-from commonplace.records.nodes import type_of
-from commonplace.redaction.fields import redact
-from commonplace.redaction.suspicion import may_hold_secret
+from commonplace.packs import container, keys, places, quarantine
+from commonplace.packs.exporting import Exported, export_pack
+from commonplace.packs.importing import INSTALLED, Options, home_of, import_pack
+from commonplace.records import decode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from commonplace.exchange.items import Item
     from commonplace.memory import Memory
-    from commonplace.records import Record
-
-_MODELS = {"minilm": "all-MiniLM-L6-v2", "none": ""}
-_DOMAINS_MAX = 10
-
-
-class Exported(NamedTuple):
-    """A pack that was written: its file, its description, its size, and who can open it."""
-
-    path: str
-    manifest: dict[str, Any]
-    bytes: int
-    encrypted_for: str
 
 
 class Imported(NamedTuple):
-    """What became of the records of a pack."""
+    """What became of the records of a pack. `place` is `installed` or `quarantined`."""
 
     path: str
     manifest: dict[str, Any]
@@ -47,6 +32,11 @@ class Imported(NamedTuple):
     forgotten: int
     skipped: int
     redacted: int
+    place: str = INSTALLED
+    changed: int = 0
+    removed: int = 0
+    flagged: int = 0
+    signer: str = ""
 
 
 def export_encrypted(memory: Memory, chosen: str, out: str) -> Exported:
@@ -56,23 +46,14 @@ def export_encrypted(memory: Memory, chosen: str, out: str) -> Exported:
     """
     home = memory.homes[memory.trusted_home()]
     path = places.find(home, memory.settings["packs.folders"], out)
-    wanted = selection.parse(chosen)
-    _check_replaceable(out, path)
-    seal = keys.seal_from(memory.settings)
-    records = selection.select(memory, wanted)
-    if not records:
-        raise PackRefused(out, f"would be empty: no record is `{chosen}`", "select others")
-    fields = _manifest(memory, path.name.removesuffix(places.SUFFIX), chosen, wanted, records)
-    written = container.write(
-        path, fields, _lines(records), signer=signing.key_of(home), seal=seal, confined=True
-    )
-    return Exported(str(path), written.fields, path.stat().st_size, seal.by)
+    return export_pack(memory, chosen, path, keys.seal_from(memory.settings), confined=True)
 
 
 def import_encrypted(memory: Memory, given: str) -> Imported:
     """Import the pack *given*: all of its records, or none if one is not valid.
 
-    The user's own records win over those of the pack, and importing it again adds nothing.
+    By a signer whom the user does not trust, it goes to quarantine. The user's own records win over
+    those of the pack, and importing it again adds nothing; a later version replaces it.
     """
     number = memory.trusted_home()
     path = places.find(memory.homes[number], memory.settings["packs.folders"], given)
@@ -82,22 +63,47 @@ def import_encrypted(memory: Memory, given: str) -> Imported:
             "cannot be imported here: the home that came with this repository is not trusted",
             "`commonplace trust` trusts it; or name your own home with `--home`",
         )
-    opening = container.opened(
-        path,
-        keys.keys_from(memory.settings, memory.homes[number]),
-        confined=True,
-        allow_unsigned=True,
+    opening_keys = keys.keys_from(memory.settings, home_of(memory))
+    with container.opened(path, opening_keys, confined=True, allow_unsigned=True) as pack:
+        manifest = pack.manifest.fields
+        if not pack.signer:
+            return _import_unsigned(memory, given, path, pack)
+    done = import_pack(memory, path, opening_keys, Options(upgrade=True, confined=True))
+    quarantine.settle(memory, done)
+    return Imported(
+        str(path),
+        manifest,
+        done.added,
+        done.unchanged,
+        done.kept,
+        done.forgotten,
+        done.skipped,
+        done.redacted,
+        done.place,
+        done.changed,
+        done.removed,
+        done.flagged,
+        done.signer,
     )
-    with opening as pack:
-        report = import_items(
-            memory,
-            "pack",
-            Source(path, path.parent, memory.repository.name),
-            _items(pack),
-            lambda problem: PackRefused(
-                given, f"has a record that is not valid, in line {problem.line}: {problem.reason}"
-            ),
-        )
+
+
+# --- Packs of the first format --------------------------------------------------------------------
+
+
+def _import_unsigned(memory: Memory, given: str, path: Path, pack: container.Opened) -> Imported:
+    """Import a pack that an older version wrote, which nobody signed, into the nearest home.
+
+    Whoever encrypted it has a key of the user's.
+    """
+    report = import_items(
+        memory,
+        "pack",
+        Source(path, path.parent, memory.repository.name),
+        _items(pack),
+        lambda problem: PackRefused(
+            given, f"has a record that is not valid, in line {problem.line}: {problem.reason}"
+        ),
+    )
     return Imported(
         str(path),
         pack.manifest.fields,
@@ -108,51 +114,6 @@ def import_encrypted(memory: Memory, given: str) -> Imported:
         report.skipped_count,
         report.redacted,
     )
-
-
-# --- Writing --------------------------------------------------------------------------------------
-
-
-def _check_replaceable(out: str, path: Path) -> None:
-    """Raise if there is a file that is not a pack: an agent chose the name."""
-    if path.exists() and not container.is_pack(path):
-        raise PackRefused(out, "is a file that is no pack, and stays", "name another file")
-
-
-def _lines(records: Iterable[Record]) -> Iterator[bytes]:
-    for record in records:
-        line = encode(record.fields)
-        if may_hold_secret(line):
-            line = encode(redact(record.fields)[0])
-        yield line.encode()
-
-
-def _manifest(
-    memory: Memory,
-    name: str,
-    chosen: str,
-    wanted: selection.Selection,
-    records: list[Record],
-) -> dict[str, Any]:
-    now = to_utc(memory.now())
-    types = Counter(type_of(record) or record.kind for record in records)
-    tags = Counter(tag for record in records for tag in record.tags)
-    common = [tag for tag, _count in sorted(tags.items(), key=lambda one: (-one[1], one[0]))]
-    kind = memory.settings["embedder.kind"]
-    return {
-        "id": slug(name, 64) or "pack",
-        "name": name,
-        "version": now[:10].replace("-", "."),
-        "domain_tags": sorted(wanted.domain) or common[:_DOMAINS_MAX],
-        # No vectors are in it: they are made where it is imported.
-        "embedding_model": _MODELS.get(kind, memory.settings["embedder.model"]),
-        "created_at": now,
-        "selection": chosen.strip() or "*",
-        "counts": {"types": dict(sorted(types.items()))},
-    }
-
-
-# --- Reading --------------------------------------------------------------------------------------
 
 
 def _items(pack: container.Opened) -> Iterator[Item]:

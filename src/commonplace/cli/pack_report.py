@@ -1,0 +1,119 @@
+"""What the commands for packs print about a pack and what became of its records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from commonplace.cli.output import note, number_of
+from commonplace.foreign import flat, one_line
+from commonplace.packs import signing
+from commonplace.packs.importing import QUARANTINED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from commonplace.packs.exporting import Exported
+    from commonplace.packs.importing import Changes
+    from commonplace.packs.review import Reviewed
+    from commonplace.packs.suspicion import Flag
+
+SHOWN_MAX = 20
+_VALUE_CHARS_MAX = 70
+_REASONS = {
+    "private": "{} tagged `private`",
+    "of_other_agents": "{} of other agents",
+    "of_packs": "{} of installed packs; `pack:NAME` selects those",
+    "links": "{} to records that are not in it",
+}
+
+
+def print_exported(done: Exported) -> None:
+    records = number_of(done.manifest["counts"]["records"], "record")
+    print(f"Wrote {records} to `{one_line(done.path)}` ({done.bytes:,} bytes)")
+    print(f"  {done.manifest['id']} {one_line(done.manifest['version'])}")
+    print(f"  {f'encrypted: {done.encrypted_for}' if done.encrypted_for else 'not encrypted'}")
+    print(f"  signed by {done.signer}")
+    for reason, count in done.left_out.items():
+        what = "link" if reason == "links" else "record"
+        print(f"  - left out: {_REASONS[reason].format(number_of(count, what))}")
+    if done.redacted:
+        print(f"  ! {number_of(done.redacted, 'record')} held secrets, which were removed")
+    if done.paths_replaced:
+        print(f"  ~ {number_of(done.paths_replaced, 'record')} named paths of this machine")
+
+
+def print_inspected(found: Reviewed) -> None:
+    pack, manifest = found.inspected, found.inspected.manifest
+    counts = manifest["counts"].get("types", {}).items()
+    types = ", ".join(f"{one_line(name)} {count:,}" for name, count in counts)
+    for name, value in (
+        ("id", f"{manifest['id']} {one_line(manifest['version'])}"),
+        ("name", one_line(str(manifest.get("title") or manifest["name"]))),
+        ("domains", ", ".join(map(one_line, manifest["domain_tags"]))),
+        ("records", f"{pack.records:,}{f' ({types})' if types else ''}"),
+        ("created", one_line(manifest["created_at"])),
+        ("authors", ", ".join(map(one_line, manifest["authors"]))),
+        ("licence", one_line(manifest["licence"])),
+        ("encrypted", pack.encryption or "no"),
+        ("signer", f"{pack.signer} ({one_line(found.known_as) or 'not trusted'})"),
+        ("", f"fingerprint {pack.fingerprint}"),
+        ("here", found.here),
+    ):
+        if value:
+            print(f"{name:<10}{value}")
+    print_flags(found.flags, found.flagged)
+
+
+def print_changes(done: Changes, verb: str) -> None:
+    """Print what became of the records: *verb* is `Installed` or `Upgraded`."""
+    if done.place == QUARANTINED:
+        verb = "Would go to quarantine" if done.dry_run else "In quarantine"
+    elif done.dry_run:
+        verb = f"Would be {verb.lower()}"
+    before = f" (was {one_line(done.before)})" if done.before not in ("", done.version) else ""
+    records = number_of(done.records, "record")
+    print(f"{verb}: {done.name} {one_line(done.version)}{before}, {records}")
+    for mark, count, text in (
+        ("+", done.added, "added"),
+        ("~", done.changed, "changed"),
+        ("-", done.removed, "removed"),
+        ("=", done.unchanged, "unchanged"),
+        ("=", done.kept, "not taken: records of your own have the same ids"),
+        ("=", done.forgotten, "not taken: you have forgotten them"),
+        ("=", done.skipped, "not taken: they judge or replace other records"),
+        ("!", done.redacted, "held secrets or hidden characters, which were removed"),
+    ):
+        if count:
+            print(f"  {mark} {count:,} {text}")
+    for mark, ids in (("~", done.changed_ids), ("-", done.removed_ids)) if done.before else ():
+        for ident in ids[:SHOWN_MAX]:
+            print(f"    {mark} {one_line(ident)}")
+    for one in done.differences[:SHOWN_MAX]:
+        _print_difference(one)
+    print_flags(done.flags, done.flagged)
+    if done.place == QUARANTINED:
+        note(f"its signer is not trusted: {done.signer}")
+        note(f"fingerprint {signing.fingerprint(done.signer)}: compare it with the signer's")
+        note("`commonplace recall --quarantined QUESTION` searches it; recall and hooks do not")
+        note(f"`commonplace pack trust {done.name}` installs this pack, `commonplace pack trust")
+        note("KEY` all packs of that signer; `commonplace inbox` lists what waits for a decision")
+
+
+def _print_difference(one: dict[str, Any]) -> None:
+    """Print how a record of the user differs from the one of the pack."""
+    print(f"    = {one_line(one['id'])}: yours is kept")
+    for name in one["yours"]:
+        for whose in ("yours", "theirs"):
+            value = one[whose].get(name)
+            text = flat(value)[:_VALUE_CHARS_MAX] if value is not None else "(nothing)"
+            print(f"        {one_line(name)}, {whose}: {one_line(text)}")
+
+
+def print_flags(flags: Sequence[Flag], flagged: int) -> None:
+    if not flagged:
+        return
+    note(f"{number_of(flagged, 'record')} may hold instructions to a model:")
+    for flag in flags[:SHOWN_MAX]:
+        note(f"  {flag.id}, {one_line(flag.field)}: {flag.what}: {one_line(flag.excerpt)}")
+    if len(flags) > SHOWN_MAX:
+        note("  … (`--json` lists more)")

@@ -1,0 +1,83 @@
+"""Text in a pack that reads like instructions to a model rather than knowledge.
+
+Nothing is refused for it: a page about HTML has comments, and a page about prompts quotes them. The
+user sees what was found before they trust the pack.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.characters import may_hold_hidden, remove_hidden
+from commonplace.foreign import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_EXCERPT_CHARS = 80
+_ABOUT = r"(?:all |any |every |the |your |my |these |those |of )*"
+_BEFORE = r"(?:previous|prior|preceding|earlier|above|former|existing|original|other|system)"
+_RULES = r"(?:instructions?|prompts?|messages?|rules?|directions?|guidelines?|context|commands?)"
+_PATTERNS = {
+    "instruction": re.compile(
+        rf"\b(?:ignore|disregard|forget|override|bypass|do not follow|stop following)\b"
+        rf"[\s,:]+{_ABOUT}(?:{_BEFORE}[\s,]+)+{_ABOUT}{_RULES}"
+        rf"|\b(?:ignore|disregard|forget) (?:everything|anything|what)\b.{{0,20}}"
+        rf"\b(?:above|before|said|told)\b"
+        r"|\byou are now\b|\bfrom now on,? you\b|\bnew (?:system )?instructions?\s*:"
+        r"|\b(?:reveal|print|show|repeat|leak)\b.{0,20}\bsystem prompt\b|\bjailbreak\b"
+        r"|\b(?:do not|don't|never) (?:tell|inform|mention (?:this|it) to|show (?:this|it) to)"
+        r" (?:the )?(?:user|human|operator)\b"
+        r"|\bwithout (?:asking|telling|informing) the (?:user|human|operator)\b",
+        re.IGNORECASE,
+    ),
+    "tool call": re.compile(
+        r"<\|[\w-]+\|>|\[/?INST\]|<<SYS>>"
+        r"|</?(?:antml:)?(?:tool_call|tool_use|tool_result|function_calls?|function_results?|invoke|"
+        r"parameter|system|system-reminder|assistant|human|thinking)\b[^<>]{0,200}>"
+        r'|"(?:tool_calls|function_call|tool_use)"\s*:|```\s*tool_(?:code|call)'
+        r'|"name"\s*:\s*"[^"]{1,80}"\s*,\s*"(?:arguments|parameters|input)"\s*:\s*\{',
+        re.IGNORECASE,
+    ),
+    "HTML comment": re.compile(r"<!--.*?(?:-->|$)", re.DOTALL),
+    "turn of a conversation": re.compile(
+        r"^\s*(?:system|assistant|human)\s*:\s", re.IGNORECASE | re.MULTILINE
+    ),
+}
+
+
+class Flag(NamedTuple):
+    """What is suspicious in a record: the field, what it looks like, and some of its text."""
+
+    id: str
+    field: str
+    what: str
+    excerpt: str
+
+
+def flags(fields: Mapping[str, Any]) -> Iterator[Flag]:
+    """Yield what reads like instructions in a record, before it is cleaned."""
+    ident = one_line(str(fields.get("id", "")))
+    for name, text in _texts("", fields):
+        if may_hold_hidden(text) and remove_hidden(text) != text:
+            yield Flag(ident, name, "hidden characters", _excerpt(remove_hidden(text), 0))
+        for what, pattern in _PATTERNS.items():
+            if found := pattern.search(text):
+                yield Flag(ident, name, what, _excerpt(text, found.start()))
+
+
+def _excerpt(text: str, start: int) -> str:
+    return one_line(text[start : start + 4 * _EXCERPT_CHARS])[:_EXCERPT_CHARS]
+
+
+def _texts(name: str, value: object) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield name, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield "a key", str(key)
+            yield from _texts(f"{name}.{key}" if name else str(key), item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(name, item)
