@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: demo test search chaos mutants check venv bench lock format plugins agents agents-e2e clean help
+.PHONY: demo test search chaos mutants check venv bench lock format plugins packs agents agents-e2e clean help
 
 help: ## Say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
@@ -51,6 +51,9 @@ lock: venv ## Resolve the dependencies anew into requirements.lock
 
 plugins: venv ## Write plugins/ anew from the table that `commonplace setup` uses
 	$(BIN)/python tools/build_plugins.py
+
+packs: venv ## Write the packs in the wheel anew from packs/
+	$(BIN)/python -m tools.build_packs
 
 agents: ## Install the agents' own programs with npm into .tools (about 1 GB), for the tests that validate with them
 	@# With a tag: else npm takes an older version if the newest asks for another Node, which these programs do not need.

@@ -380,6 +380,16 @@ SHOWN_BY_COMMAND: dict[str, list[list[str]] | str] = {
     "snapshot diff": "labels of records, by `one_line`, in test_snapshots.py",
     "snapshot restore": "prints ids, by `one_line`",
     "sync": "prints counts",
+    "pack export": "prints counts and a path, by `one_line`",
+    "pack inspect": "what a hostile pack says, in test_pack_commands.py",
+    "pack verify": "prints an id and a key, which are checked",
+    "pack import": "what a hostile pack says, in test_pack_commands.py",
+    "pack upgrade": "prints what `pack import` does",
+    "pack list": [[]],
+    "pack remove": "prints counts and paths, by `one_line`",
+    "pack add": "prints what `pack import` does",
+    "pack trust": "prints keys and counts",
+    "pack keygen": "prints keys",
 }
 
 

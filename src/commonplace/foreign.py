@@ -157,14 +157,15 @@ def render_value(value: Any, show: Callable[[str], str] = render) -> Any:  # noq
 def origin(meta: Mapping[str, Any], *, short: bool = False) -> str:
     """Return where a record that somebody else wrote came from; "" for the user's own.
 
-    The *short* form does not name the source: an answer pays for every token.
+    The *short* form names no more than a pack: an answer pays for every token.
     """
     given = meta.get("origin")
     if not isinstance(given, str) or not given.startswith(OUTSIDE):
         return ""
     way, _colon, name = given.partition(":")
     if short:
-        return "imported" if way == "import" else "from a pack"
+        pack = one_line(name.partition(" ")[0])[:ORIGIN_CHARS_MAX]
+        return "imported" if way == "import" else f"pack {pack}"
     words = "imported from" if way == "import" else "from the pack"
     return f"{words} {one_line(name)[:ORIGIN_CHARS_MAX]}".strip()
 

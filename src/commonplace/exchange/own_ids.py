@@ -33,32 +33,38 @@ def with_own_ids(
             return id_in_repo(value, repo)
         return value
 
-    def own_all(values: object) -> object:
-        return [own(one) for one in values] if isinstance(values, list) else values
+    return map_ids(fields, own)
+
+
+def map_ids(fields: Mapping[str, Any], change: Callable[[object], object]) -> dict[str, Any]:
+    """Return *fields* with every id in them as *change* returns it: its own, and those it names."""
+
+    def change_all(values: object) -> object:
+        return [change(one) for one in values] if isinstance(values, list) else values
 
     changed = dict(fields)
     for name in _ONE:
         if name in changed:
-            changed[name] = own(changed[name])
+            changed[name] = change(changed[name])
     for name in _SEVERAL:
         if name in changed:
-            changed[name] = own_all(changed[name])
+            changed[name] = change_all(changed[name])
     context = changed.get("context")
     if isinstance(context, dict):
-        known = {name: own_all(context[name]) for name in _IN_CONTEXT if name in context}
+        known = {name: change_all(context[name]) for name in _IN_CONTEXT if name in context}
         changed["context"] = {**context, **known}
     for name in ("links", "children"):
-        changed |= {name: _own_ends(changed[name], own)} if changed.get(name) else {}
+        changed |= {name: _change_ends(changed[name], change)} if changed.get(name) else {}
     return changed
 
 
-def _own_ends(value: object, own: Callable[[object], object]) -> object:
+def _change_ends(value: object, change: Callable[[object], object]) -> object:
     """Return the links of a list, or the children of a map, with the ids at their ends."""
     if isinstance(value, dict):
-        return {name: own(ident) for name, ident in value.items()}
+        return {name: change(ident) for name, ident in value.items()}
     if isinstance(value, list):
         return [
-            {**link, "to": own(link["to"])} if isinstance(link, dict) and "to" in link else link
+            {**link, "to": change(link["to"])} if isinstance(link, dict) and "to" in link else link
             for link in value
         ]
     return value

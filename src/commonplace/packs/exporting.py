@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.errors import PackRefused
+from commonplace.exchange.own_ids import map_ids
 from commonplace.foreign import one_line
 from commonplace.packs import container, places, selection, signing
 from commonplace.packs.importing import home_of
@@ -30,6 +31,7 @@ _DOMAINS_MAX = 10
 _TAG_CHARS_MAX = 100
 # What a step of ours notes about a record, which means nothing in another home.
 _NOT_EXPORTED = ("batch", "step", "session")
+_NAMES = frozenset(["id", "kind", "repo", "of", "to"])
 
 
 class Exported(NamedTuple):
@@ -128,11 +130,9 @@ class _Lines:
             name: value for name, value in record.meta.items() if name not in _NOT_EXPORTED
         }:
             before["meta"] = meta
-        # An id or a name of a repository is no path, and others refer to it.
-        names = {
-            name: before[name] for name in ("id", "kind", "repo", "of", "to") if name in before
-        }
-        fields = {**self._paths.replace(before), **names}
+        # Others refer to an id, and the name of a repository is no path.
+        kept = {name: value for name, value in before.items() if name in _NAMES}
+        fields = map_ids({**self._paths.replace(before), **kept}, self._paths.replace_in_id)
         self.paths_replaced += fields != before
         line = encode(fields)
         if may_hold_secret(line):

@@ -209,8 +209,8 @@ class _Writer:
         self._now = memory.now()
         self._line_bytes_max = memory.settings["line_bytes_max"]
         self._progress = progress
-        # The quarantine has no records of the user: those are compared when a pack leaves it.
-        self._local = LocalRecords(target)
+        # In quarantine, a record stays beside the user's own until the pack leaves it.
+        self._local = LocalRecords(home_of(memory))
         self._before = {
             record.id: pack_logs.content_digest(record.fields)
             for record in pack_logs.records(target, self._name)
@@ -277,10 +277,10 @@ class _Writer:
             done.kept += 1
             if not self._local.says_the_same(record) and len(self._differing) < LISTED_MAX:
                 self._differing[ident] = record
-            return False
+            return self._target.is_quarantine
         if self._local.is_forgotten(ident):
             done.forgotten += 1
-            return False
+            return self._target.is_quarantine
         if before is None:
             done.added += 1
             done.added_ids += [ident] if len(done.added_ids) < LISTED_MAX else []

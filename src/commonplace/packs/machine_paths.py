@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from commonplace.records import slug
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 _OF_USERS = r"(?:/home/|/Users/|/root(?=/)|\b[A-Za-z]:[\\/]+Users[\\/]+)"
 _NAME = r"[^\s/\\:\"'`<>|*?,;()\[\]{}]*"
 _USER = "~"
+_SLUG_CHARS_MAX = 200
 _REPOSITORY = "."
 
 
@@ -26,9 +29,21 @@ class MachinePaths:
         # A path of one part, such as `/`, is no path of a user.
         self._known = {path: new for path, new in known.items() if len(path) > len("/xx")}
         longest = sorted(self._known, key=len, reverse=True)
+        self._words = [words for path in longest if (words := slug(path, _SLUG_CHARS_MAX))]
         named = "|".join(re.escape(path) + r"(?![\w-])" for path in longest)
         whole = f"(?P<known>{named})|" if named else "(?P<known>(?!))|"
         self._pattern = re.compile(rf"(?<![\w.~])(?:{whole}{_OF_USERS}{_NAME})")
+
+    def replace_in_id(self, ident: object) -> object:
+        """Return an id without the words of a known path: ids are made from texts.
+
+        The same id becomes the same, so what refers to it still does.
+        """
+        if isinstance(ident, str):
+            for words in self._words:
+                if words in ident:
+                    ident = ident.replace(words, "").replace("--", "-").strip("-") or ident
+        return ident
 
     def replace(self, value: Any) -> Any:  # noqa: ANN401 (JSON)
         """Return a JSON value with the paths in its texts replaced."""
