@@ -112,6 +112,22 @@ def test_a_passphrase_opens_what_it_encrypted(tmp_path: Path) -> None:
         read(tmp_path / "x.kpack", Keys(lambda: "another", list))
 
 
+def test_a_pack_that_is_too_large_for_a_passphrase_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.kpack"
+    lines = [os.urandom(500).hex().encode() for _ in range(3_000)]
+    write(path, lines, Seal(passphrase="a passphrase"))
+    monkeypatch.setattr(age, "PASSPHRASE_BYTES_MAX", 10_000)
+    with pytest.raises(PackRefused, match="too large for a passphrase"):
+        read(path)
+    with pytest.raises(PackRefused, match="too large for a passphrase") as caught:
+        write(path, lines, Seal(passphrase="a passphrase"))
+    assert "recipient" in caught.value.hint
+    write(path, lines, SEAL)
+    assert read(path) == lines
+
+
 @pytest.mark.skipif(not shutil.which("zstd"), reason="`zstd` is not installed")
 def test_stock_programs_read_a_plain_pack(tmp_path: Path) -> None:
     write(tmp_path / "x.kpack")

@@ -30,7 +30,8 @@ _BY_PASSPHRASE = re.compile(rb"\n-> scrypt \S+ (\d{1,9})\n")
 _WORK_FACTOR_MAX = 21
 # Each recipient has some lines there. Thousands of them would take an hour to try.
 _HEADER_BYTES_MAX = 16 << 10
-PASSPHRASE_BYTES_MAX = 128 << 20
+# Held twice, these take as much memory as age itself takes to make a key of a passphrase.
+PASSPHRASE_BYTES_MAX = 256 << 20
 _PIECE_BYTES = 64 << 10
 _PIECES_AHEAD = 16
 
@@ -48,16 +49,20 @@ class Sealer:
         if self._recipients:
             pyrage.encrypt_io(_Pieces(iter(pieces)), out, self._recipients)
             return
-        whole = bytearray()
+        parts: list[bytes] = []
+        size = 0
         for piece in pieces:
-            whole += piece
-            if len(whole) > PASSPHRASE_BYTES_MAX:
+            parts.append(piece)
+            size += len(piece)
+            if size > PASSPHRASE_BYTES_MAX:
                 raise PackRefused(
                     pack,
                     f"would be over {PASSPHRASE_BYTES_MAX:,} bytes, too large for a passphrase",
                     "encrypt it for a recipient instead, or select less",
                 )
-        out.write(pyrage.passphrase.encrypt(bytes(whole), self._passphrase))
+        whole = b"".join(parts)
+        parts.clear()
+        out.write(pyrage.passphrase.encrypt(whole, self._passphrase))
 
 
 class Unsealed(NamedTuple):

@@ -19,7 +19,7 @@ BEGINNING = b"\x28\xb5\x2f\xfd"
 # A skippable frame of zstd: its number, and the length of what it holds.
 _HASH_FRAME = b"\x50\x2a\x4d\x18" + (32).to_bytes(4, "little")
 _HASH_FRAME_BYTES = len(_HASH_FRAME) + 32
-_LEVEL = 9
+_LEVEL = 6
 _WINDOW_LOG = 22
 # Others may compress with a larger window. Reading takes as much memory: 8 MiB.
 _WINDOW_LOG_MAX = 23

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from commonplace.where.home import Home
 
-SIGNATURE_BYTES = 64
 _PREFIX = "ed25519:"
 _PUBLIC = re.compile(r"ed25519:[0-9a-f]{64}", re.ASCII)
 _FILE_BYTES_MAX = 4096
