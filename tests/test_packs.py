@@ -7,6 +7,7 @@ import json
 import os
 import tarfile
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyrage
@@ -24,7 +25,6 @@ from histories import append, lesson
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 PASSPHRASE = "correct horse battery staple"
 IDENTITY = pyrage.x25519.Identity.generate()
@@ -471,3 +471,21 @@ def test_a_home_that_is_not_trusted_gives_nothing_and_takes_nothing(tmp_path: Pa
         ):
             with pytest.raises(CommonplaceError, match="not trusted"):
                 action()
+
+
+def test_a_pack_of_the_version_before_is_still_imported(tmp_path: Path) -> None:
+    """The file was written by that version: encrypted, neither compressed nor signed."""
+    data = Path(__file__).parent / "data" / "packs"
+    home = tmp_path / "home"
+    put_raw(home, (data / "format1.kpack").read_bytes())
+    with open_memory(home, packs__identity_file=str(data / "identity.txt")) as memory:
+        done = import_encrypted(memory, "x.kpack")
+        assert (done.added, done.manifest["format"]) == (1, 1)
+        assert memory.get("les-1").meta["origin"] == "pack:format1"
+    # Where signatures are wanted, it is no pack.
+    identity = pyrage.x25519.Identity.from_str((data / "identity.txt").read_text().strip())
+    with (
+        pytest.raises(PackRefused, match="is not a pack, or not one that is signed"),
+        container.opened(data / "format1.kpack", keys.Keys(str, lambda: [identity])),
+    ):
+        pass
