@@ -456,10 +456,33 @@ def test_what_fails_while_it_is_written_leaves_the_old_pack(tmp_path: Path) -> N
                 container.write(path, FIELDS, lines, signer=KEY, seal=None)
         with pytest.raises(PackRefused, match="`id` is missing or not valid"):
             container.write(path, {**FIELDS, "id": "A B"}, LINES, signer=KEY, seal=None)
-        with pytest.raises(PackRefused, match="too dense"):
-            container.write(path, FIELDS, [b"x" * (1 << 20)] * 100, signer=KEY, seal=None)
+        for seal in (None, SEAL):
+            with pytest.raises(PackRefused, match="too dense"):
+                container.write(path, FIELDS, [b"x" * (1 << 20)] * 100, signer=KEY, seal=seal)
         with pytest.raises(UsageError, match="is no recipient"):
             container.write(path, FIELDS, LINES, signer=KEY, seal=Seal(("age1x",)))
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("seal", [None, SEAL], ids=["plain", "encrypted"])
+def test_an_interrupt_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seal: Seal | None
+) -> None:
+    def interrupt(*_arguments: object) -> bool:
+        raise KeyboardInterrupt
+
+    path = tmp_path / "x.kpack"
+    lines = [os.urandom(500).hex().encode() for _ in range(5_000)]
+    before = write(path, lines, seal)
+    with nothing_is_left(path):
+        with (
+            pytest.raises(KeyboardInterrupt),
+            container.opened(path, KEYS, progress=interrupt),
+        ):
+            pass
+        monkeypatch.setattr(compression, "is_too_dense", interrupt)  # It is asked at the end.
+        with pytest.raises(KeyboardInterrupt):
+            write(path, LINES, seal)
     assert path.read_bytes() == before
 
 
@@ -499,8 +522,41 @@ def test_a_confined_path_leads_through_no_link(tmp_path: Path) -> None:
         container.write(path, FIELDS, LINES, signer=KEY, seal=None, confined=True)
     write(path)
     assert read(path) == LINES
-    with pytest.raises(CommonplaceError), container.opened(path, KEYS, confined=True):
+    with pytest.raises(PackRefused, match="a link"), container.opened(path, KEYS, confined=True):
         pass
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes and pipes are those of POSIX")
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", "."):
+        with (
+            pytest.raises(PackRefused, match="cannot be read"),
+            container.opened(tmp_path / name, KEYS),
+        ):
+            pass
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of files are those of POSIX")
+@pytest.mark.parametrize("seal", [None, SEAL], ids=["plain", "encrypted"])
+@pytest.mark.parametrize("limit", [10_000, 300_400], ids=["before", "while it is written"])
+def test_a_full_disk_is_a_sentence(tmp_path: Path, seal: Seal | None, limit: int) -> None:
+    """The records take 300,300 bytes until they are written, and cannot be compressed."""
+    program = (
+        "import os, resource, signal; from pathlib import Path\n"
+        "from commonplace.errors import PackRefused; from commonplace.packs import container, signing\n"
+        "from commonplace.packs.keys import Seal\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
+        "lines = [os.urandom(1000).replace(b'\\n', b'n') for _ in range(300)]\n"
+        f"try: container.write(Path('x.kpack'), {FIELDS!r}, lines, signer=signing.generate(), seal={seal!r})\n"
+        "except PackRefused as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, check=True, text=True
+    )
+    assert "cannot be written: File too large" in done.stdout
+    assert not names_in(tmp_path)
 
 
 # --- Reading --------------------------------------------------------------------------------------
@@ -511,7 +567,7 @@ def test_nothing_runs_on_after_a_pack_was_read_in_part(tmp_path: Path, seal: Sea
     path = tmp_path / "x.kpack"
     write(path, [os.urandom(500).hex().encode() for _ in range(5_000)], seal)
     with nothing_is_left(path), container.opened(path, KEYS) as pack:
-        found = [pack.lines(), pack.lines()]
+        found = [pack.lines(), pack.lines(), pack.lines()]
         assert next(found[0]) == next(found[1])
 
 

@@ -47,7 +47,12 @@ class Sealer:
         """Write *pieces* to *out*, encrypted."""
         pyrage = load()
         if self._recipients:
-            pyrage.encrypt_io(_Pieces(iter(pieces)), out, self._recipients)
+            source, target = _Remembering(_Pieces(iter(pieces))), _Remembering(out)
+            try:
+                pyrage.encrypt_io(source, target, self._recipients)
+            except pyrage.EncryptError as error:
+                own = source.error or target.error
+                raise own or PackRefused(pack, f"cannot be encrypted: {error}") from None
             return
         parts: list[bytes] = []
         size = 0
@@ -150,15 +155,38 @@ class _Pieces:
         self._pieces = pieces
         self._rest = b""
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int) -> bytes:
         while not self._rest:
             found = next(self._pieces, None)
             if found is None:
                 return b""
             self._rest = found
-        size = len(self._rest) if size < 0 else size
         part, self._rest = self._rest[:size], self._rest[size:]
         return part
+
+
+class _Remembering:
+    """A file for `pyrage`, which makes errors of its own out of those of a file: it keeps those."""
+
+    def __init__(self, file: Any) -> None:  # noqa: ANN401
+        self._file = file
+        self.error: BaseException | None = None
+
+    def read(self, size: int) -> bytes:
+        return bytes(self._call(self._file.read, size))
+
+    def write(self, data: bytes) -> int:
+        return int(self._call(self._file.write, data))
+
+    def flush(self) -> None:
+        self._call(self._file.flush)
+
+    def _call(self, action: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401
+        try:
+            return action(*arguments)
+        except BaseException as error:
+            self.error = error
+            raise
 
 
 class _Done(NamedTuple):
@@ -197,10 +225,11 @@ def _decrypt(
 
     def work() -> None:
         error: BaseException | None = None
+        source = _Remembering(file.reader())
         try:
-            pyrage.decrypt_io(file.reader(), queue, identities)
+            pyrage.decrypt_io(source, queue, identities)
         except BaseException as caught:  # noqa: BLE001 (raised again by the reader)
-            error = caught
+            error = source.error or caught
         queue.waiting.put(_Done(error))
 
     thread = Thread(target=work, name="decrypt", daemon=True)

@@ -8,14 +8,15 @@ written to the disk.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from commonplace.errors import PackRefused, unusable
+from commonplace.errors import HomeUnusable, PackRefused
 from commonplace.files import atomic
 from commonplace.files.plain import FILE_BYTES_MAX, make_folder, open_for_read, open_named
 from commonplace.packs import age, compression, manifest, signing, tar, unsigned
@@ -109,32 +110,24 @@ def opened(
     *progress* is called with the number of bytes that were verified.
     """
     name = path.name
-    stream = (open_for_read if confined else open_named)(path)
-    if stream is None:
-        raise PackRefused(name, "is not there", f"it would be `{path}`")
-    running: list[Iterator[bytes]] = []
-    with stream:
-        found = _find(path, stream, keys)
+    with _open(path, confined=confined) as stream, ExitStack() as stack:
+        found = _find(name, stream, keys)
         if not _begins_as_pack(found):
             if not (allow_unsigned and found.by):
                 raise PackRefused(name, "is not a pack, or not one that is signed")
             yield _open_unsigned(name, found)
             return
-        first = _read(name, found.pieces, progress)
+        first = _read(name, found.pieces, stack, progress)
         for _line in first.lines:
             pass
 
         def lines() -> Iterator[bytes]:
-            again = _read(name, found.pieces)
+            again = _read(name, found.pieces, stack)
             if again.raw != first.raw:
                 raise PackRefused(name, "was changed while it was read")
-            running.append(again.lines)
             return again.lines
 
-        try:
-            yield Opened(first.manifest, first.signer, found.by, lines)
-        finally:
-            _close(*running)
+        yield Opened(first.manifest, first.signer, found.by, lines)
 
 
 def is_pack(path: Path) -> bool:
@@ -241,9 +234,24 @@ class _Reading(NamedTuple):
     lines: Iterator[bytes]
 
 
-def _find(path: Path, stream: BinaryIO, keys: Keys) -> age.Unsealed:
+def _open(path: Path, *, confined: bool) -> BinaryIO:
+    try:
+        stream = (open_for_read if confined else open_named)(path)
+    except HomeUnusable as error:
+        raise _unreadable(path.name, error.__cause__) from None
+    if stream is None:
+        raise PackRefused(path.name, "is not there", f"it would be `{path}`")
+    return stream
+
+
+def _unreadable(name: str, error: BaseException | None) -> PackRefused:
+    if getattr(error, "errno", None) == errno.ELOOP:
+        return PackRefused(name, "leads through a link, which is not followed")
+    return PackRefused(name, f"cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
+def _find(name: str, stream: BinaryIO, keys: Keys) -> age.Unsealed:
     """Return the content of the file, decrypted if need be."""
-    name = path.name
     try:
         if os.fstat(stream.fileno()).st_size > FILE_BYTES_MAX:
             raise PackRefused(name, f"is over {FILE_BYTES_MAX:,} bytes")
@@ -252,16 +260,16 @@ def _find(path: Path, stream: BinaryIO, keys: Keys) -> age.Unsealed:
         if file.reader().read(_START_BYTES).startswith(age.BEGINNINGS):
             found = age.unseal(name, file, keys)
     except OSError as error:
-        raise unusable(path, error) from error
-    return found._replace(pieces=lambda: _readable(path, found.pieces()))
+        raise _unreadable(name, error) from error
+    return found._replace(pieces=lambda: _readable(name, found.pieces()))
 
 
-def _readable(path: Path, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield *pieces* of the file at *path*, and raise our error for an `OSError`."""
+def _readable(name: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield *pieces*, and raise our error for an `OSError`."""
     try:
         yield from pieces
     except OSError as error:
-        raise unusable(path, error) from error
+        raise _unreadable(name, error) from error
 
 
 def _pieces(file: SharedFile) -> Iterator[bytes]:
@@ -271,30 +279,30 @@ def _pieces(file: SharedFile) -> Iterator[bytes]:
 
 
 def _begins_as_pack(found: age.Unsealed) -> bool:
-    pieces = found.pieces()
-    try:
-        return next(pieces, b"").startswith(compression.BEGINNING)
-    finally:
-        _close(pieces)
+    with ExitStack() as stack:
+        return next(_closed_by(stack, found.pieces()), b"").startswith(compression.BEGINNING)
+
+
+def _closed_by(stack: ExitStack, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Return *pieces*, a generator. A thread may be behind it, which ends with *stack*."""
+    stack.callback(pieces.close)  # type: ignore[attr-defined]
+    return pieces
 
 
 def _read(
     name: str,
     pieces: Callable[[], Iterator[bytes]],
+    stack: ExitStack,
     progress: Callable[[int], None] = lambda _count: None,
 ) -> _Reading:
     """Read the beginning of a pack: its description, and who signed it."""
-    source = pieces()
-    plain = compression.decompress(name, _reporting(source, progress))
-    try:
-        archive = tar.Reader(name, plain)
-        raw = archive.small(tar.MANIFEST, manifest.BYTES_MAX)
-        description = manifest.parse(name, raw)
-        signer = _signer(name, raw, archive.small(tar.SIGNATURE, _SIGNATURE_BYTES_MAX))
-    except BaseException:
-        _close(plain, source)
-        raise
-    return _Reading(description, signer, raw, _lines(name, archive, description, (plain, source)))
+    source = _closed_by(stack, pieces())
+    plain = _closed_by(stack, compression.decompress(name, _reporting(source, progress)))
+    archive = tar.Reader(name, plain)
+    raw = archive.small(tar.MANIFEST, manifest.BYTES_MAX)
+    description = manifest.parse(name, raw)
+    signer = _signer(name, raw, archive.small(tar.SIGNATURE, _SIGNATURE_BYTES_MAX))
+    return _Reading(description, signer, raw, _lines(name, archive, description))
 
 
 def _reporting(source: Iterator[bytes], progress: Callable[[int], None]) -> Iterator[bytes]:
@@ -313,45 +321,34 @@ def _signer(name: str, raw: bytes, signature: bytes) -> str:
     return found[1]
 
 
-def _lines(
-    name: str, archive: tar.Reader, description: Manifest, sources: tuple[Iterator[bytes], ...]
-) -> Iterator[bytes]:
+def _lines(name: str, archive: tar.Reader, description: Manifest) -> Iterator[bytes]:
     """Yield the lines of `nodes.jsonl`. After the last one, verify them and the end of the file."""
     digest = sha256()
     count = 0
     rest = bytearray()
-    try:
-        size = archive.begin(tar.NODES, NODES_BYTES_MAX)
-        for piece in archive.content(tar.NODES, size):
-            digest.update(piece)
-            *whole, after = piece.split(b"\n")
-            if whole:
-                whole[0] = bytes(rest + whole[0])
-                rest.clear()
-                count += len(whole)
-                if not all(whole):
-                    raise PackRefused(name, f"has an empty line in `{tar.NODES}`")
-                yield from whole
-            rest += after
-            if len(rest) > LINE_READ_BYTES_MAX:
-                raise PackRefused(name, f"has a line of over {LINE_READ_BYTES_MAX:,} bytes")
-        if rest:
-            raise PackRefused(name, f"has a `{tar.NODES}` whose last line has no end")
-        archive.end()
-        if description.checksum != f"sha256:{digest.hexdigest()}":
-            raise PackRefused(
-                name, f"was changed: `{tar.NODES}` does not have the hash of `{tar.MANIFEST}`"
-            )
-        if (count, size) != (description.records, description.fields["counts"]["bytes"]):
-            raise PackRefused(name, f"has {count:,} records, and its `{tar.MANIFEST}` says others")
-    finally:
-        _close(*sources)
-
-
-def _close(*iterators: Iterator[bytes]) -> None:
-    """End the threads and streams behind generators that nobody reads to the end."""
-    for one in iterators:
-        one.close()  # type: ignore[attr-defined]
+    size = archive.begin(tar.NODES, NODES_BYTES_MAX)
+    for piece in archive.content(tar.NODES, size):
+        digest.update(piece)
+        *whole, after = piece.split(b"\n")
+        if whole:
+            whole[0] = bytes(rest + whole[0])
+            rest.clear()
+            count += len(whole)
+            if not all(whole):
+                raise PackRefused(name, f"has an empty line in `{tar.NODES}`")
+            yield from whole
+        rest += after
+        if len(rest) > LINE_READ_BYTES_MAX:
+            raise PackRefused(name, f"has a line of over {LINE_READ_BYTES_MAX:,} bytes")
+    if rest:
+        raise PackRefused(name, f"has a `{tar.NODES}` whose last line has no end")
+    archive.end()
+    if description.checksum != f"sha256:{digest.hexdigest()}":
+        raise PackRefused(
+            name, f"was changed: `{tar.NODES}` does not have the hash of `{tar.MANIFEST}`"
+        )
+    if (count, size) != (description.records, description.fields["counts"]["bytes"]):
+        raise PackRefused(name, f"has {count:,} records, and its `{tar.MANIFEST}` says others")
 
 
 def _open_unsigned(name: str, found: age.Unsealed) -> Opened:
