@@ -461,6 +461,8 @@ def test_what_fails_while_it_is_written_leaves_the_old_pack(tmp_path: Path) -> N
                 container.write(path, FIELDS, [b"x" * (1 << 20)] * 100, signer=KEY, seal=seal)
         with pytest.raises(UsageError, match="is no recipient"):
             container.write(path, FIELDS, LINES, signer=KEY, seal=Seal(("age1x",)))
+        with pytest.raises(UsageError, match="there is no key"):
+            container.write(path, FIELDS, LINES, signer=KEY, seal=Seal())
     assert path.read_bytes() == before
 
 
@@ -468,7 +470,7 @@ def test_what_fails_while_it_is_written_leaves_the_old_pack(tmp_path: Path) -> N
 def test_an_interrupt_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seal: Seal | None
 ) -> None:
-    def interrupt(*_arguments: object) -> bool:
+    def interrupt(*_arguments: object) -> None:
         raise KeyboardInterrupt
 
     path = tmp_path / "x.kpack"

@@ -40,6 +40,8 @@ class Sealer:
     """Encrypts as *seal* says. Raises `UsageError` at once if one of its recipients is none."""
 
     def __init__(self, seal: Seal) -> None:
+        if not seal.recipients and not seal.passphrase:
+            raise UsageError("there is no key to encrypt a pack with", "name one, or a passphrase")
         self._passphrase = seal.passphrase
         self._recipients = [_recipient(name) for name in seal.recipients]
 
