@@ -139,3 +139,16 @@ def test_the_quarantine_is_not_read(memory: Memory) -> None:
     assert pack_logs.release(memory.home, "cpp-core") == ("cpp-core", 1, 0)
     assert memory.recall("what does a destructor release").hits
     assert pack_logs.names(quarantine) == []
+
+
+def test_what_the_user_wrote_comes_before_many_nodes_of_a_pack(memory: Memory) -> None:
+    text = "a destructor releases what its constructor acquired"
+    many = [
+        {**RAII, "id": f"concept.cpp.raii-{number}", "label": f"RAII {number}",
+         "payload": {"definition": f"{text}, case {number}"}, "timestamp": "2026-10-01T00:00:00Z"}
+        for number in range(40)
+    ]  # fmt: skip
+    memory.log(id="les-own", lesson=text, timestamp="2026-01-01T00:00:00Z")
+    install(memory, *many)
+    hits = memory.recall(text, limit=3).hits
+    assert hits[0].id == "les-own"

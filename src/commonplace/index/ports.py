@@ -172,6 +172,9 @@ class Reader(Facts, Protocol):
     def select(self, filter_: Filter, *, newest: int | None = None) -> list[Card]:
         """Return the shown records that pass, in the order of their lines; or only the *newest*."""
 
+    def pages(self, filter_: Filter) -> Iterator[list[Card]]:
+        """Yield what `select` returns, some at a time: there may be a million of them."""
+
     def records_after(self, key: int, kinds: Collection[str]) -> Iterator[tuple[int, str, Record]]:
         """Yield the current records of *kinds* with a key over *key*: key, log, record."""
 

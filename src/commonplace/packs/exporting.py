@@ -130,11 +130,13 @@ class _Lines:
             name: value for name, value in record.meta.items() if name not in _NOT_EXPORTED
         }:
             before["meta"] = meta
-        # Others refer to an id, and the name of a repository is no path.
-        kept = {name: value for name, value in before.items() if name in _NAMES}
-        fields = map_ids({**self._paths.replace(before), **kept}, self._paths.replace_in_id)
-        self.paths_replaced += fields != before
-        line = encode(fields)
+        fields, line = before, encode(before)
+        if self._paths.may_be_in(line):
+            # Others refer to an id, and the name of a repository is no path.
+            kept = {name: value for name, value in before.items() if name in _NAMES}
+            fields = map_ids({**self._paths.replace(before), **kept}, self._paths.replace_in_id)
+            self.paths_replaced += fields != before
+            line = encode(fields)
         if may_hold_secret(line):
             fields, found = redact(fields)
             self.redacted += bool(found)

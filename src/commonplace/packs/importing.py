@@ -252,7 +252,7 @@ class _Writer:
                 raise PackRefused(
                     one_line(path), f"has a record that is not valid, in line {number}: {error}"
                 ) from None
-            found = list(suspicion.flags(given))
+            found = list(suspicion.flags(given)) if suspicion.may_be_suspicious(raw) else []
             self.done.flagged += bool(found)
             self.done.flags += found[: LISTED_MAX - len(self.done.flags)]
             if entry is None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # The folders of users on Linux, macOS and Windows, whoever they are.
 _OF_USERS = r"(?:/home/|/Users/|/root(?=/)|\b[A-Za-z]:[\\/]+Users[\\/]+)"
 _NAME = r"[^\s/\\:\"'`<>|*?,;()\[\]{}]*"
+_OF_USERS_NEEDLES = ("/home/", "/Users/", "Users", "/root/")
 _USER = "~"
 _SLUG_CHARS_MAX = 200
 _REPOSITORY = "."
@@ -30,9 +31,15 @@ class MachinePaths:
         self._known = {path: new for path, new in known.items() if len(path) > len("/xx")}
         longest = sorted(self._known, key=len, reverse=True)
         self._words = [words for path in longest if (words := slug(path, _SLUG_CHARS_MAX))]
+        ends = {path.replace("\\", "/").rstrip("/").rpartition("/")[2] for path in longest}
+        self._needles = [*_OF_USERS_NEEDLES, *filter(None, ends), *self._words]
         named = "|".join(re.escape(path) + r"(?![\w-])" for path in longest)
         whole = f"(?P<known>{named})|" if named else "(?P<known>(?!))|"
         self._pattern = re.compile(rf"(?<![\w.~])(?:{whole}{_OF_USERS}{_NAME})")
+
+    def may_be_in(self, line: str) -> bool:
+        """Whether a line of JSON may hold a path to replace: a quick test."""
+        return any(needle in line for needle in self._needles)
 
     def replace_in_id(self, ident: object) -> object:
         """Return an id without the words of a known path: ids are made from texts.

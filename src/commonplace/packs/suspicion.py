@@ -47,6 +47,16 @@ _PATTERNS = {
 }
 
 
+# A quick test of a whole line: without any of these, no pattern matches. Any character may be
+# escaped.
+_SUSPECT = re.compile(
+    rb"ignor|disregard|forget|overrid|bypass|follow|from now|are now|instruct|prompt|jailbreak"
+    rb"|user|human|operator|assistant|system|<|\\[/?inst|tool|function|arguments|parameters|input"
+    rb"|\\\\u|[\x80-\xff]",
+    re.IGNORECASE,
+)
+
+
 class Flag(NamedTuple):
     """What is suspicious in a record: the field, what it looks like, and some of its text."""
 
@@ -54,6 +64,11 @@ class Flag(NamedTuple):
     field: str
     what: str
     excerpt: str
+
+
+def may_be_suspicious(line: bytes) -> bool:
+    """Whether `flags` might find something in the record of a line of JSON: a quick test."""
+    return _SUSPECT.search(line) is not None
 
 
 def flags(fields: Mapping[str, Any]) -> Iterator[Flag]:

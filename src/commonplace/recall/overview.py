@@ -102,11 +102,13 @@ def select_everywhere(readers: Sequence[Reader], filter_: Filter) -> Iterator[Re
     for home, reader in enumerate(readers):
         if home in filter_.without_homes:
             continue
-        cards = shown_cards(readers, home, reader.select(filter_), filter_)
-        for start in range(0, len(cards), RECORDS_AT_ONCE):
-            some = [(home, card) for card in cards[start : start + RECORDS_AT_ONCE]]
-            for _home, _card, record in _with_records(readers, some):
-                yield record
+        decided = standings_of(readers)
+        for page in reader.pages(filter_):
+            cards = shown_cards(readers, home, page, filter_, decided)
+            for start in range(0, len(cards), RECORDS_AT_ONCE):
+                some = [(home, card) for card in cards[start : start + RECORDS_AT_ONCE]]
+                for _home, _card, record in _with_records(readers, some):
+                    yield record
 
 
 def counts(readers: Sequence[Reader], filter_: Filter) -> dict[str, Any]:

@@ -48,7 +48,7 @@ class Weights(NamedTuple):
     files: float = 0.25
     evidence: float = 0.10
     # A pack brings many records about one matter. What the user wrote about it comes first.
-    pack: float = 0.85
+    pack: float = 0.15
     semantic: float = 0.5
     episodic: float = 0.3
     skills: float = 0.2
@@ -77,7 +77,7 @@ NO_PRIORS = Weights(
     tags=0.0,
     files=0.0,
     evidence=0.0,
-    pack=1.0,
+    pack=0.0,
     semantic=1.0,
     episodic=1.0,
     skills=1.0,
@@ -108,7 +108,7 @@ class Priors:
             found["evidence"] = evidence(card.confidence, card.used, weights)
         found["kind"] = kind(card.kind, weights)
         if is_pack_log(card.log):
-            found["pack"] = weights.pack
+            found["pack"] = 1 - weights.pack
         if query.here and card.repo == query.here:
             found["repo"] = 1 + weights.repo
         if query.reader and card.agent == query.reader:

@@ -23,7 +23,7 @@ from commonplace.rules.statements import STATEMENT_KINDS
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from typing import Any
 
     from commonplace.embed.embedder import Vector
@@ -74,6 +74,9 @@ class PastReader(Reader):
         )
         shown = [card for card in self._cards_at_moment(rows) if filter_.shows(card.standing)]
         return shown[:newest] if newest is not None else shown
+
+    def pages(self, filter_: Filter) -> Iterator[list[Card]]:
+        yield self.select(filter_)
 
     def counts(self, filter_: Filter) -> list[Count]:
         shown = (c for c in self.select(filter_) if c.kind not in STATEMENT_KINDS)

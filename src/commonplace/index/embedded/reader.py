@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from commonplace.index.ports import Filter
 
 _STANDINGS = tuple(Standing)
+PAGE_CARDS = 4000
 CARD_COLUMNS = (
     "line.key, line.id, line.log, repo, line.kind, timestamp, line.micros, agent, type, tags,"
     " archived,"
@@ -112,6 +113,14 @@ class Reader(TableFacts):
             arguments,
         )
         return [card_of(row) for row in rows]
+
+    def pages(self, filter_: Filter) -> Iterator[list[Card]]:
+        where, arguments = self._shown_condition(filter_)
+        rows = self.connection.execute(
+            f"SELECT {CARD_COLUMNS} FROM line WHERE {where} ORDER BY log, position", arguments
+        )
+        while some := rows.fetchmany(PAGE_CARDS):
+            yield [card_of(row) for row in some]
 
     def records_after(self, key: int, kinds: Collection[str]) -> Iterator[tuple[int, str, Record]]:
         marks = ",".join("?" * len(kinds))
