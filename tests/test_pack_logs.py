@@ -152,3 +152,12 @@ def test_what_the_user_wrote_comes_before_many_nodes_of_a_pack(memory: Memory) -
     install(memory, *many)
     hits = memory.recall(text, limit=3).hits
     assert hits[0].id == "les-own"
+
+
+def test_the_code_of_a_snippet_is_a_block_in_its_language(memory: Memory) -> None:
+    code = "auto guard = lock(m);\nwork();\n"
+    payload = {"definition": "Hold a mutex while you work", "code": code, "language": "cpp"}
+    install(memory, {**RAII, "payload": payload})
+    text = memory.recall("hold a mutex while you work").text
+    assert "```cpp\n" in text.replace("   ", "")
+    assert "\ncpp" not in text.replace("   ", "")

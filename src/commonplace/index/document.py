@@ -77,6 +77,8 @@ def document(record: Record) -> Document:
     if isinstance(command, str) and "\n" in command.strip():
         fence = longer_fence(command, "```")
         fields = {**fields, "command": f"{fence}\n{command}\n{fence}"}  # Keeps its line ends.
+    if isinstance(payload := fields.get("payload"), dict) and isinstance(payload.get("code"), str):
+        fields = {**fields, "payload": _with_code(payload)}
     texts = [(name, text) for name, text in _searchable_texts(fields) if text.strip()]
     searched = dict.fromkeys(text for _name, text in texts)
     told = paragraphs_of(record)
@@ -86,6 +88,17 @@ def document(record: Record) -> Document:
     rest = (text for name, text in more if name not in _LABELS and _plain(text) not in seen)
     shown = dict.fromkeys([*told, *rest])
     return Document(_title(record), "\n\n".join(searched), "\n\n".join(shown))
+
+
+def _with_code(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return the payload of a snippet with its code as a block, and its language at the fence."""
+    code, language = payload["code"].strip("\n"), payload.get("language")
+    if "\n" in code:
+        fence = longer_fence(code, "```")
+        word = language if isinstance(language, str) and language.isalnum() else ""
+        code = f"{fence}{word}\n{code}\n{fence}"  # Keeps its line ends.
+    rest = {name: value for name, value in payload.items() if name != "language"}
+    return {**rest, "code": code}
 
 
 def _plain(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from commonplace.errors import PackRefused
 from commonplace.foreign import one_line
 from commonplace.log import pack_logs
-from commonplace.packs import container, importing, inspection, signing, suspicion, trusted
+from commonplace.packs import container, importing, inspection, shipped, signing, suspicion, trusted
 from commonplace.records import decode
 
 if TYPE_CHECKING:
@@ -64,10 +64,15 @@ def inspect(memory: Memory, path: Path, keys: Keys) -> Reviewed:
 
 
 def signer_name(memory: Memory, signer: str) -> str:
-    """Return who a signer is: `you`, the name of a trusted one, or "" for a stranger."""
+    """Return who a signer is: `you`, the name of a trusted one, or "" for a stranger.
+
+    What comes with the package is by its authors.
+    """
     home = importing.home_of(memory)
     if home.signing_key_file.is_file() and signing.key_of(home).public == signer:
         return "you"
+    if signer == shipped.public_key():
+        return "Commonplace"
     names = [one.name or "trusted" for one in trusted.signers(home) if one.key == signer]
     return names[0] if names else ""
 
