@@ -13,6 +13,7 @@ from mcp_types import CallToolResult
 from pydantic import BaseModel, ConfigDict, Field
 
 from commonplace.foreign import block, flat, one_line, render_value
+from commonplace.packs.importing import QUARANTINED
 from commonplace.packs.transfer import export_encrypted as export_pack
 from commonplace.packs.transfer import import_encrypted as import_pack
 from commonplace.server import telemetry
@@ -108,6 +109,9 @@ class ImportedModel(BaseModel):
     forgotten: int
     skipped: int
     redacted: int
+    place: str
+    changed: int
+    removed: int
 
 
 def add(server: MCPServer[Any], open_memory: OpenMemory) -> None:
@@ -273,7 +277,10 @@ def _add_backups(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         path: Annotated[str, Field(description="A file such as packs/cpp-core.kpack.")] = "",
         pack: Annotated[str, Field(description="Another name of `path`.")] = "",
     ) -> Annotated[CallToolResult, ImportedModel]:
-        """Import a pack: all of its memories, or none. Your own win; twice is once."""
+        """Import a pack: all of its memories, or none. Your own win; twice is once.
+
+        By a signer whom the user does not trust, it goes to quarantine, and nothing is recalled.
+        """
         if bool(path) == bool(pack):
             raise ToolError("`path` is needed, or `pack`, which is another name of it")
         with errors_as_tool_results():
@@ -281,7 +288,12 @@ def _add_backups(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         fields = {**done._asdict(), "pack": done.manifest}
         model = ImportedModel(**{name: fields[name] for name in ImportedModel.model_fields})
         counts = f"{done.added} added, {done.unchanged} unchanged, {done.kept} of your own kept"
-        return tool_result(f"Imported {done.manifest['name']}: {counts}", model)
+        name = one_line(done.manifest["name"])
+        if done.place == QUARANTINED:
+            text = f"In quarantine until the user trusts its signer: {name}, {counts}"
+        else:
+            text = f"Imported {name}: {counts}"
+        return tool_result(text, model)
 
 
 def _project(memory: Memory) -> ProjectModel:
