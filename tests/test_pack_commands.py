@@ -362,8 +362,11 @@ def test_an_upgrade_replaces_and_keeps_what_was_edited(tmp_path: Path) -> None:
 
 def test_nothing_is_left_of_a_pack_that_was_removed(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    install(home, write_pack(tmp_path / "x.kpack", RAII, ADL))
+    install(home, write_pack(tmp_path / "x.kpack", RAII, ADL), trust=False)
     with opened(home) as memory:
+        request = {"want": "answer", "text": "what does a destructor release", "narrowing": {}}
+        assert quarantine.ask(memory, request)["hits"]
+        quarantine.release(memory, "cpp")
         own = memory.log(lesson="release files by hand", repo="shop")
         memory.link(own.id, "related_to", "concept.cpp.raii")
         memory.edit("concept.cpp.raii", payload={"definition": "A destructor, in our words"})
@@ -383,6 +386,18 @@ def test_nothing_is_left_of_a_pack_that_was_removed(tmp_path: Path) -> None:
     for path in sorted(home.rglob("*")):
         for word in (b"destructor", b"concept.cpp", b"pack:cpp"):
             assert not path.is_file() or word not in path.read_bytes(), (path, word)
+
+
+def test_nothing_is_left_of_a_pack_that_was_removed_from_quarantine(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    install(home, write_pack(tmp_path / "x.kpack", RAII, ADL), trust=False)
+    with opened(home) as memory:
+        request = {"want": "answer", "text": "what does a destructor release", "narrowing": {}}
+        assert quarantine.ask(memory, request)["hits"]
+        assert installed.remove(memory, "cpp").records == 2
+        assert installed.list_packs(memory) == []
+        assert not quarantine.ask(memory, request)["hits"]
+    assert b"destructor" not in everything_in(home)
 
 
 def test_a_removal_that_was_interrupted_is_done_again(tmp_path: Path) -> None:

@@ -69,6 +69,8 @@ def remove_records(home: Home, name: str, progress: Callable[[int], None]) -> Re
     _remove_states(home, ids)
     for file, lock in sections.noted(home).items():
         sections.remove_from(file, lock, ids, (), ())
+    if name not in pack_logs.names(home.quarantine):
+        _clear_quarantine(home.quarantine, name, ids)
     pack_logs.remove_log(home, name)
     _rebuild_index(home, ids, progress)
     left = [str(path) for path in _mentions(home, ids)]
@@ -76,14 +78,25 @@ def remove_records(home: Home, name: str, progress: Callable[[int], None]) -> Re
 
 
 def _remove_from_quarantine(home: Home, name: str, count: int) -> Removed:
+    ids = {record.id for record in pack_logs.records(home, name)}
     pack_logs.remove_log(home, name)
+    _clear_quarantine(home, name, ids)
+    return Removed(name, count, 0, 0, [])
+
+
+def _clear_quarantine(home: Home, name: str, ids: set[str]) -> None:
+    """Remove what the quarantine has derived from a pack that is, or was, in it."""
+    if not home.path.is_dir():
+        return
     index_removal.remove(home)
+    usage = Usage(home.usage_file)
+    usage.forget(ids)
+    usage.close()
     if not set(pack_logs.names(home)) - {name}:
         try:
             shutil.rmtree(home.path)
         except OSError as error:
             raise unusable(home.path, error) from error
-    return Removed(name, count, 0, 0, [])
 
 
 def _other_logs(home: Home) -> list[Path]:
