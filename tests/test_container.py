@@ -523,7 +523,10 @@ def test_a_confined_path_leads_through_no_link(tmp_path: Path) -> None:
     with pytest.raises(PackRefused, match="cannot be written"):
         container.write(path, FIELDS, LINES, signer=KEY, seal=None, confined=True)
     write(path)
+    assert container.is_pack(path)
     assert read(path) == LINES
+    with pytest.raises(PackRefused, match="a link"):
+        container.is_pack(path, confined=True)
     with pytest.raises(PackRefused, match="a link"), container.opened(path, KEYS, confined=True):
         pass
 
@@ -588,6 +591,17 @@ def test_a_pack_that_is_changed_after_it_was_verified_is_refused(tmp_path: Path)
             stream.write(b"changed")
         with pytest.raises(PackRefused):
             list(pack.lines())
+
+
+def test_a_pack_is_known_by_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "x.kpack"
+    assert not container.is_pack(path)
+    for seal in (None, SEAL):
+        write(path, LINES, seal)
+        assert container.is_pack(path)
+        assert container.is_pack(path, confined=True)
+    path.write_text("mine")
+    assert not container.is_pack(path)
 
 
 def test_progress_is_told_in_bytes_of_the_file(tmp_path: Path) -> None:

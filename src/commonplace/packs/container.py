@@ -130,12 +130,11 @@ def opened(
         yield Opened(first.manifest, first.signer, found.by, lines)
 
 
-def is_pack(path: Path) -> bool:
+def is_pack(path: Path, *, confined: bool = False) -> bool:
     """Whether the file at *path* begins as a pack does, encrypted or not. It need not be whole."""
-    stream = open_for_read(path)
-    if stream is None:
+    if not os.path.lexists(path):
         return False
-    with stream:
+    with _open(path, confined=confined) as stream:
         return stream.read(_START_BYTES).startswith((*age.BEGINNINGS, compression.BEGINNING))
 
 

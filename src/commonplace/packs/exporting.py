@@ -65,7 +65,7 @@ def export_pack(
     is for a path that an agent named: it may not lead through a link.
     """
     wanted = selection.parse(chosen)
-    if path.exists() and not container.is_pack(path):
+    if path.exists() and not container.is_pack(path, confined=confined):
         raise PackRefused(
             one_line(str(path)), "is a file that is no pack, and stays", "name another file"
         )
