@@ -30,7 +30,7 @@ _BY_PASSPHRASE = re.compile(rb"\n-> scrypt \S+ (\d{1,9})\n")
 _WORK_FACTOR_MAX = 21
 # Each recipient has some lines there. Thousands of them would take an hour to try.
 _HEADER_BYTES_MAX = 16 << 10
-# Held twice, these take as much memory as age itself takes to make a key of a passphrase.
+# All of it is in memory several times: about 1 GB. A passphrase alone takes age half of that.
 PASSPHRASE_BYTES_MAX = 256 << 20
 _PIECE_BYTES = 64 << 10
 _PIECES_AHEAD = 16
