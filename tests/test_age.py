@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 import zlib
 from hashlib import sha256
 from pathlib import Path
@@ -136,7 +137,10 @@ def in_a_terminal(command: list[str], folder: Path, answers: list[str]) -> None:
     """Run *command* in a terminal of its own, and answer each of its prompts."""
     import pty  # Only where there are terminals.
 
-    child, terminal = pty.fork()
+    with warnings.catch_warnings():
+        # Python warns of a fork beside threads; the child does nothing but start the program.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child, terminal = pty.fork()
     if child == 0:
         os.chdir(folder)
         os.execvp(command[0], command)
