@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyrage
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mcp.client import Client
 
 from commonplace.memory import Memory
 from commonplace.server.access_tokens import Tokens
 from commonplace.server.build import build_server
 from commonplace.where.home import Home
-from conftest import ROOT, make_repository
+from conftest import ROOT, SLOW_LAW, make_repository
 from serving import WORDS_ONLY, served
+from test_foreign import assert_framed
 from test_server import ERAS, ask, stdio, text_of
 
 if TYPE_CHECKING:
@@ -207,6 +210,78 @@ def test_nodes_are_written_found_by_type_and_along_links(memory: Memory) -> None
     assert (
         data(server, "search_memory", query="SFINAE", filters={"types": ["persona"]})["nodes"] == []
     )
+
+
+HARD = "# install deps\nimport os\n\n<my-widget attr='1'>text</my-widget>\n"
+# Texts that rendering would change, and any other.
+HARD_TEXTS = st.one_of(
+    st.text(max_size=60),
+    st.lists(
+        st.sampled_from(
+            ["# a", "\n", "\r\n", "<x-y>", "</s>", "> ", "[INST]", "\u200d", "```", " "]
+        )
+    ).map("".join),
+)
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_nodes_and_contexts_come_back_as_they_were_stored(own_home: Path, mode: str) -> None:
+    node = {
+        "id": "snippet.py.deps",
+        "type": "snippet",
+        "label": "Install <deps-of-x>",
+        "payload": {"code": HARD, "<key-of-x>": [HARD, 1, None]},
+        "meta": {"why": HARD},
+    }
+    frames = [
+        {"kind": "episodic", "format": "markdown", "data": "# Steps\n- Compiled with -Wall"},
+        {"kind": "knowledge", "format": "hdod.json", "data": {"<a-b>": {"details": HARD}}},
+    ]
+
+    async def talk(client: Client) -> list[Any]:
+        await client.call_tool("upsert_memory", {"nodes": [node]})
+        await client.call_tool("save_context", {"task_id": "<task-of-x>", "frames": frames})
+        found = await client.call_tool("search_memory", {"query": "install deps"})
+        recalled = await client.call_tool("recall_context", {"id": "<task-of-x>"})
+        back = await client.call_tool(
+            "upsert_memory", {"nodes": found.structured_content["nodes"], "merge": True}
+        )
+        saved = await client.call_tool(
+            "save_context",
+            {
+                "task_id": recalled.structured_content["contexts"][0]["task_id"],
+                "frames": recalled.structured_content["contexts"][0]["frames"],
+            },
+        )
+        return [found, recalled, back, saved]
+
+    own_home.mkdir()
+    (own_home / "config.toml").write_text(f"{WORDS_ONLY}[tools]\nsets = ['kom']\n")
+    found, recalled, back, saved = ask(stdio(own_home), talk, mode)
+
+    (stored,) = found.structured_content["nodes"]
+    assert {name: stored[name] for name in node} == node
+    assert recalled.structured_content["contexts"][0]["frames"] == frames
+    assert back.structured_content["unchanged"] == [node["id"]]
+    assert saved.structured_content["task_id"] == "<task-of-x>"
+    assert not saved.structured_content["is_new"]
+    for result in (found, recalled, back, saved):
+        assert_framed(text_of(result))  # The text is for a model.
+
+
+@SLOW_LAW
+@given(HARD_TEXTS, HARD_TEXTS)
+def test_writing_back_what_was_found_changes_nothing(memory: Memory, key: str, text: str) -> None:
+    server = server_of(memory)
+    given = {"id": "snippet.x", "type": "snippet", "label": "x", "payload": {key: [text, {key: 1}]}}
+    data(server, "upsert_memory", nodes=[given])
+    for merge in (True, False):
+        found = data(server, "search_memory", query="snippet.x", k=1)["nodes"]
+        assert data(server, "upsert_memory", nodes=found, merge=merge)["unchanged"] == ["snippet.x"]
+    frames = [{"kind": "episodic", "data": {key: text}}]
+    data(server, "save_context", task_id="t", frames=frames)
+    (context,) = data(server, "recall_context", id="t", k=1)["contexts"]
+    assert not data(server, "save_context", task_id="t", frames=context["frames"])["is_new"]
 
 
 def test_contexts_are_saved_as_versions_and_recalled_newest_first(memory: Memory) -> None:

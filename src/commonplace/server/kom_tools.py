@@ -1,6 +1,9 @@
 """The toolset `kom`: the memory as a graph of nodes, the contexts of tasks, snapshots and packs.
 
 Its seven tools have dotted names as well, which other clients know them by. Both can be called.
+
+Nodes and contexts are data for a program, which may change them and write them back: they are
+returned exactly as they are stored. The text of the same result is for a model, and is rendered.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult
 from pydantic import BaseModel, ConfigDict, Field
 
-from commonplace.foreign import block, flat, one_line, render_value
+from commonplace.foreign import flat, one_line
 from commonplace.packs.importing import QUARANTINED
 from commonplace.packs.transfer import export_encrypted as export_pack
 from commonplace.packs.transfer import import_encrypted as import_pack
@@ -153,8 +156,8 @@ def _add_nodes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
             _line(f"{one.score:.3f} [{one.node.id}] {one.node.type}: {one.node.label}")
             for one in found
         ]
-        model = NodesModel(nodes=[render_value(one.as_dict(), block) for one in found])
-        return tool_result(_lines(lines) or "No nodes found.", model)
+        model = NodesModel(nodes=[one.as_dict() for one in found])
+        return tool_result(_lines(lines) or "No nodes found.", model, is_exact=True)
 
     @tool(server, CHANGES, "Write nodes", "kom.memory.v1.upsert_memory")
     def upsert_memory(
@@ -181,7 +184,9 @@ def _add_nodes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         counts = ", ".join(f"{len(getattr(done, part))} {part}" for part in parts)
         redacted = f"; redacted: {len(done.redacted)}" if done.redacted else ""
         return tool_result(
-            f"{len(done.ids)} nodes: {counts}{redacted}", UpsertedModel(**done.as_dict())
+            f"{len(done.ids)} nodes: {counts}{redacted}",
+            UpsertedModel(**done.as_dict()),
+            is_exact=True,
         )
 
 
@@ -201,8 +206,8 @@ def _add_contexts(server: MCPServer[Any], open_memory: OpenMemory) -> None:
             _line(f"{one.timestamp} [{one.id}] {one.task_id}: {_frames(one.frames)}")
             for one in found
         ]
-        contexts = [render_value({**one.as_dict(), "nodes": one.nodes}, block) for one in found]
-        return tool_result(_lines(lines) or "No saved contexts.", ContextsModel(contexts=contexts))
+        model = ContextsModel(contexts=[{**one.as_dict(), "nodes": one.nodes} for one in found])
+        return tool_result(_lines(lines) or "No saved contexts.", model, is_exact=True)
 
     @tool(server, ADDS, "Save a context", "kom.memory.v1.save_context")
     def save_context(
@@ -218,7 +223,8 @@ def _add_contexts(server: MCPServer[Any], open_memory: OpenMemory) -> None:
             saved = open_memory("write").save_context(task_id, frames, session=session)
         what = "Saved" if saved.is_new else "Unchanged"
         model = SavedModel(**{name: getattr(saved, name) for name in SavedModel.model_fields})
-        return tool_result(f"{what}: {saved.task_id}, version {saved.version} ({saved.id})", model)
+        text = f"{what}: {one_line(saved.task_id)}, version {saved.version} ({saved.id})"
+        return tool_result(text, model, is_exact=True)
 
 
 def _add_backups(server: MCPServer[Any], open_memory: OpenMemory) -> None:

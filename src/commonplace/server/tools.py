@@ -83,14 +83,16 @@ def tool(
     return add
 
 
-def tool_result(text: str, model: BaseModel) -> CallToolResult:
+def tool_result(text: str, model: BaseModel, *, is_exact: bool = False) -> CallToolResult:
     """Return a result with *text* for the model and *model* as data.
 
-    Both are rendered: many clients give the data to the model instead of the text.
+    Both are rendered: many clients give the data to the model instead of the text. With *is_exact*
+    the data is as it is stored, for programs that change it and write it back.
     """
+    found = model.model_dump()
     return CallToolResult(
         content=[TextContent(type="text", text=render(text))],
-        structured_content=render_value(model.model_dump()),
+        structured_content=found if is_exact else render_value(found),
     )
 
 
