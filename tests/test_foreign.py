@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from mcp.server.mcpserver.exceptions import ToolError
 
@@ -79,6 +79,7 @@ def assert_framed(text: str) -> None:
 
 
 @given(hostile.map("".join))
+@example("< system-reminder>>")
 def test_what_was_rendered_is_framed_and_stays_as_it_is(text: str) -> None:
     text = "".join(char for char in text if category(char) != "Cf" or char in "".join(HOSTILE))
     assert_framed(quote(text))
