@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -152,3 +154,26 @@ def test_what_a_context_repeats_is_not_found_by_recall(memory: Memory) -> None:
     assert memory.recall("overload resolution").hits == []
     memory.save_context("u", [{"kind": "episodic", "data": "overload resolution failed"}])
     assert [hit.kind for hit in memory.recall("overload resolution").hits] == ["context"]
+
+
+SAVES = """
+import sys
+from commonplace.memory import Memory
+with Memory.open(sys.argv[1], settings={"embedder.kind": "none"}) as memory:
+    for number in range(15):
+        memory.save_context("t", [{"kind": "episodic", "data": f"{sys.argv[2]} {number}"}])
+"""
+
+
+def test_processes_that_save_one_task_get_a_version_each(memory: Memory) -> None:
+    names = ("one", "two", "three", "four")
+    running = [
+        subprocess.Popen([sys.executable, "-c", SAVES, str(memory.home.path), name])
+        for name in names
+    ]
+    assert [process.wait(120) for process in running] == [0] * len(names)
+    found = memory.recall_context("task", "t", 100)
+    assert sorted(one.version for one in found) == [*range(1, 61)]
+    assert {one.frame("episodic") for one in found} == {
+        f"{name} {number}" for name in names for number in range(15)
+    }

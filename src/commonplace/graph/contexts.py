@@ -7,6 +7,7 @@ frames are those of the latest one; recalling returns versions, the newest first
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.compose.frames import KEYS, as_blocks
@@ -34,6 +35,7 @@ VERSIONS_MAX = 100
 SPARE = 4
 TASK_ID_CHARS_MAX = 200
 FRAMES_MAX = 64
+TRIES_MAX = 100
 # The type of a version that `build_context` saved: its frames repeat what the memory has.
 BUILT = "built"
 
@@ -91,26 +93,33 @@ def save_context(
     they are those of the latest version, nothing is written. Raises `RecordInvalid`.
     """
     blocks = check_frames(frames)
-    home, before = _latest(memory, _context_id(memory, task_id))
-    entry = memory.prepare(
-        {
-            "kind": "context",
-            "task_id": check_task(task_id),
-            "frames": blocks,
-            "timestamp": to_utc(memory.now()),
-            "meta": {
-                # A line that repeats an older one of the same second would be no version.
-                "version": 1 if before is None else _saved(before).version + 1,
-                **({"session": session} if session else {}),
-                **({"nodes": list(nodes)[:NODES_MAX]} if is_built else {}),
-            },
-            **({"event_type": BUILT} if is_built else {}),
-        }
-    )
-    if before is not None and before.fields.get("frames") == entry.record.fields["frames"]:
-        return _saved(before)
-    memory.store([entry], memory.trusted_home() if home is None else home)
-    return _saved(entry.record)._replace(is_new=True)
+    ident = _context_id(memory, task_id)
+    for _try in range(TRIES_MAX):
+        latest = _latest(memory, ident)
+        entry = memory.prepare(
+            {
+                "kind": "context",
+                "task_id": check_task(task_id),
+                "frames": blocks,
+                "timestamp": to_utc(memory.now()),
+                "meta": {
+                    # A line that repeats an older one of the same second would be no version.
+                    "version": 1 if latest is None else _saved(latest.record).version + 1,
+                    **({"session": session} if session else {}),
+                    **({"nodes": list(nodes)[:NODES_MAX]} if is_built else {}),
+                },
+                **({"event_type": BUILT} if is_built else {}),
+            }
+        )
+        if (
+            latest is not None
+            and latest.record.fields.get("frames") == entry.record.fields["frames"]
+        ):
+            return _saved(latest.record)
+        place = (memory.trusted_home(), entry.record.repo) if latest is None else latest.place
+        if memory.append_together({place: [entry]}, partial(_is_latest, memory, ident, latest)):
+            return _saved(entry.record)._replace(is_new=True)
+    raise UsageError("other processes keep saving contexts of this task", "try again")
 
 
 def recall_context(
@@ -187,13 +196,28 @@ def _context_id(memory: Recaller, task_id: str) -> str:
     return memory.prepare(given).record.id
 
 
-def _latest(memory: Recaller, ident: str) -> tuple[int | None, Record | None]:
-    """Return the current version of a context, and the number of the trusted home that has it."""
+class _Latest(NamedTuple):
+    """The current version of a context."""
+
+    record: Record
+    # The number of its home, and its log.
+    place: tuple[int, str]
+    key: int
+
+
+def _latest(memory: Recaller, ident: str) -> _Latest | None:
+    """Return the current version of a context in the nearest trusted home that has it."""
     with memory.engine().reading() as readers:
         for home, keys in _shown_keys(memory, readers, [ident]).items():
-            for record in readers[home].records(list(keys.values())).values():
-                return home, record
-    return None, None
+            for key, record in readers[home].records(list(keys.values())).items():
+                return _Latest(record, (home, readers[home].cards([key])[key].log), key)
+    return None
+
+
+def _is_latest(memory: Recaller, ident: str, known: _Latest | None) -> bool:
+    """Whether nobody has saved a version meanwhile."""
+    now = _latest(memory, ident)
+    return (now and (now.place, now.key)) == (known and (known.place, known.key))
 
 
 def of_task(memory: Recaller, task_id: str, k: int, built_max: int) -> list[SavedContext]:
