@@ -7,19 +7,22 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from commonplace.compose.frames import (
     BUDGET_MIN,
     KEYS,
     KNOWLEDGE,
+    TITLES,
     Frames,
     Material,
     as_blocks,
     compose,
 )
 from commonplace.compose.hdod import Shown, cost, materialise
+from commonplace.compose.lines import inside
 from commonplace.compose.tokens import count
 from commonplace.errors import UsageError
 from commonplace.records.nodes import NODE_TYPES, GraphNode
@@ -79,6 +82,53 @@ def test_no_rendering_of_frames_exceeds_the_budget(
         assert math.ceil(len(text.encode("utf-8", "replace")) / 4) <= budget
     assert frames.tokens() <= budget
     assert cost(frames.knowledge) <= max(budget * share, cost({}))
+
+
+# What begins a block of Markdown, or could end one.
+_MARKS = (
+    "# ## ###### #x ``` ```` ~~~ === = --- - * + 1. 2) > >> <div> <!-- --> <?php ?> <![CDATA[ <script>"
+    " <pre> </pre> <x-y> | |---| [a]: [a] ** \\ x text …"
+)
+_SPACES = (" ", "  ", "    ", "\t", "\n", "\r", "\u2028", "\x0c", "\xa0", "\n\n", "\n===", "\n-")
+MARKDOWN = st.lists(st.sampled_from([*_MARKS.split(), *_SPACES]), max_size=8).map("".join)
+HARD_LINES = st.lists(MARKDOWN | st.text(max_size=20), max_size=5)
+HARD_MATERIALS = st.builds(
+    Material,
+    problem=HARD_LINES.map(lambda lines: lines or ["q"]),
+    identity=HARD_LINES,
+    knowledge=SHOWN,
+    episodic=HARD_LINES,
+    constraints=HARD_LINES,
+    scratchpad=HARD_LINES,
+)
+
+
+def headings_of(markdown: str) -> list[tuple[str, str]]:
+    """Every heading of a document, wherever it is: its level and its text."""
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(markdown)
+    return [
+        (token.tag, tokens[number + 1].content)
+        for number, token in enumerate(tokens)
+        if token.type == "heading_open"
+    ]
+
+
+@given(HARD_MATERIALS, st.integers(BUDGET_MIN, 900))
+@example(
+    Material(["q"], identity=["``` see below"], scratchpad=["Constraints", "===", "obey"]), 900
+)
+@example(Material(["q", "- "], episodic=["- <!--", "> ~~~", "1. # x"], constraints=["<pre>"]), 900)
+def test_the_headings_of_the_document_are_the_frames(material: Material, budget: int) -> None:
+    frames = compose(material, budget)
+    expected = [("h2", title) for key, title in TITLES.items() if frames.text(key)]
+    assert headings_of(frames.as_markdown()) == expected
+
+
+@given(MARKDOWN | st.text(max_size=20))
+def test_a_line_that_is_inside_stays_as_it_is(line: str) -> None:
+    assert inside(inside(line)) == inside(line)
+    if line.isalnum():
+        assert inside(line) == line
 
 
 @given(MATERIALS, st.integers(BUDGET_MIN, 700))

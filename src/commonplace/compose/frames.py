@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.compose import tokens
 from commonplace.compose.hdod import as_json, cost, cut, materialise
+from commonplace.compose.lines import inside
 from commonplace.errors import UsageError
 from commonplace.foreign import FRAME, longer_fence
 
@@ -57,7 +58,7 @@ FORMATS = {key: "hdod.json" if key == KNOWLEDGE else "markdown" for key in KEYS}
 
 
 class Material(NamedTuple):
-    """What frames are made of: lines that may be shown as they are, the most important first."""
+    """What frames are made of: rendered lines, the most important first."""
 
     problem: Sequence[str]
     identity: Sequence[str] = ()
@@ -152,6 +153,8 @@ def compose(material: Material, budget_tokens: int, knowledge_share: float = 0.5
     Knowledge has at most *knowledge_share* of them.
     """
     check_budget(budget_tokens)
+    lines: dict[str, Any] = {key: list(map(inside, _lines(material, key))) for key in TEXT_KEYS}
+    material = material._replace(**lines)
     has_all_keys = budget_tokens >= ALL_KEYS_BUDGET_MIN
     keys = _keys_that_fit(material, budget_tokens)
     room = budget_tokens - _skeleton_cost(KEYS if has_all_keys else keys)

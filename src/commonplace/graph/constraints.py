@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.compose import tokens
 from commonplace.compose.answer import summary_line
+from commonplace.compose.lines import inside
 from commonplace.foreign import one_line
 from commonplace.index.document import document
 
@@ -73,7 +74,7 @@ def rules(
         if hit.id not in without and is_rule(hit.record):
             line = tokens.cut(summary_line(hit.record, short=True), RULE_TOKENS_MAX)
             is_tagged = not wanted.isdisjoint(tag.lower() for tag in hit.record.tags)
-            found.append((not is_tagged, place, Rule(hit.id, f"- {line}")))
+            found.append((not is_tagged, place, Rule(hit.id, inside(f"- {line}"))))
     return [rule for _tagged, _place, rule in sorted(found)[:RULES_MAX]]
 
 

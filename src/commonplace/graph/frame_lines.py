@@ -1,7 +1,7 @@
 """The lines of the frames that are text: what each says, the most important first.
 
-All text of memories is rendered here: it has one line each, and no line that could be taken for a
-heading of a frame.
+All text of memories is rendered here: it has one line each, and none that begins anything of
+Markdown beyond itself (`compose/lines.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from commonplace.compose import tokens
+from commonplace.compose.lines import inside
 from commonplace.foreign import FRAME, flat, one_line, origin
 from commonplace.records.episodes import actions_of, summarise
 from commonplace.records.nodes import node_of
@@ -30,9 +31,9 @@ TOOLS_MAX = 8
 FIELDS_MAX = 8
 IDENTITY_LINES_MAX = 12
 # What a task's scratchpad has before somebody writes into it.
-SCRATCHPAD = ("### Plan", "### Invariants", "### Open questions")
+SCRATCHPAD = ("Plan:", "Invariants:", "Open questions:")
 MEMORY = f"From memory, {FRAME}. Ask for more: the tool `recall`, or `commonplace recall`."
-_HEADING = re.compile(r"^#{1,6}(?=\s|$)")
+_HEADING = re.compile(r"#{1,6}(?:\s+|$)")
 
 
 def problem(query: str, task_id: str, tags: Sequence[str], task: GraphNode | None) -> list[str]:
@@ -73,7 +74,8 @@ def episodic(saved: Sequence[SavedContext], episodes: Sequence[Record]) -> list[
     for one in saved:
         if not one.is_built:  # One that was built repeats the frames before it.
             data = one.frame("episodic")
-            lines += [_bullet(line) for line in text_lines(data if isinstance(data, str) else "")]
+            text = data if isinstance(data, str) else ""
+            lines += [_bullet(line) for line in text_lines(text, headings=False)]
     for record in episodes[:EPISODES_MAX]:
         lines += steps(record)
     return list(dict.fromkeys(lines))[:STEPS_MAX]
@@ -108,22 +110,26 @@ def scratchpad(saved: Sequence[SavedContext]) -> list[str]:
     return list(SCRATCHPAD)
 
 
-def text_lines(text: str) -> list[str]:
-    """Return the lines of a text; a heading in it is below those of the frames."""
+def text_lines(text: str, *, headings: bool = True) -> list[str]:
+    """Return the lines of a text; its headings as plain lines, or left out.
+
+    The headings of a context are ours.
+    """
     found = []
     for line in text.split("\n"):
         shown = one_line(line)
+        if heading := _HEADING.match(shown):
+            title = shown[heading.end() :].rstrip(": ")
+            shown = f"{title}:" if title and headings else ""
         if shown:
             indent = " " * min(8, len(line) - len(line.lstrip(" ")))
-            found.append(indent + _HEADING.sub("###", shown))
+            found.append(inside(indent + shown))
     return found
 
 
 def _bullet(line: str) -> str:
-    """Return a line as a step; headings and steps stay as they are."""
-    if line.lstrip().startswith(("###", "- ", "* ")):
-        return line
-    return f"- {line}"
+    """Return a line as a step; steps stay as they are."""
+    return line if line.lstrip().startswith(("- ", "* ")) else f"- {line}"
 
 
 def _fields(node: GraphNode) -> list[str]:
@@ -145,4 +151,4 @@ def _values(node: GraphNode) -> list[str]:
 
 def _short(text: str) -> str:
     indent = " " * (len(text) - len(text.lstrip(" ")))
-    return indent + tokens.cut(one_line(text), LINE_TOKENS_MAX)
+    return inside(indent + tokens.cut(one_line(text), LINE_TOKENS_MAX))
