@@ -356,6 +356,21 @@ def test_links_are_followed_as_far_as_asked(memory: Memory) -> None:
     assert [(one.node.id, one.hop) for one in found] == [("cpp.traits", 2)]
 
 
+def test_a_node_is_found_by_its_id(memory: Memory) -> None:
+    memory.upsert_nodes(
+        [node("persona.p", label="Strict"), node("task-7", label="x"), node("a", label="persona")]
+    )
+
+    def ids(query: str, **more: Any) -> list[str]:
+        return [one.node.id for one in memory.search_nodes(query, **more)]
+
+    assert ids("persona.p")[0] == "persona.p"
+    assert ids("persona.p task-7")[:2] == ["persona.p", "task-7"]
+    assert ids("a") == ["a"]
+    assert "a" not in ids("a cat")
+    assert ids("persona.p", types=["fact"]) == []
+
+
 def test_types_and_tags_narrow_a_search(memory: Memory) -> None:
     memory.upsert_nodes(GRAPH)
     memory.log(lesson="the rota is in the calendar", tags=["ops"])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 K = 32
 HOPS_MAX = 3
 PER_NODE_MAX = 6
+IDS_MAX = 64
 # A neighbour gets this share of the score of the node that led to it, times the link's weight.
 HOP_SHARE = 0.5
 
@@ -51,7 +52,7 @@ def search(
 
     *types* and *tags* narrow what is returned, not which links are followed. Of each hop the *k*
     best are returned; with *per_type*, *k* of each type. All repositories are searched, or *repo*;
-    homes that the user does not trust are not.
+    homes that the user does not trust are not. Nodes that *query* names by id come first.
     """
     _check(k, types, hops)
     wanted = tuple(dict.fromkeys(types)) or NODE_TYPES
@@ -71,6 +72,7 @@ def search(
     found, _notes = memory.engine().consult(
         asked, lambda questions: _ranked(questions, queries), lambda _found: []
     )
+    found += _named(memory, query, repo)
     seeds = {one.node.id: one for one in sorted(found, key=_order, reverse=True)}
     results = dict(seeds)
     frontier: Sequence[ScoredNode] = list(seeds.values())
@@ -80,6 +82,18 @@ def search(
     labels = {tag.lower() for tag in tags}
     passing = [one for one in results.values() if _passes(one.node, wanted, labels)]
     return _best(passing, k, per_type=per_type)
+
+
+def _named(memory: Recaller, query: str, repo: str | None) -> list[ScoredNode]:
+    """Return the nodes whose ids *query* names: whoever knows an id asks for that node.
+
+    An id that is a plain word must be the whole query.
+    """
+    words = query.split()
+    ids = [word for word in words[:IDS_MAX] if not word.isalnum() or len(words) == 1]
+    found = fetch.nodes(memory, ids) if ids else {}
+    logs = set(memory.scope().named(repo)) if repo and found else set()
+    return [ScoredNode(node, 1.0) for node in found.values() if not repo or node.repo in logs]
 
 
 def _check(k: int, types: Iterable[str], hops: int) -> None:
