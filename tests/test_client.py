@@ -140,7 +140,7 @@ def test_observations_and_skills_come_back_in_their_frames() -> None:
 
     store = store_of(CPP)
     frames = talk(work, store)
-    assert "- 2026-11-16 compiled overload.cpp: failed: ambiguous overload" in frames.episodic
+    assert "- [2026-11-16] compiled overload.cpp: failed: ambiguous overload" in frames.episodic
     assert frames.knowledgeHDoD["skill.cpp.prefer-raii"]["anti_patterns"] == ["raw new"]
     [episode] = [node for node in store.nodes.values() if node["type"] == "episode"]
     assert episode["links"][0]["to"] == "skill.cpp.templates.sfinae"
@@ -160,7 +160,11 @@ def test_the_identity_is_that_of_the_persona_and_the_tools() -> None:
         persona="persona.builder",
         tools=["build", "test"],
     )
-    assert frames.identity.splitlines() == ["Builder: writes C++20", "Tools: build, test"]
+    assert frames.identity.splitlines() == [
+        "Persona persona.builder: Builder",
+        "text: writes C++20",
+        "Tools: build, test",
+    ]
 
 
 def test_constraints_are_those_of_the_task_and_the_rules_that_light_up() -> None:

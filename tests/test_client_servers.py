@@ -16,6 +16,7 @@ import pytest
 
 from commonplace.client import McpServer, MemoryOrchestrator
 from commonplace.compose import tokens
+from commonplace.memory import Memory
 from commonplace.where.home import Home
 from serving import WORDS_ONLY, command, served
 from test_client import CPP, TASK
@@ -241,3 +242,45 @@ def test_what_our_server_returns_as_it_is_stored_is_rendered_in_frames(home: Pat
     assert frames.as_markdown().count("\n## Constraints\n") <= 1
     for text in frames.as_dict().values():
         assert_framed(text if isinstance(text, str) else json.dumps(text, ensure_ascii=False))
+
+
+def test_the_server_and_the_client_make_the_same_lines(home: Path) -> None:
+    nodes = [
+        {"id": "persona.p", "type": "persona", "label": "Strict", "payload": {"tone": "short"}},
+        {"id": "task-7", "type": "task", "label": "Fix overloads", "payload": {"goal": "compile"}},
+        {
+            "id": "fact.cpp.names",
+            "type": "fact",
+            "label": "Always use the C++20 style for overloads",
+        },
+        {
+            "id": "episode.x",
+            "type": "episode",
+            "label": "compiled overloads",
+            "payload": {"outcome": "failed"},
+        },
+        *CPP,
+    ]
+    text_frames = ("problem", "constraints", "episodic", "scratchpad")
+
+    async def talk(saved: str) -> Frames:
+        async with MemoryOrchestrator(stdio(home), persona="persona.p") as memory:
+            await memory.upsert(nodes)
+            if saved:
+                await memory.save_context("task-7", [{"kind": "scratchpad", "data": saved}])
+            return await memory.build_context("overloads", TASK, 2000)
+
+    for saved in ("", "# Plan\n1. reproduce\n"):
+        theirs = asyncio.run(talk(saved)).as_dict()
+        # Each finds what the other has saved for the task, and does not take it for more.
+        with Memory.open(home) as memory:
+            ours = memory.build_context("overloads", TASK, 2000, persona="persona.p").as_dict()
+        again = asyncio.run(talk("")).as_dict()
+        assert {key: ours[key] for key in text_frames} == {key: theirs[key] for key in text_frames}
+        assert {key: again[key] for key in text_frames} == {key: ours[key] for key in text_frames}
+        assert ours["identity"].splitlines()[:-1] == theirs["identity"].splitlines()
+        assert ours["knowledgeHDoD"].keys() == theirs["knowledgeHDoD"].keys()
+        expected = "Plan:\n1. reproduce" if saved else "Plan:\nInvariants:\nOpen questions:"
+        assert ours["scratchpad"] == expected
+        assert "C++20" in ours["constraints"]
+        assert "compiled overloads: failed" in ours["episodic"]

@@ -61,6 +61,10 @@ class Saved(NamedTuple):
     # The item of the answer.
     raw: Any = None
 
+    def frame(self, kind: str) -> Any:  # noqa: ANN401 (any JSON)
+        """Return the content of a frame; "" if there is none."""
+        return self.frames.get(kind) or ""
+
 
 def items(answer: object) -> list[Any]:
     """Return the list of results in an answer."""

@@ -37,6 +37,8 @@ TITLES = {
 }
 KEYS = tuple(TITLES)
 TEXT_KEYS = tuple(key for key in KEYS if key != KNOWLEDGE)
+# The types of nodes that the knowledge frame shows; the others have frames of their own.
+KNOWLEDGE_TYPES = ("concept", "skill", "fact", "snippet", "pattern")
 # The share of what knowledge leaves that each frame is sure of. What one does not need goes to the
 # others in the order of `_SPARE`.
 _SHARES = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from commonplace.compose.frames import Material, check_budget, compose
+from commonplace.compose.frames import KNOWLEDGE_TYPES, Material, check_budget, compose
 from commonplace.compose.hdod import Shown
 from commonplace.errors import UsageError
 from commonplace.graph import files_in_hand, frame_lines, resonance
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 QUERY_CHARS_MAX = 4000
 BUILT_MAX = 2
 DRIFT_NODES = 3
-# The types that the knowledge frame shows; the others have frames of their own.
-KNOWLEDGE_TYPES = ("concept", "skill", "fact", "snippet", "pattern")
 
 
 @dataclass(frozen=True, slots=True)

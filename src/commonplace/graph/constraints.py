@@ -6,14 +6,16 @@ whatever the question is, because they apply to all work here.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.compose import tokens
 from commonplace.compose.answer import summary_line
 from commonplace.compose.lines import inside
 from commonplace.foreign import one_line
+from commonplace.graph.rules import states_rule
+from commonplace.graph.scoring import words_of
 from commonplace.index.document import document
+from commonplace.records.nodes import node_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -27,25 +29,8 @@ RULES_MAX = 6
 LOOKED_AT = 40
 RULE_TOKENS_MAX = 50
 KINDS = frozenset(["fact", "lesson", "pattern", "anti_pattern"])
-_TAGS = (
-    "api constraint constraints convention conventions format formatting language lint policy rule"
-    " rules style test testing tests version versions"
-)
-TAGS = frozenset(_TAGS.split())
 # Common words of such rules; the search ranks by them, and `is_rule` decides.
 WORDS = "style convention formatting lint version language standard tests testing policy constraint"
-_ABOUT = re.compile(
-    r"\b(?:style|format(?:s|ted|ting|ter)?|lint\w*|convention\w*|naming|indent\w*|line length"
-    r"|versions?|standard|language level|type hints?|docstrings?|(?:unit |regression )?tests?\b"
-    r"|testing|coverage|exceptions?|error (?:handling|polic\w+)|c\+\+ ?\d\d|python ?\d|node ?\d+"
-    r"|java ?\d+|es20\d\d|public api|signatures?)",
-    re.IGNORECASE,
-)
-_RULE = re.compile(
-    r"\b(?:must|never|always|prefer\w*|avoid|require[sd]?|do not|don't|only|use|uses|should|keep"
-    r"|instead|at least|at most|supports?|pinned?)\b",
-    re.IGNORECASE,
-)
 
 
 class Rule(NamedTuple):
@@ -80,10 +65,7 @@ def rules(
 
 def is_rule(record: Record) -> bool:
     """Whether a record states a rule about style, versions or tests."""
-    if any(tag.lower() in TAGS for tag in record.tags):
-        return True
-    text = document(record).shown
-    return _ABOUT.search(text) is not None and _RULE.search(text) is not None
+    return states_rule(words_of(node_of(record, links=False)), document(record).shown)
 
 
 def file_lines(files: Iterable[FileInHand]) -> list[str]:

@@ -1,26 +1,26 @@
 """The lines of the frames that are text: what each says, the most important first.
 
-All text of memories is rendered here: it has one line each, and none that begins anything of
-Markdown beyond itself (`compose/lines.py`).
+The server and the client library make their frames here, so that each knows the other's. All text
+of memories is rendered: it has one line each, and none that begins anything of Markdown beyond
+itself (`compose/lines.py`).
 """
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from commonplace.compose import tokens
 from commonplace.compose.lines import inside
 from commonplace.foreign import FRAME, flat, one_line, origin
 from commonplace.records.episodes import actions_of, summarise
-from commonplace.records.nodes import node_of
+from commonplace.records.nodes import GraphNode, node_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from commonplace.graph.contexts import SavedContext
     from commonplace.records import Record
-    from commonplace.records.nodes import GraphNode
 
 LINE_TOKENS_MAX = 80
 # How many of the last steps an episodic frame tells, and of how many episodes.
@@ -36,9 +36,22 @@ MEMORY = f"From memory, {FRAME}. Ask for more: the tool `recall`, or `commonplac
 _HEADING = re.compile(r"#{1,6}(?:\s+|$)")
 
 
-def problem(query: str, task_id: str, tags: Sequence[str], task: GraphNode | None) -> list[str]:
-    """Return the question, then what the node of the task says."""
-    lines = [one_line(query)]
+class Saved(Protocol):
+    """A saved context, as the server or the client knows it."""
+
+    @property
+    def is_built(self) -> bool:
+        """Whether `build_context` saved it, not the agent."""
+
+    def frame(self, kind: str, /) -> Any:  # noqa: ANN401 (any JSON)
+        """Return the content of a frame; "" if there is none."""
+
+
+def problem(
+    query: str, task_id: str, tags: Sequence[str], task: GraphNode | None, text: str = ""
+) -> list[str]:
+    """Return the question, what the agent says of its task, then what the node of the task says."""
+    lines = [one_line(query), *text_lines(text)]
     if task is not None:
         lines.append(f"Task {one_line(task.id)}: {_short(task.label)}")
         lines += _fields(task)
@@ -46,20 +59,29 @@ def problem(query: str, task_id: str, tags: Sequence[str], task: GraphNode | Non
         lines.append(f"Task: {one_line(task_id)}")
     if tags:
         lines.append(f"Tags: {one_line(', '.join(tags))}")
-    return lines
+    return list(dict.fromkeys(lines))
 
 
-def identity(persona: GraphNode | None, tools: Sequence[GraphNode], note: str) -> list[str]:
-    """Return who the agent is, by the persona or its own note, and which tools it has."""
+def identity(
+    persona: GraphNode | None,
+    tools: Sequence[GraphNode],
+    note: str = "",
+    names: Sequence[str] = (),
+    ending: str = MEMORY,
+) -> list[str]:
+    """Return who the agent is, by the persona or its own note, and which tools it has.
+
+    *names* are those of tools that the program offers, *tools* those that the memory knows.
+    """
     lines: list[str] = []
     if persona is not None:
         lines = [f"Persona {one_line(persona.id)}: {_short(persona.label)}", *_fields(persona)]
     elif note.strip():
         lines = text_lines(note)[:IDENTITY_LINES_MAX]
-    if tools:
-        lines.append("Tools:")
+    if names or tools:
+        lines.append(f"Tools: {', '.join(map(one_line, names))}".rstrip())
         lines += [tool(one) for one in tools[:TOOLS_MAX]]
-    return [*lines, MEMORY]
+    return [*lines, ending] if ending else lines
 
 
 def tool(node: GraphNode) -> str:
@@ -68,53 +90,81 @@ def tool(node: GraphNode) -> str:
     return _short(f"- {one_line(node.label)}" + (f": {about}" if about else ""))
 
 
-def episodic(saved: Sequence[SavedContext], episodes: Sequence[Record]) -> list[str]:
+def episodic(saved: Sequence[Saved], episodes: Sequence[Record | GraphNode]) -> list[str]:
     """Return the last steps and outcomes: what the agent saved, and the episodes, newest first."""
     lines: list[str] = []
     for one in saved:
         if not one.is_built:  # One that was built repeats the frames before it.
-            data = one.frame("episodic")
-            text = data if isinstance(data, str) else ""
-            lines += [_bullet(line) for line in text_lines(text, headings=False)]
-    for record in episodes[:EPISODES_MAX]:
-        lines += steps(record)
+            lines += map(_bullet, text_lines(one.frame("episodic"), headings=False))
+    for episode in episodes[:EPISODES_MAX]:
+        lines += steps(episode)
     return list(dict.fromkeys(lines))[:STEPS_MAX]
 
 
-def steps(record: Record) -> list[str]:
+def steps(one: Record | GraphNode) -> list[str]:
     """Return an episode: its goal and outcome, then its last actions."""
-    if record.kind != "episode":
-        node = node_of(record)
-        told = "; ".join([one_line(node.label), *_values(node)])
-    else:
-        told = one_line(summarise(record))
-    marks = origin(record.meta, short=True)
-    head = f"- [{one_line(record.timestamp[:10])}] {told}" + (f" ({marks})" if marks else "")
+    if isinstance(one, GraphNode):
+        return [_step(time_of(one), _outcome(one), one)]
+    if one.kind != "episode":
+        return steps(node_of(one))
     actions = [
         _short(
             f"  - {flat(step.get('action', ''))} {flat(step.get('target', ''))}: "
             f"{flat(step.get('result', ''))}".rstrip(": ")
         )
-        for step in actions_of(record)[-ACTIONS_MAX:]
+        for step in actions_of(one)[-ACTIONS_MAX:]
     ]
-    return [_short(head), *(line for line in actions if line.strip(" -:"))]
+    head = _step(one.timestamp, one_line(summarise(one)), one)
+    return [head, *(line for line in actions if line.strip(" -:"))]
 
 
-def scratchpad(saved: Sequence[SavedContext]) -> list[str]:
-    """Return the scratchpad that the task has, or else empty headings."""
-    for one in saved:
-        data = one.frame("scratchpad")
-        lines = text_lines(data) if isinstance(data, str) else []
+def _step(time: str, told: str, one: Record | GraphNode) -> str:
+    marks = origin(one.meta, short=True)
+    day = f"[{one_line(time[:10])}] " if time else ""
+    return _short(f"- {day}{told}" + (f" ({marks})" if marks else ""))
+
+
+def time_of(node: GraphNode) -> str:
+    """Return when it was, as an observation says it, or else when it was written."""
+    payload = node.payload if isinstance(node.payload, dict) else {}
+    return str(payload.get("at") or node.timestamp)
+
+
+def _outcome(node: GraphNode) -> str:
+    """Return what was done, and how it ended."""
+    label = one_line(node.label)
+    outcome = node.payload.get("outcome") if isinstance(node.payload, dict) else None
+    return f"{label}: {flat(outcome)}" if outcome else "; ".join([label, *_values(node)])
+
+
+def rule(node: GraphNode) -> str:
+    """Return a node that is a rule, in one line."""
+    label, about = one_line(node.label), "; ".join(_values(node))
+    return _short(f"- {label}: {about}" if about and about != label else f"- {label}")
+
+
+def scratchpad(saved: Sequence[Saved], given: str | None = None) -> list[str]:
+    """Return the scratchpad that is *given*, or that the task has, or else empty headings.
+
+    The agent's own words come first: what was built may have been cut to its budget.
+    """
+    own_first = sorted(saved, key=lambda one: one.is_built)
+    found = [given] if given is not None else (one.frame("scratchpad") for one in own_first)
+    for text in found:
+        lines = text_lines(text)
         if lines and tuple(lines) != SCRATCHPAD[: len(lines)]:
             return lines
     return list(SCRATCHPAD)
 
 
-def text_lines(text: str, *, headings: bool = True) -> list[str]:
-    """Return the lines of a text; its headings as plain lines, or left out.
+def text_lines(data: object, *, headings: bool = True) -> list[str]:
+    """Return the lines of a text, or of JSON; its headings as plain lines, or left out.
 
     The headings of a context are ours.
     """
+    if not data:
+        return []
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
     found = []
     for line in text.split("\n"):
         shown = one_line(line)
