@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from commonplace import Memory
 from commonplace.client import MemoryOrchestrator, state_folder
+from commonplace.client.pending import REFUSED_MAX, SPARE_LINES, Pending, PendingSaves
 from commonplace.errors import NoAnswer, UsageError
 from flaky_server import AFTER, BEFORE, OK, Flaky
 from serving import command
@@ -141,6 +142,95 @@ def test_what_the_server_refuses_is_kept_and_said_and_holds_up_nothing() -> None
 
     flaky = Flaky()
     asyncio.run(talk())
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_one_refused_save_is_set_aside_and_the_next_ones_are_saved(
+    tmp_path: Path, *, restarts: bool
+) -> None:
+    def block(text: str) -> list[dict[str, Any]]:
+        return [{"kind": "problem", "data": text}]
+
+    async def talk() -> None:
+        memory = MemoryOrchestrator(flaky.server(), state=tmp_path)
+        flaky.store.refuses.add("save_context")
+        assert not await memory.save_context("t", block("refused"))
+        flaky.store.refuses.clear()
+        sizes = []
+        for number in range(200):
+            assert await memory.save_context("t", block(f"save {number}"))
+            sizes.append((tmp_path / "pending.jsonl").stat().st_size)
+            if restarts and number % 50 == 0:
+                memory.close()
+                memory = MemoryOrchestrator(flaky.server(), state=tmp_path)
+        assert max(sizes) == 0
+        assert memory.pending == []
+        [refused] = memory.refused
+        assert "save_context is switched off" in refused.refused
+        frames = await memory.build_context("question", "t", 400)
+        assert any("1 save was refused" in note for note in frames.notes)
+        assert flaky.calls.count("save_context") == 202, "it was not sent again"
+        assert await memory.save_pending() == 0
+        assert memory.refused == []
+        assert (tmp_path / "refused.jsonl").read_bytes() == b""
+        memory.close()
+
+    flaky = Flaky()
+    asyncio.run(talk())
+    assert saved_problems(flaky.store)[-1] == "refused"
+    assert len(flaky.store.contexts) == 202
+
+
+def test_a_server_that_refuses_everything_costs_a_bounded_file(tmp_path: Path) -> None:
+    pending = PendingSaves(tmp_path / "pending.jsonl")
+    for number in range(REFUSED_MAX * 3):
+        pending.add(Pending(f"save-{number}", "save_context", {"task_id": "t"}))
+        pending.set_aside(f"save-{number}", "no")
+        assert len((tmp_path / "refused.jsonl").read_bytes().splitlines()) <= REFUSED_MAX * 2
+        assert (tmp_path / "pending.jsonl").read_bytes() == b""
+    ids = [f"save-{number}" for number in range(REFUSED_MAX * 2, REFUSED_MAX * 3)]
+    assert [one.id for one in pending.refused] == ids
+    assert [one.id for one in PendingSaves(tmp_path / "pending.jsonl").refused] == ids
+
+
+@given(st.lists(st.sampled_from(["add", "done", "aside", "retry", "reload"]), max_size=60))
+@settings(max_examples=60, deadline=None)
+def test_the_files_hold_what_waits_and_what_was_refused(steps: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "pending.jsonl"
+        pending = PendingSaves(path)
+        waiting: list[str] = []
+        refused: list[str] = []
+        for number, step in enumerate(steps):
+            if step == "add":
+                pending.add(Pending(f"s{number}", "save_context", {"n": number}, "now"))
+                waiting.append(f"s{number}")
+            elif step == "done" and waiting:
+                pending.done(waiting.pop(0))
+            elif step == "aside" and waiting:
+                pending.set_aside(waiting[0], "no")
+                refused.append(waiting.pop(0))
+            elif step == "retry":
+                pending.retry_refused()
+                waiting, refused = [*waiting, *refused], []
+            elif step == "reload":
+                pending = PendingSaves(path)
+            assert [one.id for one in pending] == waiting
+            assert [one.id for one in pending.refused] == refused
+        again = PendingSaves(path)
+        assert [one.id for one in again] == waiting
+        assert [one.id for one in again.refused] == refused
+
+
+def test_the_file_does_not_grow_while_something_waits(tmp_path: Path) -> None:
+    path = tmp_path / "pending.jsonl"
+    pending = PendingSaves(path)
+    pending.add(Pending("first", "save_context", {}))
+    for number in range(1000):
+        pending.add(Pending(f"s{number}", "save_context", {}))
+        pending.done(f"s{number}")
+        assert len(path.read_bytes().splitlines()) <= SPARE_LINES + 3
+    assert [one.id for one in PendingSaves(path)] == ["first"]
 
 
 def test_the_same_frames_are_saved_once() -> None:

@@ -245,7 +245,7 @@ def test_what_our_server_returns_as_it_is_stored_is_rendered_in_frames(home: Pat
 
 
 def test_the_server_and_the_client_make_the_same_lines(home: Path) -> None:
-    nodes = [
+    nodes: list[dict[str, Any]] = [
         {"id": "persona.p", "type": "persona", "label": "Strict", "payload": {"tone": "short"}},
         {"id": "task-7", "type": "task", "label": "Fix overloads", "payload": {"goal": "compile"}},
         {

@@ -51,6 +51,10 @@ class BlockingOrchestrator:
     def pending(self) -> list[Pending]:
         return self._memory.pending
 
+    @property
+    def refused(self) -> list[Pending]:
+        return self._memory.refused
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(MemoryOrchestrator, name)
 

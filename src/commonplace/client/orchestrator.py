@@ -74,8 +74,9 @@ class MemoryOrchestrator:
         self._gatherer = Gatherer(server, options)
         self._lock = anyio.Lock()
         self._stack: AsyncExitStack | None = None
-        # The frames that were saved last, by task: the same ones again are not saved again.
-        self._saved: dict[str, str] = {}
+        # The frames that were saved last, and the id of that save, by task: the same ones again are
+        # not saved again.
+        self._saved: dict[str, tuple[str, str]] = {}
 
     async def __aenter__(self) -> Self:
         self._stack = AsyncExitStack()
@@ -106,6 +107,11 @@ class MemoryOrchestrator:
     def pending(self) -> list[Pending]:
         """What waits to be saved, the oldest first."""
         return list(self._state.pending)
+
+    @property
+    def refused(self) -> list[Pending]:
+        """What the server refused to save, and why, the oldest first."""
+        return self._state.pending.refused
 
     # --- Contexts ---------------------------------------------------------------------------------
 
@@ -158,14 +164,16 @@ class MemoryOrchestrator:
         """
         about = Task.of(task)
         async with self._lock:
-            await self._save(about, [dict(block) for block in frames])
-            return not self._state.pending
+            ident = await self._save(about, [dict(block) for block in frames])
+            return not self._state.pending.has(ident)
 
     async def save_pending(self) -> int:
-        """Send what waits to be saved, also what was refused; return how much still waits."""
+        """Send what waits, also what was refused; return how much the server does not have."""
         async with self._lock:
-            await saving.flush(self.server, self._state.pending, retry_refused=True)
-            return len(self._state.pending)
+            pending = self._state.pending
+            pending.retry_refused()
+            await saving.flush(self.server, pending)
+            return len(pending) + len(pending.refused)
 
     # --- What the agent does and learns -----------------------------------------------------------
 
@@ -295,16 +303,19 @@ class MemoryOrchestrator:
 
     async def _save(
         self, task: Task, blocks: list[dict[str, Any]], *, is_built: bool = False
-    ) -> None:
+    ) -> str:
+        """Save *blocks*, now or later, unless they were saved last; return the id of the save."""
         content = hashlib.sha256(as_json(blocks).encode("utf-8", "replace")).hexdigest()
-        if not blocks or self._saved.get(task.id) == content:
-            return
+        before, ident = self._saved.get(task.id, ("", ""))
+        if not blocks or before == content:
+            return ident
         now = self._time()
         ident = observing.new_id("save-", now)
         frames = saving.with_save_id(blocks, ident, now, is_built=is_built)
         session = {"session": task.session} if task.session else {}
         await self._enqueue(seven.SAVE, {"task_id": task.id, "frames": frames, **session}, ident)
-        self._saved[task.id] = content
+        self._saved[task.id] = content, ident
+        return ident
 
     async def _enqueue(self, tool: str, arguments: dict[str, Any], ident: str = "") -> None:
         """Write down what is to be saved, without secrets, and send all that waits."""
@@ -323,12 +334,14 @@ class MemoryOrchestrator:
         if self._state.is_damaged:
             notes.append("the file of the working set was damaged; it starts over")
             self._state.is_damaged = False
-        waiting = list(self._state.pending)
-        refused = [one.refused for one in waiting if one.refused]
+        waiting, refused = len(self._state.pending), self.refused
         if waiting:
-            saves = "1 save waits" if len(waiting) == 1 else f"{len(waiting)} saves wait"
+            saves = "1 save waits" if waiting == 1 else f"{waiting} saves wait"
             notes.append(f"{saves} for the server")
-        notes += dict.fromkeys(refused)
+        if refused:
+            saves = "1 save was" if len(refused) == 1 else f"{len(refused)} saves were"
+            notes.append(f"{saves} refused and set aside; `save_pending` sends them again")
+            notes += dict.fromkeys(one.refused for one in refused)
         for note in notes:
             log.warning("%s", note)
         return tuple(notes)

@@ -36,16 +36,12 @@ def with_save_id(
     return [*blocks, {"kind": SAVE_KIND, "format": "json", "data": data}]
 
 
-async def flush(
-    server: KomServerAdapter, pending: PendingSaves, *, retry_refused: bool = False
-) -> str:
+async def flush(server: KomServerAdapter, pending: PendingSaves) -> str:
     """Send what waits, the oldest first, until the server does not answer; return why not.
 
-    What the server refused before is sent again only with *retry_refused*.
+    What the server refuses is set aside: it would be refused again.
     """
     for one in pending:
-        if one.refused and not retry_refused:
-            continue
         try:
             if not (one.is_unsure and await _has(server, one)):
                 arguments = await _known_arguments(server, one)
@@ -54,7 +50,7 @@ async def flush(
         except NoAnswer as error:
             return one_line(str(error))
         except ToolRefused as error:
-            pending.set_refused(one.id, one_line(str(error)))
+            pending.set_aside(one.id, one_line(str(error)))
         else:
             pending.done(one.id)
     return ""
