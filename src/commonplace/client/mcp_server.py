@@ -78,7 +78,7 @@ class McpServer(KomServerAdapter):
 
     @classmethod
     def http(cls, url: str, token: str = "", call_s_max: float = CALL_S_MAX) -> McpServer:
-        """Return the server at *url*, such as `http://127.0.0.1:7411/mcp`."""
+        """Return the server at *url*, such as `http://127.0.0.1:8377/mcp`."""
 
         @asynccontextmanager
         async def connect() -> AsyncIterator[Client]:
