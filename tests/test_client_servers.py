@@ -16,6 +16,8 @@ import pytest
 
 from commonplace.client import McpServer, MemoryOrchestrator
 from commonplace.compose import tokens
+from commonplace.graph.building import BUILT_MAX
+from commonplace.graph.contexts import of_task
 from commonplace.memory import Memory
 from commonplace.where.home import Home
 from serving import WORDS_ONLY, command, served
@@ -284,3 +286,53 @@ def test_the_server_and_the_client_make_the_same_lines(home: Path) -> None:
         assert ours["scratchpad"] == expected
         assert "C++20" in ours["constraints"]
         assert "compiled overloads: failed" in ours["episodic"]
+
+
+def test_what_the_client_built_is_no_word_of_the_agents_own(home: Path) -> None:
+    async def talk() -> None:
+        async with MemoryOrchestrator(stdio(home)) as memory:
+            await memory.upsert(CPP)
+            await memory.save_context(TASK, [{"kind": "scratchpad", "data": "Plan: reproduce"}])
+            for number in range(5):
+                await memory.build_context(f"SFINAE {number}", TASK, 600)
+
+    asyncio.run(talk())
+    listed = command("context", "list", "--scope", "task", "task-7", home=home).stdout.splitlines()
+    assert [" built by " in line for line in listed] == [True] * 5 + [False]
+    assert not any("save" in line.rpartition("by")[2] for line in listed)
+    with Memory.open(home) as memory:
+        found = of_task(memory, "task-7", 16, BUILT_MAX)
+        assert [one.is_built for one in found] == [True] * BUILT_MAX + [False]
+        built = found[0]
+        assert "skill.cpp.templates.sfinae" in built.nodes
+        assert not any(hit.kind == "context" for hit in memory.recall("SFINAE").hits)
+        memory.forget("skill.cpp.templates.sfinae")
+        assert [one.is_built for one in memory.recall_context("task", "task-7")] == [False]
+
+
+def test_a_save_that_is_sent_twice_is_stored_once(home: Path) -> None:
+    def frames(ident: str, text: str) -> list[dict[str, Any]]:
+        about = {"kind": "save", "format": "save.json", "data": {"id": ident, "built": False}}
+        return [{"kind": "episodic", "data": text}, about]
+
+    async def talk() -> list[Any]:
+        async with stdio(home) as one, stdio(home) as other:
+            first = await one.save_context("t", frames("save-1", "one"))
+            await other.save_context("t", frames("save-2", "two"))
+            # Its answer came too late, so it was sent again.
+            again = await other.save_context("t", frames("save-1", "one"))
+            both: list[Any] = []
+
+            async def send(server: McpServer) -> None:
+                both.append(await server.save_context("t", frames("save-3", "three")))
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(send, one)
+                group.start_soon(send, other)
+            found = await one.recall_context("t")
+        assert [item["is_new"] for item in (first, again)] == [True, False]
+        assert first["version"] == again["version"] == 1
+        assert sorted(item["is_new"] for item in both) == [False, True]
+        return [item["frames"] for item in found["contexts"]]
+
+    assert asyncio.run(talk()) == [frames("", text)[:1] for text in ("three", "two", "one")]

@@ -107,6 +107,8 @@ def test_frames_may_have_the_keys_of_a_context(memory: Memory) -> None:
         ("t", [{"kind": "problem"}]),
         ("t", ["text"]),
         ("t", {"prose": "x"}),
+        ("t", [{"kind": "save", "format": "save.json", "data": {"id": "x"}}]),
+        ("t", [*STEPS, {"kind": "save", "format": "save.json", "data": {"built": True}}]),
     ],
 )
 def test_what_is_no_frames_costs_nothing_stored(memory: Memory, task: str, frames: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from commonplace.compose.frames import SAVE_KIND
 from commonplace.records.kinds import Link
 from commonplace.records.nodes import NODE_TYPES, GraphNode
 from commonplace.redaction.fields import redact
@@ -151,8 +152,9 @@ def contexts(answer: object) -> list[Saved]:
             _text(item.get("task_id")) or _text(item.get("task")),
             _time(item),
             frames := _frames(_saved_frames(item)),
-            bool(item.get("built") or _dict(frames.get("save")).get("built")),
-            tuple(ident for ident in _list(item.get("nodes")) if isinstance(ident, str)),
+            # Our server says it itself; of another, our own block does.
+            bool((about := _dict(frames.get(SAVE_KIND))).get("built") or item.get("built")),
+            _texts(item.get("nodes")) or _texts(about.get("nodes")),
             item,
         )
         for item in items(answer)
@@ -215,6 +217,10 @@ def _text(value: object) -> str:
 
 def _dict(value: object) -> dict[str, Any]:
     return {str(name): item for name, item in value.items()} if isinstance(value, dict) else {}
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(text for text in _list(value) if isinstance(text, str))
 
 
 def _list(value: object) -> list[Any]:

@@ -42,6 +42,16 @@ class Parts(NamedTuple):
         """Return the selected nodes of a type, the best first."""
         return [one.node for one in self.selected if one.node.type == type_]
 
+    def shown(self, knowledge: Sequence[str]) -> list[str]:
+        """Return the ids of the nodes that frames may repeat: all but the *knowledge* left out."""
+        others = [one.node for one in self.selected if not _is_knowledge(one.node)]
+        special = [node for node in (self.persona, self.task_node) if node is not None]
+        return list(dict.fromkeys([*knowledge, *(node.id for node in (*special, *others))]))
+
+
+def _is_knowledge(node: GraphNode) -> bool:
+    return node.type in KNOWLEDGE_TYPES and not is_rule_node(node)
+
 
 def material(parts: Parts) -> Material:
     """Return the lines and nodes of all frames."""
@@ -53,11 +63,7 @@ def material(parts: Parts) -> Material:
         identity=frame_lines.identity(
             parts.persona, parts.of_type("tool"), names=parts.tools, ending=""
         ),
-        knowledge=[
-            Shown(one.node, one.score)
-            for one in parts.selected
-            if one.node.type in KNOWLEDGE_TYPES and one.node not in rules
-        ],
+        knowledge=[Shown(one.node, one.score) for one in parts.selected if _is_knowledge(one.node)],
         episodic=frame_lines.episodic(parts.contexts, _newest_first(parts.of_type("episode"))),
         constraints=[
             *(f"- {one_line(text)}" for text in task.constraints),

@@ -153,7 +153,7 @@ class MemoryOrchestrator:
             hot.use(made.ids, now)
             hot.prune(now)
             self._state.write()
-            await self._save(about, made.as_blocks(), is_built=True)
+            await self._save(about, made.as_blocks(), parts.shown(made.ids))
             return Frames.of(made, self._notes(likeness))
 
     async def save_context(self, task: AnyTask, frames: Sequence[Mapping[str, Any]]) -> bool:
@@ -302,16 +302,19 @@ class MemoryOrchestrator:
             return found.node.id
 
     async def _save(
-        self, task: Task, blocks: list[dict[str, Any]], *, is_built: bool = False
+        self, task: Task, blocks: list[dict[str, Any]], nodes: Sequence[str] | None = None
     ) -> str:
-        """Save *blocks*, now or later, unless they were saved last; return the id of the save."""
+        """Save *blocks*, now or later, unless they were saved last; return the id of the save.
+
+        *nodes* are those that they were built of.
+        """
         content = hashlib.sha256(as_json(blocks).encode("utf-8", "replace")).hexdigest()
         before, ident = self._saved.get(task.id, ("", ""))
         if not blocks or before == content:
             return ident
         now = self._time()
         ident = observing.new_id("save-", now)
-        frames = saving.with_save_id(blocks, ident, now, is_built=is_built)
+        frames = saving.with_save_id(blocks, ident, now, nodes)
         session = {"session": task.session} if task.session else {}
         await self._enqueue(seven.SAVE, {"task_id": task.id, "frames": frames, **session}, ident)
         self._saved[task.id] = content, ident

@@ -11,29 +11,32 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from commonplace.client import answers, seven
+from commonplace.compose.frames import SAVE_FORMAT, SAVE_KIND
 from commonplace.errors import NoAnswer, ToolRefused
 from commonplace.foreign import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from commonplace.client.adapter import KomServerAdapter
     from commonplace.client.pending import Pending, PendingSaves
 
-# The block of a saved context that carries the id of the save.
-SAVE_KIND = "save"
 # How many saved contexts are looked through: others may have saved since. Not every server
 # returns as many.
 LOOK_BACK = (200, 32)
 
 
 def with_save_id(
-    blocks: list[dict[str, Any]], ident: str, at: str, *, is_built: bool
+    blocks: list[dict[str, Any]], ident: str, at: str, nodes: Sequence[str] | None
 ) -> list[dict[str, Any]]:
     """Return the *blocks* of a context, with one more that says which save it is.
 
-    What was built repeats what the memory has; the rest is the agent's own.
+    What was built of *nodes* repeats what the memory has; without them, it is the agent's own.
     """
-    data = {"id": ident, "at": at, "built": is_built}
-    return [*blocks, {"kind": SAVE_KIND, "format": "json", "data": data}]
+    data: dict[str, Any] = {"id": ident, "at": at, "built": nodes is not None}
+    if nodes:
+        data["nodes"] = list(nodes)
+    return [*blocks, {"kind": SAVE_KIND, "format": SAVE_FORMAT, "data": data}]
 
 
 async def flush(server: KomServerAdapter, pending: PendingSaves) -> str:

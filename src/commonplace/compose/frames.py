@@ -57,6 +57,9 @@ ALL_KEYS_BUDGET_MIN = 120
 # `save_context`).
 KINDS = {key: "knowledge" if key == KNOWLEDGE else key for key in KEYS}
 FORMATS = {key: "hdod.json" if key == KNOWLEDGE else "markdown" for key in KEYS}
+# One more block of a saved context, which says what save it is: `id`, and whether it was `built`
+# from the nodes `nodes`. A program that repeats a save after a lost answer gives the same id.
+SAVE_KIND, SAVE_FORMAT = "save", "save.json"
 
 
 class Material(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from commonplace.compose.frames import KEYS, as_blocks
+from commonplace.compose.frames import KEYS, SAVE_FORMAT, SAVE_KIND, as_blocks
 from commonplace.errors import RecordInvalid, UsageError
 from commonplace.graph.bloom import NODES_MAX
 from commonplace.index.ports import Filter
@@ -58,6 +58,8 @@ class SavedContext(NamedTuple):
     version: int = 1
     # Whether saving has written it: the same frames twice are one version.
     is_new: bool = False
+    # The id that the client gave the save.
+    save_id: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as other programs see it."""
@@ -70,6 +72,7 @@ class SavedContext(NamedTuple):
             "repo": self.repo,
             "session": self.session,
             "built": self.is_built,
+            "save_id": self.save_id,
             "frames": self.frames,
         }
 
@@ -90,12 +93,16 @@ def save_context(
     """Add a version of the context of *task_id*, and return it.
 
     *frames* are blocks with `kind`, `format` and `data`, or an object with the keys of frames. If
-    they are those of the latest version, nothing is written. Raises `RecordInvalid`.
+    they are those of the latest version, or one of the last versions has the id of this save,
+    nothing is written. Raises `RecordInvalid`.
     """
-    blocks = check_frames(frames)
+    about, blocks = _about_save(check_frames(frames))
+    is_built = is_built or about.is_built
     ident = _context_id(memory, task_id)
     for _try in range(TRIES_MAX):
         latest = _latest(memory, ident)
+        if latest is not None and (known := _with_save_id(memory, latest, about.id)) is not None:
+            return known
         entry = memory.prepare(
             {
                 "kind": "context",
@@ -106,20 +113,63 @@ def save_context(
                     # A line that repeats an older one of the same second would be no version.
                     "version": 1 if latest is None else _saved(latest.record).version + 1,
                     **({"session": session} if session else {}),
-                    **({"nodes": list(nodes)[:NODES_MAX]} if is_built else {}),
+                    **({"nodes": [*nodes, *about.nodes][:NODES_MAX]} if is_built else {}),
+                    **({"save": about.id} if about.id else {}),
                 },
                 **({"event_type": BUILT} if is_built else {}),
             }
         )
-        if (
-            latest is not None
-            and latest.record.fields.get("frames") == entry.record.fields["frames"]
-        ):
+        if latest is not None and _says_the_same(latest.record, entry.record):
             return _saved(latest.record)
         place = (memory.trusted_home(), entry.record.repo) if latest is None else latest.place
         if memory.append_together({place: [entry]}, partial(_is_latest, memory, ident, latest)):
             return _saved(entry.record)._replace(is_new=True)
     raise UsageError("other processes keep saving contexts of this task", "try again")
+
+
+class _Save(NamedTuple):
+    """What a client says about a save."""
+
+    id: str = ""
+    is_built: bool = False
+    nodes: Sequence[str] = ()
+
+
+def _about_save(blocks: list[dict[str, Any]]) -> tuple[_Save, list[dict[str, Any]]]:
+    """Return what the block for that says about the save, and the other blocks."""
+    rest = []
+    about = _Save()
+    for block in blocks:
+        if (block["kind"], block.get("format")) != (SAVE_KIND, SAVE_FORMAT):
+            rest.append(block)
+            continue
+        data = block["data"] if isinstance(block["data"], dict) else {}
+        ident, nodes = data.get("id"), data.get("nodes")
+        if not isinstance(ident, str) or not 0 < len(ident) <= TASK_ID_CHARS_MAX:
+            raise RecordInvalid("frames", f"has a block `{SAVE_KIND}` without an `id`")
+        named = [one for one in nodes if isinstance(one, str)] if isinstance(nodes, list) else []
+        about = _Save(ident, data.get("built") is True, named)
+    if not rest:
+        raise RecordInvalid("frames", "is empty", "there is nothing to save")
+    return about, rest
+
+
+def _with_save_id(memory: Recaller, latest: _Latest, save_id: str) -> SavedContext | None:
+    """Return the version that this save made before: its answer was lost, or came too late."""
+    if not save_id:
+        return None
+    with memory.engine().reading() as readers:
+        reader = readers[latest.place[0]]
+        for record in reader.newest_versions(latest.record.id, VERSIONS_MAX):
+            if record.meta.get("save") == save_id:
+                return _saved(record)
+    return None
+
+
+def _says_the_same(one: Record, other: Record) -> bool:
+    """Whether the frames are the same, and both are the agent's own, or both were built."""
+    names = ("frames", "event_type")
+    return all(one.fields.get(name) == other.fields.get(name) for name in names)
 
 
 def recall_context(
@@ -313,4 +363,5 @@ def _saved(record: Record) -> SavedContext:
         [str(one) for one in nodes] if isinstance(nodes, list) else [],
         fields.get("event_type") == BUILT,
         version if isinstance(version, int) else 1,
+        save_id=str(meta.get("save") or ""),
     )
