@@ -233,6 +233,18 @@ def test_the_file_does_not_grow_while_something_waits(tmp_path: Path) -> None:
     assert [one.id for one in PendingSaves(path)] == ["first"]
 
 
+def test_a_server_whose_tools_take_no_repository_is_not_sent_one() -> None:
+    async def talk() -> None:
+        memory = MemoryOrchestrator(flaky.server(), repo="shop")
+        await memory.build_context("one", {"id": "t", "session": "s"}, 400)
+        assert memory.refused == []
+        assert "snapshot" in await memory.snapshot()
+
+    flaky = Flaky()
+    asyncio.run(talk())
+    assert saved_problems(flaky.store) == ["one"]
+
+
 def test_the_same_frames_are_saved_once() -> None:
     async def talk() -> None:
         memory = MemoryOrchestrator(flaky.server())

@@ -20,6 +20,7 @@ from commonplace.graph.building import BUILT_MAX
 from commonplace.graph.contexts import of_task
 from commonplace.memory import Memory
 from commonplace.where.home import Home
+from conftest import make_repository
 from serving import WORDS_ONLY, command, served
 from test_client import CPP, TASK
 from test_foreign import assert_framed
@@ -336,3 +337,63 @@ def test_a_save_that_is_sent_twice_is_stored_once(home: Path) -> None:
         return [item["frames"] for item in found["contexts"]]
 
     assert asyncio.run(talk()) == [frames("", text)[:1] for text in ("three", "two", "one")]
+
+
+def test_over_http_the_contexts_of_a_task_are_those_of_its_repository(
+    home: Path, tmp_path: Path
+) -> None:
+    def episodic(text: str) -> list[dict[str, Any]]:
+        return [{"kind": "episodic", "data": text}]
+
+    def told(found: list[Any]) -> list[str]:
+        return [block["data"] for one in found for block in one["frames"]]
+
+    with Memory.open(home, cwd=make_repository(tmp_path / "shop")) as shop:
+        shop.save_context("task-7", episodic("in the shop"))
+        name = shop.repository.name
+        with served(home) as server:
+
+            async def talk(repo: str, task: str, text: str) -> list[str]:
+                remote = McpServer.http(f"{server.address}/mcp", server.token)
+                async with MemoryOrchestrator(remote, repo=repo) as memory:
+                    assert await memory.save_context(task, episodic(text))
+                    return told((await remote.recall_context(task, repo=repo))["contexts"])
+
+            # Without a repository, it is the one that has worked on the task.
+            assert asyncio.run(talk("", "task-7", "two")) == ["two", "in the shop"]
+            assert asyncio.run(talk("shop", "task-7", "three")) == ["three", "two", "in the shop"]
+            # A task that nobody knows is in no repository, or in the one that is named.
+            assert asyncio.run(talk("", "task-8", "one")) == ["one"]
+            assert asyncio.run(talk(name, "task-9", "one")) == ["one"]
+            assert server.call("recall_context", id="task-7", repo="shup").status == 404
+            found = server.call("project_snapshot", repo="shop", include_memory=False).json
+            assert (found["project"]["repo"], found["records"]) == (name, 2)
+        contexts = {
+            task: told([one.as_dict() for one in shop.recall_context("task", task)])
+            for task in ("task-7", "task-8", "task-9")
+        }
+    assert contexts == {
+        "task-7": ["three", "two", "in the shop"],
+        "task-8": [],
+        "task-9": ["one"],
+    }
+
+
+def test_two_repositories_with_a_task_of_one_name_keep_apart(home: Path, tmp_path: Path) -> None:
+    frames = [{"kind": "episodic", "data": "x"}]
+    with (
+        Memory.open(home, cwd=make_repository(tmp_path / "one")) as one,
+        Memory.open(home, cwd=make_repository(tmp_path / "two")) as two,
+    ):
+        for memory in (one, two):
+            memory.save_context("task-1", frames)
+        with served(home) as server:
+            saved = server.call("save_context", task_id="task-1", frames=frames).json
+            assert saved["is_new"], "which of the two is not known"
+            found = server.call("recall_context", id="task-1").json["contexts"]
+            assert {context["repo"] for context in found} == {
+                one.repository.name,
+                two.repository.name,
+                "general",
+            }
+        assert len(one.recall_context("task", "task-1")) == 1

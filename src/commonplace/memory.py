@@ -267,6 +267,7 @@ class Memory(Recaller):
         frames: Sequence[Mapping[str, Any]] | Mapping[str, Any],
         *,
         session: str = "",
+        repo: str = "",
     ) -> SavedContext:
         """Add a version of the context of a task; the same frames twice are one version.
 
@@ -274,15 +275,15 @@ class Memory(Recaller):
         """
         from commonplace.graph.contexts import save_context
 
-        return save_context(self, task_id, frames, session=session)
+        return save_context(self, task_id, frames, session=session, repo=repo)
 
     def recall_context(
-        self, scope: str = "task", ident: str = "", k: int = 32
+        self, scope: str = "task", ident: str = "", k: int = 32, repo: str = ""
     ) -> list[SavedContext]:
         """Return the last *k* saved contexts of a task, session, repo or agent, newest first."""
         from commonplace.graph.contexts import recall_context
 
-        return recall_context(self, scope, ident, k)
+        return recall_context(self, scope, ident, k, repo)
 
     # --- Nodes ------------------------------------------------------------------------------------
 

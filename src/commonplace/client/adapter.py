@@ -53,8 +53,11 @@ class KomServerAdapter(ABC):
         more = {"filters": dict(filters)} if filters else {}
         return await self.call(seven.SEARCH, {"query": query, "k": k, **more})
 
-    async def recall_context(self, ident: str, k: int = 32, scope: str = "task") -> Any:  # noqa: ANN401 (JSON)
-        return await self.call(seven.RECALL, {"scope": scope, "id": ident, "k": k})
+    async def recall_context(
+        self, ident: str, k: int = 32, scope: str = "task", repo: str = ""
+    ) -> Any:  # noqa: ANN401 (JSON)
+        more = await self._repo(seven.RECALL, repo)
+        return await self.call(seven.RECALL, {"scope": scope, "id": ident, "k": k, **more})
 
     async def save_context(
         self,
@@ -69,8 +72,13 @@ class KomServerAdapter(ABC):
     async def upsert_memory(self, nodes: Sequence[Mapping[str, Any]], *, merge: bool = True) -> Any:  # noqa: ANN401 (JSON)
         return await self.call(seven.UPSERT, {"nodes": [*map(dict, nodes)], "merge": merge})
 
-    async def project_snapshot(self, *, include_memory: bool = True) -> Any:  # noqa: ANN401 (JSON)
-        return await self.call(seven.SNAPSHOT, {"include_memory": include_memory})
+    async def project_snapshot(self, *, include_memory: bool = True, repo: str = "") -> Any:  # noqa: ANN401 (JSON)
+        more = await self._repo(seven.SNAPSHOT, repo)
+        return await self.call(seven.SNAPSHOT, {"include_memory": include_memory, **more})
+
+    async def _repo(self, tool: str, repo: str) -> dict[str, str]:
+        """Return *repo* as an argument, if the server's tool takes it."""
+        return {"repo": repo} if repo and "repo" in await self.arguments_of(tool) else {}
 
     async def export_encrypted(self, selection: str, out: str) -> Any:  # noqa: ANN401 (JSON)
         return await self.call(seven.EXPORT, {"selection": selection, "out": out})

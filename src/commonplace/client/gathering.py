@@ -50,8 +50,9 @@ class Gathered(NamedTuple):
 class Gatherer:
     """Gathers the nodes of one context after another."""
 
-    def __init__(self, server: KomServerAdapter, options: Options) -> None:
+    def __init__(self, server: KomServerAdapter, options: Options, repo: str = "") -> None:
         self._server = server
+        self._repo = repo
         self._options = options
         # In which tick an id was looked up in vain.
         self._missing: dict[str, int] = {}
@@ -116,11 +117,13 @@ class Gatherer:
     async def _recall(self, task: Task, hot: WorkingSet, now: str) -> tuple[list[Saved], list[str]]:
         """Return the saved contexts of the task and its session, and the ids of their episodes."""
         k = self._options.seeds_max
-        answer = await self._ask(lambda: self._server.recall_context(task.id, k))
+        answer = await self._ask(lambda: self._server.recall_context(task.id, k, repo=self._repo))
         more = None
         if task.session:
             session = task.session
-            more = await self._ask(lambda: self._server.recall_context(session, k, "session"))
+            more = await self._ask(
+                lambda: self._server.recall_context(session, k, "session", self._repo)
+            )
         episodes = []
         for found in [*answers.nodes(answer), *answers.nodes(more)]:
             if not answers.is_context(found.raw):

@@ -51,6 +51,7 @@ class MemoryOrchestrator:
 
     *embed* returns the vector of a text; without it, the words of texts are compared. *state* is a
     folder of this orchestrator's own, where the working set and unsaved contexts survive its end.
+    *repo* names the repository that the tasks belong to: a server over HTTP does not know it.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class MemoryOrchestrator:
         state: Path | None = None,
         persona: str = "",
         tools: Sequence[str] = (),
+        repo: str = "",
         options: Options = Options(),  # noqa: B008 (immutable)
         now: Callable[[], datetime] = _now,
     ) -> None:
@@ -71,7 +73,8 @@ class MemoryOrchestrator:
         self._tools = tuple(tools)
         self._clock = now
         self._state = State(state, options.limits)
-        self._gatherer = Gatherer(server, options)
+        self._repo = repo
+        self._gatherer = Gatherer(server, options, repo)
         self._lock = anyio.Lock()
         self._stack: AsyncExitStack | None = None
         # The frames that were saved last, and the id of that save, by task: the same ones again are
@@ -246,7 +249,9 @@ class MemoryOrchestrator:
         """Have the server make an immutable snapshot, after everything that waits was saved."""
         async with self._lock:
             await saving.flush(self.server, self._state.pending)
-            return await self.server.project_snapshot(include_memory=include_memory)
+            return await self.server.project_snapshot(
+                include_memory=include_memory, repo=self._repo
+            )
 
     async def export_encrypted(self, selection: str, out: str) -> Any:  # noqa: ANN401 (JSON)
         """Have the server write an encrypted pack of the nodes in *selection*."""
@@ -315,8 +320,10 @@ class MemoryOrchestrator:
         now = self._time()
         ident = observing.new_id("save-", now)
         frames = saving.with_save_id(blocks, ident, now, nodes)
-        session = {"session": task.session} if task.session else {}
-        await self._enqueue(seven.SAVE, {"task_id": task.id, "frames": frames, **session}, ident)
+        more = {"session": task.session, "repo": self._repo}
+        arguments = {"task_id": task.id, "frames": frames}
+        arguments |= {name: text for name, text in more.items() if text}
+        await self._enqueue(seven.SAVE, arguments, ident)
         self._saved[task.id] = content, ident
         return ident
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # How many saved contexts are looked through: others may have saved since. Not every server
 # returns as many.
 LOOK_BACK = (200, 32)
+# Arguments that not every server's tool takes.
+OURS = ("session", "repo")
 
 
 def with_save_id(
@@ -60,24 +62,27 @@ async def flush(server: KomServerAdapter, pending: PendingSaves) -> str:
 
 
 async def _known_arguments(server: KomServerAdapter, one: Pending) -> dict[str, Any]:
-    """Return the arguments without the session, unless the server's tool takes one."""
-    if "session" not in one.arguments or "session" in await server.arguments_of(one.tool):
+    """Return the arguments without those of ours that the server's tool does not take."""
+    if one.arguments.keys().isdisjoint(OURS):
         return one.arguments
-    return {name: value for name, value in one.arguments.items() if name != "session"}
+    taken = await server.arguments_of(one.tool)
+    return {
+        name: value for name, value in one.arguments.items() if name not in OURS or name in taken
+    }
 
 
 async def _has(server: KomServerAdapter, one: Pending) -> bool:
     """Whether the server has this save already."""
     if one.tool != seven.SAVE:
         return False
-    task_id = one.arguments["task_id"]
+    task_id, repo = one.arguments["task_id"], one.arguments.get("repo", "")
     for k in LOOK_BACK[:-1]:
         try:
-            answer = await server.recall_context(task_id, k)
+            answer = await server.recall_context(task_id, k, repo=repo)
             break
         except ToolRefused:
             continue  # It may allow fewer.
     else:
-        answer = await server.recall_context(task_id, LOOK_BACK[-1])
+        answer = await server.recall_context(task_id, LOOK_BACK[-1], repo=repo)
     wanted = json.dumps(one.id)
     return any(wanted in json.dumps(saved.raw) for saved in answers.contexts(answer))

@@ -1,18 +1,26 @@
 """Saved contexts: the frames of a task, and those that were saved before.
 
-A task has one record of the kind `context` in a repository. Saving adds a version of it, unless the
-frames are those of the latest one; recalling returns versions, the newest first.
+A task has one record of the kind `context` in a repository (`context_logs.py`). Saving adds a
+version of it, unless the frames are those of the latest one; recalling returns versions, the newest
+first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.compose.frames import KEYS, SAVE_FORMAT, SAVE_KIND, as_blocks
 from commonplace.errors import RecordInvalid, UsageError
 from commonplace.graph.bloom import NODES_MAX
+from commonplace.graph.context_logs import (
+    TASK_ID_CHARS_MAX,
+    check_task,
+    ids_by_log,
+    log_to_save,
+)
 from commonplace.index.ports import Filter
 from commonplace.recall import graph
 from commonplace.recall.visibility import shown_cards
@@ -33,7 +41,6 @@ CONTEXTS_MAX = 500
 # And of each of them, this many versions.
 VERSIONS_MAX = 100
 SPARE = 4
-TASK_ID_CHARS_MAX = 200
 FRAMES_MAX = 64
 TRIES_MAX = 100
 # The type of a version that `build_context` saved: its frames repeat what the memory has.
@@ -87,6 +94,7 @@ def save_context(
     frames: Sequence[Mapping[str, Any]] | Mapping[str, Any],
     *,
     session: str = "",
+    repo: str = "",
     nodes: Sequence[str] = (),
     is_built: bool = False,
 ) -> SavedContext:
@@ -98,15 +106,16 @@ def save_context(
     """
     about, blocks = _about_save(check_frames(frames))
     is_built = is_built or about.is_built
-    ident = _context_id(memory, task_id)
+    log = log_to_save(memory, repo, _logs_having(memory, task_id) if not repo else ())
+    given = {"kind": "context", "task_id": check_task(task_id), "repo": log}
+    ident = memory.prepare({**given, "frames": []}).record.id
     for _try in range(TRIES_MAX):
         latest = _latest(memory, ident)
         if latest is not None and (known := _with_save_id(memory, latest, about.id)) is not None:
             return known
         entry = memory.prepare(
             {
-                "kind": "context",
-                "task_id": check_task(task_id),
+                **given,
                 "frames": blocks,
                 "timestamp": to_utc(memory.now()),
                 "meta": {
@@ -173,12 +182,12 @@ def _says_the_same(one: Record, other: Record) -> bool:
 
 
 def recall_context(
-    memory: Recaller, scope: str = "task", ident: str = "", k: int = K
+    memory: Recaller, scope: str = "task", ident: str = "", k: int = K, repo: str = ""
 ) -> list[SavedContext]:
     """Return the last *k* saved contexts of a task, session, repository or agent, newest first.
 
-    Without *ident*, a repository or agent is the one in use. Homes that the user does not trust
-    are left out.
+    Without *ident*, a repository or agent is the one in use. With *repo*, only those of that
+    repository. Homes that the user does not trust are left out.
     """
     if scope not in SCOPES:
         raise UsageError(f"there is no scope `{scope}`", f"choose among {', '.join(SCOPES)}")
@@ -187,24 +196,27 @@ def recall_context(
     if scope in ("task", "session") and not ident.strip():
         raise UsageError(f"the id of the {scope} is missing", f"say which {scope}")
     if scope == "task":
-        wanted = _context_id(memory, ident)
-        return _versions(memory, k, lambda _one: True, [wanted])
-    if scope == "session":
-        return _versions(memory, k, lambda one: one.session == ident)
+        wanted = list(ids_by_log(memory, ident, repo).values())
+        return _versions(memory, k, lambda _one: True, wanted)
     if scope == "repo":
-        logs = frozenset(memory.scope().named(ident) if ident else memory.scope().here())
+        named = ident or repo
+        logs = frozenset(memory.scope().named(named) if named else memory.scope().here())
         return _versions(memory, k, lambda one: one.repo in logs)
-    agent = ident or memory.agent_id
-    return _versions(memory, k, lambda one: one.agent_id == agent)
+    logs = frozenset(memory.scope().named(repo)) if repo else frozenset()
+    wanted_id = ident or memory.agent_id
+    of = attrgetter("session" if scope == "session" else "agent_id")
+    return _versions(memory, k, lambda one: of(one) == wanted_id and (not repo or one.repo in logs))
 
 
-def check_task(task_id: object) -> str:
-    """Return the id of a task. Raises `RecordInvalid`."""
-    if not isinstance(task_id, str) or not task_id.strip():
-        raise RecordInvalid("task_id", "is missing", "say which task the context belongs to")
-    if len(task_id) > TASK_ID_CHARS_MAX:
-        raise RecordInvalid("task_id", f"has over {TASK_ID_CHARS_MAX} characters")
-    return task_id.strip()
+def _logs_having(memory: Recaller, task_id: str) -> list[str]:
+    """Return the logs with contexts of a task, if it is not known in which repository we are."""
+    if memory.repository.known:
+        return []
+    ids = ids_by_log(memory, task_id)
+    with memory.engine().reading() as readers:
+        shown = _shown_keys(memory, readers, list(ids.values()))
+    found = {ident for keys in shown.values() for ident in keys}
+    return [log for log, ident in ids.items() if ident in found]
 
 
 def check_frames(frames: object) -> list[dict[str, Any]]:
@@ -240,12 +252,6 @@ def _check_block(number: int, block: object) -> dict[str, Any]:
     return dict(block)
 
 
-def _context_id(memory: Recaller, task_id: str) -> str:
-    """Return the id of the record that has the contexts of a task in this repository."""
-    given = {"kind": "context", "task_id": check_task(task_id), "frames": []}
-    return memory.prepare(given).record.id
-
-
 class _Latest(NamedTuple):
     """The current version of a context."""
 
@@ -275,11 +281,12 @@ def of_task(memory: Recaller, task_id: str, k: int, built_max: int) -> list[Save
 
     A task may have been built hundreds of times: those would hide what agents saved.
     """
-    wanted = [_context_id(memory, task_id)]
+    wanted = list(ids_by_log(memory, task_id).values())
     with memory.engine().reading() as readers:
         saved = _read(memory, readers, k, wanted, BUILT)
         built = [one for one in _read(memory, readers, built_max, wanted) if one.is_built]
-    return sorted([*saved[:k], *built[:built_max]], key=lambda one: -one.version)
+    found = [*saved[:k], *built[:built_max]]
+    return sorted(found, key=lambda one: (one.timestamp, one.id, one.version), reverse=True)
 
 
 def _versions(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from commonplace.errors import UsageError
-from commonplace.graph.contexts import check_task
+from commonplace.graph.context_logs import check_task
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

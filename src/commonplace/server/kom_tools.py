@@ -198,10 +198,11 @@ def _add_contexts(server: MCPServer[Any], open_memory: OpenMemory) -> None:
             str, Field(description="Of the task or session; repo and agent: default this one.")
         ] = "",
         k: Annotated[int, Field(ge=1, le=K_MAX, description="Maximum number.")] = 32,
+        repo: Annotated[str | None, Field(description="Only of this repository.")] = None,
     ) -> Annotated[CallToolResult, ContextsModel]:
         """Return the last contexts that were saved for a task, session, repository or agent."""
         with errors_as_tool_results():
-            found = open_memory().recall_context(scope, id, k)
+            found = open_memory().recall_context(scope, id, k, repo or "")
         lines = [
             _line(f"{one.timestamp} [{one.id}] {one.task_id}: {_frames(one.frames)}")
             for one in found
@@ -217,10 +218,13 @@ def _add_contexts(server: MCPServer[Any], open_memory: OpenMemory) -> None:
             Field(description="Blocks {kind, format, data}, e.g. kind episodic, format markdown."),
         ],
         session: Annotated[str, Field(description="The id of your session.")] = "",
+        repo: Annotated[str | None, Field(description="The task's; this one by default.")] = None,
     ) -> Annotated[CallToolResult, SavedModel]:
         """Save what you know and did for a task, as frames: a new version of its context."""
         with errors_as_tool_results():
-            saved = open_memory("write").save_context(task_id, frames, session=session)
+            saved = open_memory("write").save_context(
+                task_id, frames, session=session, repo=repo or ""
+            )
         what = "Saved" if saved.is_new else "Unchanged"
         model = SavedModel(**{name: getattr(saved, name) for name in SavedModel.model_fields})
         text = f"{what}: {one_line(saved.task_id)}, version {saved.version} ({saved.id})"
@@ -234,6 +238,7 @@ def _add_backups(server: MCPServer[Any], open_memory: OpenMemory) -> None:
             bool, Field(description="Keep what the memory holds now as a snapshot.")
         ] = True,
         name: Annotated[str, Field(description="A name to find the snapshot by.")] = "",
+        repo: Annotated[str | None, Field(description="The project; this one by default.")] = None,
     ) -> Annotated[CallToolResult, ProjectModel]:
         """Return the state of the project, and keep an immutable snapshot of its memory.
 
@@ -241,8 +246,8 @@ def _add_backups(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         """
         with errors_as_tool_results():
             memory = open_memory("write" if include_memory else "read")
+            model = _project(memory, repo)
             made = memory.create_snapshot(name) if include_memory else None
-            model = _project(memory)
         if made is not None:
             model.snapshot = {**made.snapshot._asdict(), "is_new": made.is_new}
         kept = f"snapshot {made.snapshot.id}" if made else "no snapshot"
@@ -302,11 +307,14 @@ def _add_backups(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         return tool_result(text, model)
 
 
-def _project(memory: Memory) -> ProjectModel:
-    root = memory.repository.root
-    commit, branch = git_head(str(root)) if root is not None else ("", "")
-    stats = memory.stats()
-    project = {"repo": memory.repository.name, "commit": commit, "branch": branch}
+def _project(memory: Memory, repo: str | None) -> ProjectModel:
+    here = memory.repository
+    # Of another repository we know what was remembered, not where it is.
+    logs = memory.scope().named(repo) if repo else []
+    is_here = not repo or here.name in logs
+    commit, branch = git_head(str(here.root)) if is_here and here.root is not None else ("", "")
+    stats = memory.stats(logs or None)
+    project = {"repo": here.name if is_here else logs[0], "commit": commit, "branch": branch}
     kinds = Counter[str]({name: count for name, count in stats["kinds"].items() if count})
     return ProjectModel(project=project, records=kinds.total(), kinds=dict(sorted(kinds.items())))
 
