@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.records.json_text import quoted, type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
@@ -53,7 +53,7 @@ def use_own_names(tool: str, given: Mapping[str, Any], schema: Mapping[str, Any]
     own = {name: value for name, value in given.items() if name not in names}
     for other, name in names.items():
         if given.get(other) is not None and own.get(name) is None:
-            is_list = _expected(properties.get(name, {})).get("type") == "array"
+            is_list = _expected(properties.get(name, {}), schema).get("type") == "array"
             value = given[other]
             own[name] = [value] if is_list and isinstance(value, str) else value
     unknown = next((name for name in own if name not in properties), None)
@@ -69,26 +69,41 @@ def explain(error: ValidationError, schema: Mapping[str, Any]) -> str:
     """Return what is wrong with the arguments of a tool that has *schema*, in one sentence."""
     found: dict[str, str] = {}
     for detail in error.errors():
-        place = _place(detail["loc"])
-        found.setdefault(place, f"`{place}` {_reason(detail, schema)}")
-    takes = ", ".join(f"`{name}`" for name in schema.get("properties", {}))
-    return f"{'; '.join(found.values())}. The arguments are {takes}"
+        *above, last = detail["loc"] or ("arguments",)
+        if detail["type"] == "extra_forbidden" and above:
+            place, keys = _at(schema, above)
+            reason = f"has no key {quoted(last)}; its keys are {_names(keys)}"
+        else:
+            place, expected = _at(schema, [*above, last])
+            reason = _reason(detail, expected)
+        found.setdefault(place, f"`{place}` {reason}")
+    return f"{'; '.join(found.values())}. The arguments are {_names(schema)}"
 
 
-def _place(location: tuple[int | str, ...]) -> str:
-    """Return an argument's name, and for an entry of a list its number."""
-    name, *rest = location or ("arguments",)
-    return f"{name}{''.join(f'[{part}]' for part in rest if isinstance(part, int))}"
+def _names(schema: Mapping[str, Any]) -> str:
+    return ", ".join(f"`{name}`" for name in schema.get("properties", {}))
 
 
-def _reason(detail: ErrorDetails, schema: Mapping[str, Any]) -> str:
+def _at(schema: Mapping[str, Any], location: Sequence[int | str]) -> tuple[str, Mapping[str, Any]]:
+    """Return the name of a place in the arguments, and the schema of the value there.
+
+    A location also has the names of types, where a value may have one of several.
+    """
+    first, *rest = location
+    place, found = str(first), _expected(schema.get("properties", {}).get(first, {}), schema)
+    for part in rest:
+        properties = found.get("properties", {})
+        if isinstance(part, int):
+            place, found = f"{place}[{part}]", _expected(found.get("items", {}), schema)
+        elif part in properties:
+            place, found = f"{place}.{part}", _expected(properties[part], schema)
+    return place, found
+
+
+def _reason(detail: ErrorDetails, expected: Mapping[str, Any]) -> str:
     value = detail["input"]
     if detail["type"] == "missing":
         return "is missing"
-    location = detail["loc"]
-    expected = _expected(schema.get("properties", {}).get(location[0] if location else "", {}))
-    if any(isinstance(part, int) for part in location):
-        expected = expected.get("items", {})
     if "enum" in expected:
         return f"is {quoted(value)}, not one of {', '.join(map(str, expected['enum']))}"
     limits = expected.get("minimum"), expected.get("maximum")
@@ -101,7 +116,10 @@ def _reason(detail: ErrorDetails, schema: Mapping[str, Any]) -> str:
     return f"must be {wanted}, not {type_name(value)}"
 
 
-def _expected(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def _expected(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the schema of a value that is there: without the `null` of an optional one."""
     options = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
-    return options[0] if options else schema
+    found: Mapping[str, Any] = options[0] if options else schema
+    if "$ref" in found:
+        found = root.get("$defs", {}).get(found["$ref"].rpartition("/")[2], {})
+    return found
