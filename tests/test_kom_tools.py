@@ -302,6 +302,27 @@ def test_contexts_are_saved_as_versions_and_recalled_newest_first(memory: Memory
         assert [one["frames"][0]["data"] for one in found] == ["step 2", "step 1"]
 
 
+def test_the_text_of_saved_contexts_has_a_line_for_each_frame(memory: Memory) -> None:
+    server = server_of(memory)
+    frames = [
+        {
+            "kind": "knowledge",
+            "format": "hdod.json",
+            "data": {"skill.x": {"label": "X", "n": None}},
+        },
+        {"kind": "episodic", "format": "markdown", "data": "# Steps\n- compiled"},
+    ]
+    data(server, "save_context", task_id="task-7", frames=frames)
+
+    head, *lines = text_of(call(server, "recall_context", id="task-7")).splitlines()
+
+    assert head.endswith("task-7, version 1, saved")
+    assert lines == [
+        '  knowledge: {"skill.x": {"label": "X", "n": null}}',
+        "  episodic: # Steps - compiled",
+    ]
+
+
 def test_a_snapshot_of_the_project(memory: Memory, tmp_path: Path) -> None:
     here = memory.beside(cwd=make_repository(tmp_path / "repo"))
     here.log(lesson="x")

@@ -8,6 +8,7 @@ returned exactly as they are stored. The text of the same result is for a model,
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -15,7 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult
 from pydantic import BaseModel, ConfigDict, Field
 
-from commonplace.foreign import flat, one_line
+from commonplace.foreign import one_line
 from commonplace.packs.importing import QUARANTINED
 from commonplace.packs.transfer import export_encrypted as export_pack
 from commonplace.packs.transfer import import_encrypted as import_pack
@@ -26,6 +27,7 @@ from commonplace.where.head import git_head
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
+    from commonplace.graph.contexts import SavedContext
     from commonplace.memory import Memory
     from commonplace.server.tools import OpenMemory
 
@@ -203,10 +205,7 @@ def _add_contexts(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         """Return the last contexts that were saved for a task, session, repository or agent."""
         with errors_as_tool_results():
             found = open_memory().recall_context(scope, id, k, repo or "")
-        lines = [
-            _line(f"{one.timestamp} [{one.id}] {one.task_id}: {_frames(one.frames)}")
-            for one in found
-        ]
+        lines = [line for one in found for line in _context_lines(one)]
         model = ContextsModel(contexts=[{**one.as_dict(), "nodes": one.nodes} for one in found])
         return tool_result(_lines(lines) or "No saved contexts.", model, is_exact=True)
 
@@ -319,8 +318,17 @@ def _project(memory: Memory, repo: str | None) -> ProjectModel:
     return ProjectModel(project=project, records=kinds.total(), kinds=dict(sorted(kinds.items())))
 
 
-def _frames(frames: list[dict[str, Any]]) -> str:
-    return "; ".join(f"{one.get('kind')}: {flat(str(one.get('data', '')))}" for one in frames)
+def _context_lines(one: SavedContext) -> list[str]:
+    """Return a saved context: a line for itself, and one for each frame, with its beginning."""
+    how = "built" if one.is_built else "saved"
+    head = f"{one.timestamp} [{one.id}] {one.task_id}, version {one.version}, {how}"
+    return [_line(head), *(f"  {_line(_frame(frame))}" for frame in one.frames)]
+
+
+def _frame(frame: dict[str, Any]) -> str:
+    data = frame.get("data", "")
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    return f"{frame.get('kind')}: {text}"
 
 
 def _line(text: str) -> str:
@@ -330,5 +338,5 @@ def _line(text: str) -> str:
 
 def _lines(lines: list[str]) -> str:
     """Return *lines* as text; the data has all of them."""
-    more = [f"and {len(lines) - _LINES_MAX} more"] if len(lines) > _LINES_MAX else []
+    more = [f"and {len(lines) - _LINES_MAX} more lines"] if len(lines) > _LINES_MAX else []
     return "\n".join([*lines[:_LINES_MAX], *more])
