@@ -72,7 +72,21 @@ def assert_framed(text: str) -> None:
     assert not _TAGS.search(text), text
     hidden = [char for char in text if category(char) in ("Cc", "Cf") and char not in "\t\n"]
     assert not hidden, ascii(text)
-    assert [line for line in text.splitlines() if _HEADING.match(line)] == []
+    assert [line for line in outside_code(text) if _HEADING.match(line)] == []
+
+
+def outside_code(text: str) -> Iterator[str]:
+    """Yield the lines that are not between two fences. Every fence that was opened is closed."""
+    opened = ""
+    for line in text.splitlines():
+        fence = re.match(r"\s*(`{3,})[^`]*$", line)
+        if not opened and fence:
+            opened = fence[1]
+        elif opened and line.strip() == opened:
+            opened = ""
+        elif not opened:
+            yield line
+    assert not opened, text
 
 
 # --- The function ---------------------------------------------------------------------------------

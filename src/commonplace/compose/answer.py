@@ -8,10 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.compose import tokens
-from commonplace.compose.excerpt import Passage, rank_passages
+from commonplace.compose.excerpt import MARGIN, Wanted, excerpt
 from commonplace.foreign import FRAME, code, indent, one_line, origin, render
 from commonplace.index.document import about_and_body, document
 from commonplace.index.terms import term_set
+from commonplace.index.units import units_of
 from commonplace.records import Episode, Lesson
 from commonplace.records.episodes import summarise
 from commonplace.records.sentences import sentence_of
@@ -25,15 +26,16 @@ if TYPE_CHECKING:
 
 SHORT_CHARS_MAX = 420
 TITLE_CHARS_MAX = 160
-# The share of the remaining tokens that each hit may use, the best hit first.
-SHARE = 0.95
+TITLE_TOKENS_MIN = 4
 ENTRY_TOKENS_MIN = 12
-SCORE_MIN = -1.0
-PASSAGE_TOKENS_MIN = 24
+# So many short memories further down, of at most so many tokens, get their place before a long
+# one takes all; together at most this share.
+SHORT_KEPT_MAX, SHORT_TOKENS_MAX, SHORT_SHARE_MAX = 1, 80, 0.4
+# A long memory after the first needs this much room, and this share of the relevance of the best.
+LONG_TOKENS_MIN, LONG_RELEVANCE_SHARE = 80, 0.75
 FRAMED_TOKENS_MIN = 60
 # How many errors and how much of its goal an episode tells, from long to short.
 EPISODE_SIZES = ((2, 200), (1, 200), (1, 40))
-_INDENT = "   "
 
 
 class AnswerText(NamedTuple):
@@ -62,20 +64,17 @@ def compose(
     shown: list[Hit] = []
     left = tokens_max - tokens.count(header(len(hits), tokens_max)) - 1
     for index, hit in enumerate(hits):
-        is_last = index == len(hits) - 1
-        share = left if is_last else max(ENTRY_TOKENS_MIN, int(left * SHARE))
-        excerpt = partial(_excerpt, hit, wanted, idf) if choose else partial(_beginning, hit)
-        if isinstance(hit.record, Episode):
-            excerpt = partial(_episode, hit.record, wanted, idf)
-        entry = _entry(len(entries) + 1, hit, excerpt, min(share, left))
-        if not entry and entries:
-            break  # A title alone is useful only as the first entry.
-        entry = entry or _title_entry(hit, left)
-        if not entry:
-            break
-        entries.append(entry)
-        shown.append(replace(hit, text=entry.partition(". ")[2]))
-        left -= tokens.count(entry) + 1
+        if entries and not _is_worth_adding(hit, hits[0], left):
+            continue
+        room = left - _kept_for_short(hits[index + 1 :], left)
+        entry = _entry(len(entries) + 1, hit, _text_of(hit, wanted, idf, choose=choose), room)
+        # A part of a memory, or a title alone, is useful only as the first entry.
+        if not entry and not entries:
+            entry = _entry(1, hit, _cut_text_of(hit, wanted, idf), room) or _title_entry(hit, left)
+        if entry:
+            entries.append(entry)
+            shown.append(replace(hit, text=entry.partition(". ")[2]))
+            left -= tokens.count(entry) + 1
     if not entries:
         need = f"{len(hits)} relevant memories need" if len(hits) > 1 else "1 relevant memory needs"
         message = f"{need} more than {tokens_max} tokens." if hits else nothing
@@ -90,14 +89,56 @@ def compose(
     return AnswerText(text, tokens.count(text), shown)
 
 
+def _is_worth_adding(hit: Hit, best: Hit, left: int) -> bool:
+    """Whether a further memory helps: a short one does, a long one if it is nearly as relevant."""
+    if _short_line(hit):
+        return True
+    if left < LONG_TOKENS_MIN:
+        return False
+    own, most = (one.why.relevance if one.why else None for one in (hit, best))
+    return own is None or most is None or own >= LONG_RELEVANCE_SHARE * most
+
+
+def _kept_for_short(hits: Sequence[Hit], left: int) -> int:
+    """Return how many tokens short memories further down need, so that a long one leaves them."""
+    needed = 0
+    for hit in hits[:SHORT_KEPT_MAX]:
+        line = _short_line(hit)
+        cost = tokens.count(f"2. [{hit.timestamp[:10]}] {line}{_tail(hit)}") + 1 if line else 0
+        if cost <= SHORT_TOKENS_MAX and needed + cost <= left * SHORT_SHARE_MAX:
+            needed += cost
+    return needed
+
+
+def _text_of(
+    hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float], *, choose: bool = True
+) -> Callable[[int], str]:
+    """Return what makes the text of a memory that fits in so many tokens, of whole units."""
+    if isinstance(hit.record, Episode):
+        return partial(_episode, hit.record, wanted, idf)
+    return partial(_excerpt, hit, Wanted(wanted, idf)) if choose else partial(_beginning, hit)
+
+
+def _cut_text_of(
+    hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float]
+) -> Callable[[int], str]:
+    """Return what makes the text of a memory when not even one unit of it fits whole."""
+    if isinstance(hit.record, Episode):
+        return lambda _room: ""
+    return partial(_excerpt, hit, Wanted(wanted, idf), may_cut=True)
+
+
 def _title_entry(hit: Hit, tokens_max: int) -> str:
     """Return the first entry with its title only, when no more fits."""
     head = f"1. [{one_line(hit.timestamp[:10])}] "
-    # A warning is worth more than the end of a title.
-    marks = _marks(hit.marks)
-    room = tokens_max - tokens.count(head) - tokens.count(marks) - 1
-    title = tokens.cut(_title(hit, render(hit.document.shown)), room) if room > 0 else ""
-    return head + title + marks if title else ""
+    title = _title(hit, render(hit.document.shown))
+    # The id and a warning are worth more than the end of a title.
+    for tail in (_tail(hit), _marks(hit.marks), ""):
+        room = tokens_max - tokens.count(head) - tokens.count(tail) - 1
+        short = tokens.cut(title, room) if room >= TITLE_TOKENS_MIN else ""
+        if short:
+            return head + short + tail
+    return ""
 
 
 def header(count: int, tokens_max: int) -> str:
@@ -106,37 +147,39 @@ def header(count: int, tokens_max: int) -> str:
     return f"**Relevant Memories ({count}):**{frame}\n\n"
 
 
-def _entry(number: int, hit: Hit, excerpt: Callable[[int], str], tokens_max: int) -> str:
-    """Return a numbered entry: date, title, text, success rate, and the id if it fits."""
+def _entry(number: int, hit: Hit, text_of: Callable[[int], str], tokens_max: int) -> str:
+    """Return a numbered entry: date, title, text, success rate, marks and id; "" if it is too long.
+
+    *text_of* makes the text of a long memory that fits in so many tokens.
+    """
     head = f"{number}. [{one_line(hit.timestamp[:10])}] "
     tail = _tail(hit)
     room = tokens_max - tokens.count(head) - tokens.count(tail)
-    if room < 4:
-        return ""
-    whole = summary_line(hit.record)
-    short = (
-        not isinstance(hit.record, Episode)  # It tells the errors that the question is about.
-        and hit.record.kind != "skill"  # Its steps are lines.
-        and tokens.count(whole) <= room
-        and len(whole) <= SHORT_CHARS_MAX
-        and not _has_code(hit.document.shown)
-    )
-    text = whole if short else excerpt(room)
+    line = _short_line(hit)
+    text = line if line and tokens.count(line) <= room else text_of(room) if room > 0 else ""
     if not text:
         return ""
-    entry = f"{head}{text}{tail}"
-    with_id = f"{entry} [{one_line(hit.id)}]"
-    return with_id if tokens.count(with_id) <= tokens_max else entry
+    # After a block of code, a word would not belong to its line.
+    separator = "\n" + MARGIN if text.endswith("`") and "\n" in text else ""
+    entry = f"{head}{text}{separator}{tail.lstrip() if separator else tail}"
+    return entry if tokens.count(entry) <= tokens_max else ""
 
 
 def entry_text(
     hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float], tokens_max: int
 ) -> str:
     """Return a memory as an entry of a list, without its number; "" if nothing of it fits."""
-    excerpt = partial(_excerpt, hit, wanted, idf)
-    if isinstance(hit.record, Episode):
-        excerpt = partial(_episode, hit.record, wanted, idf)
-    return _entry(1, hit, excerpt, tokens_max).partition(". ")[2]
+    entry = _entry(1, hit, _text_of(hit, wanted, idf), tokens_max)
+    entry = entry or _entry(1, hit, _cut_text_of(hit, wanted, idf), tokens_max)
+    return entry.partition(". ")[2]
+
+
+def _short_line(hit: Hit) -> str:
+    """Return a memory that is short in one line; "" if it is long, or its line ends matter."""
+    if isinstance(hit.record, Episode) or hit.record.kind == "skill":
+        return ""  # An episode tells the errors that the question is about, a skill its steps.
+    line = summary_line(hit.record)
+    return line if len(line) <= SHORT_CHARS_MAX and not _has_code(hit.document.shown) else ""
 
 
 def _has_code(text: str) -> bool:
@@ -145,8 +188,10 @@ def _has_code(text: str) -> bool:
 
 
 def _tail(hit: Hit) -> str:
+    """Return what stands behind a memory: its success rate, its marks and its id."""
     rate = f" ({hit.rate} success)" if hit.rate is not None and hit.rate.tried else ""
-    return rate + _marks((origin(hit.record.meta, short=True), *hit.marks))
+    marks = _marks((origin(hit.record.meta, short=True), *hit.marks))
+    return f"{rate}{marks} [{one_line(hit.id)}]"
 
 
 def _marks(marks: Iterable[str]) -> str:
@@ -212,45 +257,21 @@ def _episode(
     return tokens.cut(whole, tokens_max)
 
 
-def _excerpt(
-    hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float], tokens_max: int
-) -> str:
-    """Return the title and the passages that answer the question, those with instructions first."""
-    text = render(hit.document.shown)
-    title = _title(hit, text)
+def _excerpt(hit: Hit, wanted: Wanted, tokens_max: int, *, may_cut: bool = False) -> str:
+    """Return the memory whole, or the units of it that answer the question."""
+    text, units = hit.document.shown, hit.units
+    title = _title(hit, render(text))
     if hit.record.kind == "skill":
         # The description comes first, whatever the question: it says what the skill is for.
         title = tokens.cut(_skill_line(hit.document), max(ENTRY_TOKENS_MIN, tokens_max // 2))
-        text = about_and_body(text)[1]
-    ranked = rank_passages(text, wanted, idf, title)
-    chosen: list[Passage] = []
-    left = tokens_max - tokens.count(title) - 2
-    for passage in ranked:
-        if passage.score < SCORE_MIN and chosen:
-            break  # The rest is background that shares no words with the question.
-        cost = tokens.count(_indent(passage)) + 1
-        if cost <= left:
-            chosen.append(passage)
-            left -= cost
-        elif not chosen:
-            # A few words of a passage are worth less than the title alone.
-            short = tokens.cut(_indent(passage), left - 1) if left >= PASSAGE_TOKENS_MIN else ""
-            return f"{title}\n{short}" if short else ""
-        if left < ENTRY_TOKENS_MIN:
-            break
-    chosen.sort(key=lambda passage: (passage.is_background, passage.position))
-    lines = [_indent(passage) for passage in chosen]
-    if not title or (chosen and one_line(chosen[0].text).startswith(title.removesuffix(" …"))):
-        return "\n".join(lines).lstrip()  # The text already begins with the title.
-    return "\n".join([title, *lines])
+        text, units = about_and_body(text)[1], None
+    if units is None:
+        units = units_of(text)
+    return excerpt(text, units, wanted, title, tokens_max, may_cut=may_cut)
 
 
 def _beginning(hit: Hit, tokens_max: int) -> str:
-    return tokens.cut(indent(hit.document.shown, _INDENT).lstrip(" "), tokens_max)
-
-
-def _indent(passage: Passage) -> str:
-    return indent(passage.text, _INDENT)
+    return tokens.cut(indent(hit.document.shown, MARGIN).lstrip(" "), tokens_max)
 
 
 _TITLE_LINE = re.compile(r"^\s*(?:title:\s*|#\s+)(.+?)\s*$", re.MULTILINE)

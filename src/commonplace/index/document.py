@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace import frontmatter
@@ -51,7 +52,15 @@ SKILL_PLACEHOLDERS = (
 BUILT_CONTEXT = "built"
 CONTEXT_KINDS = ("problem", "episodic", "scratchpad")
 # Fields that are searched and not shown: they say nothing by themselves.
-_LABELS = frozenset(["tags", "bead"])
+_LABELS = frozenset(["tags", "bead", "files"])
+# Fields that need no label: what they hold is what the record says.
+_MAIN = frozenset(
+    [*_ORDER, "text", "description", "definition", "details", "body", "summary", "code", "examples",
+     "frames", "lesson", "title", "notes"],
+)  # fmt: skip
+# What is shorter is a status, a name or an address, not a sentence.
+_PROSE_WORDS_MIN = 4
+_NAME = re.compile(r"\w[\w -]{0,30}", re.ASCII)
 
 
 class Document(NamedTuple):
@@ -85,8 +94,12 @@ def document(record: Record) -> Document:
     seen = " ".join("\n".join(told).split())
     # The rest of a ledger is times and hashes.
     more = () if record.kind == "ledger" else texts
-    rest = (text for name, text in more if name not in _LABELS and _plain(text) not in seen)
-    shown = dict.fromkeys([*told, *rest])
+    # What has a label comes first: behind the text, it would seem to be of its last section.
+    rest = sorted(
+        ((name in _MAIN, _told(name, text)) for name, text in more if _plain(text) not in seen),
+        key=lambda one: one[0],
+    )
+    shown = dict.fromkeys([*told, *(text for _is_main, text in rest if text)])
     return Document(_title(record), "\n\n".join(searched), "\n\n".join(shown))
 
 
@@ -99,6 +112,18 @@ def _with_code(payload: dict[str, Any]) -> dict[str, Any]:
         code = f"{fence}{word}\n{code}\n{fence}"  # Keeps its line ends.
     rest = {name: value for name, value in payload.items() if name != "language"}
     return {**rest, "code": code}
+
+
+def _told(name: str, text: str) -> str:
+    """Return a text as a reader sees it: with the name of its field, unless that is obvious.
+
+    Status words, addresses, dates and lists of files tell a reader nothing.
+    """
+    if name in _MAIN:
+        return text
+    if name in _LABELS or len(text.split()) < _PROSE_WORDS_MIN or not _NAME.fullmatch(name):
+        return ""
+    return f"{name.replace('_', ' ').capitalize()}: {text}"
 
 
 def _plain(text: str) -> str:
@@ -175,8 +200,11 @@ def _searchable_texts(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if isinstance(meta, dict):
         found["bead"] = meta.get("bead")  # People look for what an issue has taught.
     for name, value in found.items():
-        for text in _strings(value):
-            yield name, text
+        if name == "payload" and isinstance(value, dict):
+            for key, held in value.items():
+                yield from ((str(key), text) for text in _strings(held))
+        else:
+            yield from ((name, text) for text in _strings(value))
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -14,7 +14,7 @@ LABEL = re.compile(
     r"(?:fix|solution|resolution|remedy|workaround|answer|lesson|prevention|root cause)\s*:",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"(?<=[.!?。])\s+(?=[A-Z0-9`\"'(\[]|[^\x00-\x7f])")
+SENTENCE = re.compile(r"(?<=[.!?。])\s+(?=[A-Z0-9`\"'(\[]|[^\x00-\x7f])")
 
 
 class Block(NamedTuple):
@@ -74,7 +74,7 @@ def split_block(block: Block, chars_max: int) -> list[Block]:
     if len(block.text) <= chars_max:
         return [block]
     glue = "\n" if "\n" in block.text.strip() else " "
-    parts = block.text.split("\n") if glue == "\n" else _SENTENCE.split(block.text)
+    parts = block.text.split("\n") if glue == "\n" else SENTENCE.split(block.text)
     found: list[str] = []
     for part in (short for long in parts for short in _split_line(long, chars_max)):
         if (
@@ -93,7 +93,7 @@ def _split_line(text: str, chars_max: int) -> list[str]:
     if len(text) <= chars_max:
         return [text]
     found = [""]
-    for sentence in _SENTENCE.split(text):
+    for sentence in SENTENCE.split(text):
         if len(found[-1]) + len(sentence) < chars_max:
             found[-1] = f"{found[-1]} {sentence}".strip()
             continue

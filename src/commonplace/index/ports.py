@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from commonplace.embed.embedder import Embedder, Vector
+    from commonplace.index.units import Unit
     from commonplace.records import Rate, Record
     from commonplace.rules import Edge
     from commonplace.where.home import Home
@@ -157,6 +158,9 @@ class Reader(Facts, Protocol):
 
     def cards(self, keys: Collection[int]) -> dict[int, Card]:
         """Return the cards of the lines that are current at this moment among *keys*."""
+
+    def units(self, keys: Collection[int]) -> dict[int, list[Unit]]:
+        """Return the units of the texts that have markup, of the lines with *keys*."""
 
     def keys(self, ids: Collection[str]) -> dict[str, int]:
         """Return the key of the current line of each of *ids*, whatever its standing."""

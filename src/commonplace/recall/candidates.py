@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from commonplace.index.ports import Card, Reader
+    from commonplace.index.units import Unit
     from commonplace.recall.hits import Address
     from commonplace.recall.priors import Weights
     from commonplace.recall.query import Query
@@ -128,6 +129,15 @@ class Candidates:
             keys = [key for number, key in fresh if number == home]
             for key, record in reader.records(keys).items() if keys else ():
                 self._documents[home, key] = record, document(record)
+
+    def read_units(self, addresses: Iterable[Address]) -> dict[Address, list[Unit]]:
+        """Return the units of the documents at *addresses* that have any kept."""
+        wanted = list(addresses)
+        return {
+            (home, key): units
+            for home, reader in enumerate(self._readers)
+            for key, units in reader.units([k for number, k in wanted if number == home]).items()
+        }
 
     def record(self, address: Address) -> Record:
         """Return the record at *address*."""

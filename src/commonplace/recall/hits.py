@@ -10,8 +10,9 @@ from commonplace.index.document import Document, document
 from commonplace.records import Pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from commonplace.index.units import Unit
     from commonplace.records import Rate, Record
 
     # Which document: the number of its home, and its key there.
@@ -60,6 +61,8 @@ class Hit:
     address: Address = (0, 0)
     uses: int = 0
     parsed: Document | None = field(default=None, compare=False, repr=False)
+    # The units of its text, if the index keeps them.
+    units: Sequence[Unit] | None = field(default=None, compare=False, repr=False)
 
     @property
     def document(self) -> Document:

@@ -363,11 +363,15 @@ class Search:
 
     def _hits(self, entries: Sequence[Entry]) -> list[Hit]:
         """Return *entries* as hits, with their marks."""
-        self._candidates.read(entry.candidate.address for entry in entries)
+        addresses = [entry.candidate.address for entry in entries]
+        self._candidates.read(addresses)
+        units = self._candidates.read_units(addresses)
         hits = []
         for entry in entries:
             hit = self._candidates.hit(entry.candidate, entry.relevance)
-            hits.append(replace(hit, score=entry.score, marks=self._marks(hit, entry)))
+            kept = units.get(hit.address)
+            marks = self._marks(hit, entry)
+            hits.append(replace(hit, score=entry.score, marks=marks, units=kept))
         return hits
 
     def _marks(self, hit: Hit, entry: Entry) -> tuple[str, ...]:
@@ -380,7 +384,9 @@ class Search:
         elif query.root is not None and hit.repo == query.here:
             missing = priors.missing_files(hit.document.text, query.root)
             if missing:
-                marks.append(f"stale: {', '.join(missing[:3])} is gone")
+                more = f" and {len(missing) - 1} more files" if len(missing) > 1 else ""
+                gone = "are gone" if more else "is gone"
+                marks.append(f"stale: {missing[0]}{more} {gone}")
         return tuple(marks)
 
 

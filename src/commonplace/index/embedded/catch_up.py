@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.files.plain import read_start
-from commonplace.index.document import has_nothing_to_search
+from commonplace.index.document import document, has_nothing_to_search
 from commonplace.index.embedded import sources
 from commonplace.index.embedded.settle import Settling
 from commonplace.index.embedded.tables import FOREVER
 from commonplace.index.ports import no_progress
+from commonplace.index.units import dump, has_markup, units_of
 from commonplace.log import read
 from commonplace.records import Pattern, Record, encode, from_line, micros, parse_rate
 from commonplace.records.nodes import NODE_KIND, type_of
@@ -268,6 +269,10 @@ class CatchUp:
         key = cursor.lastrowid
         assert key is not None, "a row was inserted"
         self._connection.execute("INSERT INTO body VALUES (?, ?)", (key, raw))
+        if b"\\n" in raw and has_markup(shown := document(record).shown):
+            self._connection.execute(
+                "INSERT INTO units VALUES (?, ?)", (key, dump(units_of(shown)))
+            )
         if not (is_statement(record.kind) or has_nothing_to_search(record)):
             self._connection.execute("INSERT INTO unembedded VALUES (?)", (key,))
         found = edges(record)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.index.embedded.facts import CURRENT, TableFacts
 from commonplace.index.embedded.tables import select_in
 from commonplace.index.ports import Card, Count, FarEnd
+from commonplace.index.units import load
 from commonplace.records import Rate, Record, from_line
 from commonplace.records.nodes import NODE_KIND
 from commonplace.rules import NO_FEEDBACK, Edge, Standing, Tally
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from commonplace.index.embedded.snapshot import Snapshot
     from commonplace.index.embedded.vectors import VectorSnapshot
     from commonplace.index.ports import Filter
+    from commonplace.index.units import Unit
 
 _STANDINGS = tuple(Standing)
 PAGE_CARDS = 4000
@@ -101,6 +103,10 @@ class Reader(TableFacts):
     def _read_records(self, keys: Collection[int]) -> dict[int, Record]:
         rows = select_in(self.connection, "SELECT key, raw FROM body WHERE key IN ({})", keys)
         return {key: from_line(raw) for key, raw in rows}
+
+    def units(self, keys: Collection[int]) -> dict[int, list[Unit]]:
+        rows = select_in(self.connection, "SELECT key, found FROM units WHERE key IN ({})", keys)
+        return {key: load(found) for key, found in rows}
 
     def select(self, filter_: Filter, *, newest: int | None = None) -> list[Card]:
         where, arguments = self._shown_condition(filter_)

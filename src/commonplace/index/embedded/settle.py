@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from commonplace.rules import Edge
 
 # The tables with rows of a line, by its key.
-_TABLES = ("line", "body", "edge", "term_set", "unembedded", "old_term", "old_vector")
+_TABLES = ("line", "body", "units", "edge", "term_set", "unembedded", "old_term", "old_vector")
 
 
 class Settling:
@@ -157,7 +157,7 @@ class Settling:
         execute("DELETE FROM old_vector WHERE key = ?", (key,))
         execute("DELETE FROM old_term WHERE key = ?", (key,))
         execute("DELETE FROM term_set WHERE key = ?", (key,))
-        for table in ("line", "body", "edge", "unembedded"):
+        for table in ("line", "body", "units", "edge", "unembedded"):
             execute(f"UPDATE {table} SET key = ? WHERE key = ?", (new, key))
         return int(new)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Increase this when the tables change, which lines can be read, how records stand, or the text of a
 # document. An old index is rebuilt, as it is when the terms change.
-SCHEMA_VERSION = 1400 + terms.VERSION
+SCHEMA_VERSION = 1500 + terms.VERSION
 BUSY_MS_MAX = 30_000
 # SQLite maps its shared memory in pieces of this size; reading a truncated one kills the process.
 SHARED_BYTES_MIN = 32_768
@@ -61,6 +61,7 @@ CREATE INDEX line_to ON line ("to") WHERE "to" IS NOT NULL;
 CREATE INDEX line_micros ON line (micros);
 CREATE INDEX line_position ON line (log, position);
 CREATE TABLE body (key INTEGER PRIMARY KEY, raw BLOB NOT NULL);
+CREATE TABLE units (key INTEGER PRIMARY KEY, found TEXT NOT NULL);
 CREATE TABLE edge (key INTEGER, of TEXT, rel TEXT, "to" TEXT, w REAL, by TEXT);
 CREATE INDEX edge_of ON edge (of, w DESC, "to", key);
 CREATE INDEX edge_to ON edge ("to", w DESC, of, key);

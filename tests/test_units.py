@@ -1,0 +1,102 @@
+"""The units of a text: whole blocks as CommonMark has them, each once, in their order."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.index.units import Unit, dump, load, units_of
+
+LINES = st.sampled_from(
+    [
+        "", "", "# One", "## Two: more", "Some words of a paragraph.", "Run this:", "- an item",
+        "  inside it", "1. first", "```", "```python", "~~~", "# a comment", "    indented()",
+        "| a | b |", "|---|---|", "| 1 | 2 |", "> quoted", "<!-- hidden -->", "---", "Fix: do it.",
+    ]
+)  # fmt: skip
+TEXTS = st.lists(LINES, max_size=25).map("\n".join) | st.text(max_size=80)
+
+
+def kinds_and_texts(text: str) -> list[tuple[str, str]]:
+    return [(unit.kind, unit.of(text)) for unit in units_of(text)]
+
+
+@given(TEXTS)
+def test_units_are_in_order_whole_and_none_is_empty(text: str) -> None:
+    units = units_of(text)
+
+    end = 0
+    for number, unit in enumerate(units):
+        assert end <= unit.start < unit.end <= len(text)
+        assert unit.of(text).strip()
+        assert unit.lead < number
+        end = unit.end
+    assert load(dump(units)) == units
+
+
+@given(TEXTS.filter(lambda text: "---" not in text))  # It makes a heading of what is above it.
+def test_no_word_outside_of_headings_and_comments_is_lost(text: str) -> None:
+    covered = set[int]()
+    for unit in units_of(text):
+        covered |= set(range(unit.start, unit.end))
+    lost = "".join(char if at not in covered else "\0" for at, char in enumerate(text))
+    for word in ("paragraph", "item", "inside", "first", "indented", "quoted"):
+        assert word not in lost
+
+
+def test_code_with_comments_that_look_like_headings_is_one_unit() -> None:
+    text = "## Fix\n\nRun this:\n\n```sh\n# first\n\n## second\nmake\n```\n\nDone."
+    units = units_of(text)
+
+    assert [unit.kind for unit in units] == ["paragraph", "code", "paragraph"]
+    assert units[1].of(text) == "```sh\n# first\n\n## second\nmake\n```"
+    assert {unit.headings for unit in units} == {("Fix",)}
+    assert [unit.lead for unit in units] == [-1, 0, -1]
+
+
+def test_a_fence_within_a_longer_fence_is_code() -> None:
+    text = "````md\n```sh\nls\n```\n````\n\nafter"
+    assert kinds_and_texts(text) == [("code", text.partition("\n\n")[0]), ("paragraph", "after")]
+
+
+def test_a_fence_that_is_never_closed_ends_before_the_next_heading() -> None:
+    text = "# A\n\n```\nls\n\nmore\n\n# B\n\nwords\n"
+    units = units_of(text)
+
+    assert [(unit.kind, unit.headings) for unit in units] == [
+        ("code", ("A",)),
+        ("paragraph", ("B",)),
+    ]
+    assert units[0].of(text) == "```\nls\n\nmore"
+
+
+def test_tables_items_with_what_is_in_them_and_diagrams() -> None:
+    text = "| a |\n|---|\n| 1 |\n\n- one\n\n  more of it\n- two\n\n```text\n+--+\n|  |\n+--+\n```"
+    assert kinds_and_texts(text) == [
+        ("table", "| a |\n|---|\n| 1 |"),
+        ("item", "- one\n\n  more of it"),
+        ("item", "- two"),
+        ("code", "```text\n+--+\n|  |\n+--+\n```"),
+    ]
+
+
+@pytest.mark.parametrize("front", ["", "---\ntitle: x\n---\n"])
+def test_a_label_begins_a_unit_and_front_matter_is_none(front: str) -> None:
+    text = f"{front}The cache was stale. Fix: clear it. Then start."
+    assert kinds_and_texts(text) == [
+        ("paragraph", "The cache was stale."),
+        ("paragraph", "Fix: clear it. Then start."),
+    ]
+
+
+def test_a_long_paragraph_is_several_units_at_sentences() -> None:
+    text = "It says a thing. " * 100
+    units = units_of(text)
+
+    assert len(units) > 1
+    assert all(unit.of(text).endswith("thing.") and unit.end - unit.start <= 620 for unit in units)
+
+
+def test_units_of_a_text_without_markup_are_its_paragraphs() -> None:
+    assert units_of("one\n\ntwo") == [Unit("paragraph", 0, 3), Unit("paragraph", 5, 8)]
