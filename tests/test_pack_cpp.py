@@ -9,7 +9,7 @@ import pytest
 from tools import check_pack_cpp, pack_sources
 from tools.check_pack_cpp_headers import missing_headers
 
-from commonplace.vocabulary import INVERSES, RELATIONS, SYMMETRIC
+from commonplace.vocabulary import INVERSES, SYMMETRIC
 
 if TYPE_CHECKING:
     from tools.pack_sources import Link, SourceNode
@@ -59,34 +59,12 @@ def nodes() -> list[SourceNode]:
     return pack_sources.read("cpp-core")
 
 
-def test_the_pack_says_what_it_is() -> None:
-    about = pack_sources.about("cpp-core")
-    assert about["name"] == "cpp-core"
-    assert about["domain_tags"] == ["cpp"]
-    assert about["licence"] == "Apache-2.0"
-    assert {"version", "title", "authors"} < set(about)
-
-
 def test_the_pack_is_about_what_it_promises(nodes: list[SourceNode]) -> None:
     ids = {node.id for node in nodes}
     assert len(ids) >= 125
     assert {topic for topic, ident in TOPICS.items() if ident not in ids} == set()
     kinds = Counter(node.type for node in nodes)
     assert min(kinds[name] for name in ("concept", "pattern", "snippet", "tool")) >= 15
-
-
-def test_links_have_known_relations_and_do_not_hide_nodes(nodes: list[SourceNode]) -> None:
-    links = [link for node in nodes for link in node.links]
-    assert {link.rel for link in links} <= set(RELATIONS)
-    # Recall shows neither what is superseded nor, without a mark, what is contradicted.
-    assert not {link.rel for link in links} & {"supersedes", "superseded_by", "contradicts"}
-    assert all(0 < link.w <= 1 for link in links)
-
-
-def test_each_link_is_stated_at_one_end(nodes: list[SourceNode]) -> None:
-    """Both ends show it anyway, and two weights would differ one day."""
-    seen = Counter(direction(node.id, link) for node in nodes for link in node.links)
-    assert [key for key, count in seen.items() if count > 1] == []
 
 
 def test_nodes_are_small(nodes: list[SourceNode]) -> None:

@@ -7,20 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 from tools import check_pack_shell, pack_sources
 
-from shell_packs import check_form, check_questions, needs_linux
+from knowledge_packs import needs_linux
 
 if TYPE_CHECKING:
     from tools.pack_sources import SourceNode
 
 PACK = "git-core"
-
-
-def test_the_form_of_the_nodes() -> None:
-    check_form(PACK)
-
-
-def test_the_questions_name_nodes() -> None:
-    check_questions(PACK)
 
 
 def test_shellcheck_has_nothing_to_say() -> None:

@@ -8,17 +8,7 @@ import pytest
 from tools import check_pack_python
 from tools.pack_sources import Code, SourceNode
 
-from knowledge_packs import check_form, check_questions
-
 PACK = "python-core"
-
-
-def test_nodes_have_the_form_of_a_pack() -> None:
-    check_form(PACK, "python")
-
-
-def test_questions_name_nodes_of_the_pack() -> None:
-    check_questions(PACK)
 
 
 @pytest.mark.slow

@@ -8,21 +8,12 @@ import pytest
 from tools import check_pack_shell, pack_sources
 from tools.pack_sources import Code, SourceNode
 
-from commonplace.memory import Memory
-from shell_packs import as_given, check_form, check_questions, needs_linux, questions_of
+from knowledge_packs import needs_linux
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 PACK = "shell-core"
-
-
-def test_the_form_of_the_nodes() -> None:
-    check_form(PACK)
-
-
-def test_the_questions_name_nodes() -> None:
-    check_questions(PACK)
 
 
 def test_shellcheck_has_nothing_to_say() -> None:
@@ -35,31 +26,6 @@ def test_shellcheck_has_nothing_to_say() -> None:
 )
 def test_a_snippet_does_what_its_node_says(node: SourceNode) -> None:
     assert check_pack_shell.problems(node) == []
-
-
-def test_the_questions_find_their_nodes(memory: Memory) -> None:
-    """With both packs in the memory, a right node is among the first three."""
-    for pack in check_pack_shell.CHECKED:
-        memory.upsert_nodes([as_given(node, pack) for node in pack_sources.read(pack)])
-    memory.engine().vectors.embed_all()
-    missed = []
-    for question in [one for pack in check_pack_shell.CHECKED for one in questions_of(pack)]:
-        found = [one.node.id for one in memory.search_nodes(question["ask"], k=3)]
-        if not set(found) & set(question["nodes"]):
-            missed.append((question["ask"], found))
-    assert missed == []
-
-
-def test_the_memory_keeps_the_nodes_as_they_are(own_home: Path) -> None:
-    """Redaction takes nothing in them for a secret, and no link leads nowhere."""
-    with Memory.open(own_home, settings={"embedder.kind": "none"}) as memory:
-        for pack in check_pack_shell.CHECKED:
-            nodes = [as_given(node, pack) for node in pack_sources.read(pack)]
-            memory.upsert_nodes(nodes)
-            for given in nodes:
-                kept = memory.node(given["id"])
-                assert (kept.label, kept.payload) == (given["label"], given["payload"])
-        assert memory.dangling_links() == []
 
 
 def _node(code: str, check: str, expected: str = "") -> SourceNode:

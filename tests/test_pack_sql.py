@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tools import check_pack_sql, pack_sources
+from tools import check_pack_sql
 from tools.check_pack_sql import check_postgresql, check_sqlite, runs_on
 from tools.pack_sources import Code, SourceNode
 from tools.scratch_postgres import programs, server
-
-from knowledge_packs import check_form, check_questions
 
 PACK = "sql-core"
 
@@ -23,16 +21,6 @@ def postgresql() -> Iterator[Path]:
         pytest.skip("PostgreSQL is not installed (no `initdb` in PATH or /usr/lib/postgresql)")
     with server(binaries) as folder:
         yield folder
-
-
-def test_nodes_have_the_form_of_a_pack() -> None:
-    check_form(PACK, "sql")
-    engines = {node.fields.get("check") for node in pack_sources.read(PACK)}
-    assert engines == {*check_pack_sql.ENGINES, None}
-
-
-def test_questions_name_nodes_of_the_pack() -> None:
-    check_questions(PACK)
 
 
 def test_statements_run_on_sqlite() -> None:

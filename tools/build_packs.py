@@ -41,7 +41,11 @@ def record_of(node: SourceNode, about: dict[str, Any]) -> dict[str, Any]:
         "links": [{"to": link.to, "rel": link.rel, "w": link.w} for link in node.links],
         "children": node.children,
         "tags": node.tags,
-        "meta": {"source": f"seedpack:{about['name']}", "version": about["version"]},
+        "meta": {
+            "source": f"seedpack:{about['name']}",
+            "version": about["version"],
+            **({"unchecked": node.unchecked} if node.unchecked else {}),
+        },
     }
 
 
