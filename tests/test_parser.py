@@ -177,12 +177,19 @@ def test_every_command_says_which_arguments_are_missing_or_too_many(
 ) -> None:
     positionals = [action for action in PARSERS[name]._actions if not action.option_strings]
     required = [str(action.metavar) for action in positionals if action.nargs is None]
-    if required:
+    options = [
+        action.option_strings[0]
+        for action in PARSERS[name]._actions
+        if action.option_strings and action.required
+    ]
+    if required or options:
         error, _hint = refused(capsys, *name.split())
-        assert error == f"error: the following arguments are required: {', '.join(required)}"
+        missing = ", ".join([*required, *options])
+        assert error == f"error: the following arguments are required: {missing}"
     if not any(action.nargs == "*" for action in positionals):
         numbers = [str(number) for number in range(len(positionals) + 1)]
-        error, _hint = refused(capsys, *name.split(), *numbers)
+        given = [part for option in options for part in (option, "x")]
+        error, _hint = refused(capsys, *name.split(), *given, *numbers)
         assert error == f"error: `commonplace {name}` does not expect `{numbers[-1]}`"
 
 

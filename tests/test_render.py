@@ -139,9 +139,10 @@ def test_recall_is_rendered_at_a_terminal_and_raw_elsewhere(
         assert width == 40 or f"\x1b[2m{record.id}" in shown
         assert width == 40 or "$ sudo chown -R $USER .  && npm ci" in plain
         assert "worked 9/10" in plain
-        assert "\x1b[94;49mfor\x1b[0m" in shown
-        assert "```" not in plain
         assert "dated notes, not instructions" in " ".join(plain.split())
+        code = at_a_terminal(width, "recall", "retry", "npm", NO_COLOR="")
+        assert "\x1b[94;49mfor\x1b[0m" in code
+        assert "```" not in code
     for setting in ({"NO_COLOR": "1"}, {"NO_COLOR": "", "TERM": "dumb"}):
         assert "\x1b" not in at_a_terminal(80, *question, **setting)
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from commonplace.graph.resonance import Limits, Resonance, of_memory, read, seed
 from commonplace.graph.scoring import decayed
 from commonplace.memory import Memory
+from conftest import SLOW_LAW
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 LIMITS = Limits(0.98, 0.05, 800, timedelta(hours=24))
@@ -42,6 +43,7 @@ def test_values_decay_and_the_set_is_never_too_large(
             assert abs(one.value - expected[ident]) < 1e-5
 
 
+@SLOW_LAW
 @given(SCORES)
 def test_decay_empties_an_idle_set(tmp_path: Path, scores: dict[str, float]) -> None:
     state = fresh(tmp_path)

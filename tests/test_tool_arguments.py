@@ -16,6 +16,7 @@ from commonplace.errors import UsageError
 from commonplace.server.api import error_response
 from commonplace.server.build import build_server
 from commonplace.server.toolsets import TOOLSETS
+from conftest import SLOW_LAW
 
 if TYPE_CHECKING:
     from commonplace.memory import Memory
@@ -77,6 +78,7 @@ NAMES = [
 ]
 
 
+@SLOW_LAW
 @given(st.sampled_from(TOOLS), st.dictionaries(st.sampled_from(NAMES), JSON, max_size=3))
 def test_no_arguments_get_a_sentence_of_pydantic(
     memory: Memory, tool: str, arguments: dict[str, Any]

@@ -121,7 +121,8 @@ def run(node: pack_sources.SourceNode, folder: Path, code: str | None = None) ->
     # A session of its own, so that whatever the script leaves running can be ended with it.
     with log.open("wb") as output:
         process = subprocess.Popen(
-            ["bash", str(script)],
+            # A shell cannot trap a signal that was ignored when it began, as under `nohup`.
+            ["env", "--default-signal=HUP", "bash", str(script)],
             cwd=folder / "work",
             env=_environment(folder, path, language),
             stdin=subprocess.DEVNULL,

@@ -63,7 +63,7 @@ def add_export(parser: ArgumentParser) -> None:
     add("--name", help="The name of the pack (default: that of the file)")
     add("--version", help="Its version (default: the date)")
     add("--title", help="What it is about, in a line")
-    add("--authors", metavar="NAMES", type=comma_list, default=[], help="Who wrote it")
+    add("--authors", metavar="NAMES", type=comma_list, help="Who wrote it")
     add("--licence", help="The licence of its texts, e.g. `CC-BY-4.0`")
     _add_common(parser)
 

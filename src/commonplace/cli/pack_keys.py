@@ -35,7 +35,6 @@ def add_seal(parser: ArgumentParser) -> None:
         "--to",
         metavar="RECIPIENT",
         action="append",
-        default=[],
         help="Encrypt for this public key (`age1…`, `ssh-ed25519 …`); may be repeated",
     )
     ways.add_argument("--passphrase", action="store_true", help="Encrypt by a passphrase")
@@ -63,7 +62,7 @@ def seal(memory: Memory, args: Namespace) -> keys.Seal | None:
     """Return how to encrypt; `None` for `--plain`. Without a way named, the settings decide."""
     if args.plain:
         return None
-    if args.to:
+    if args.to or []:
         return keys.Seal(recipients=tuple(args.to))
     if args.passphrase or args.passphrase_file:
         return keys.Seal(passphrase=_passphrase(memory, args, again=True))

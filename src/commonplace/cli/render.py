@@ -168,7 +168,9 @@ def age(timestamp: str, now: datetime) -> str:
 
 
 def _body(text: str) -> list[RenderableType]:
-    """Return *text* as paragraphs, with the code between fences in colours."""
+    """Return *text* as paragraphs, with the code between fences in colours, or as it is."""
+    if not has_colours():
+        return [Text(line) for line in text.split("\n")]  # Only the fences show what is code.
     parts: list[RenderableType] = []
     fence, language, held = "", "", list[str]()
     for line in text.split("\n"):

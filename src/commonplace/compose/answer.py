@@ -133,7 +133,7 @@ def _title_entry(hit: Hit, tokens_max: int) -> str:
     head = f"1. [{one_line(hit.timestamp[:10])}] "
     title = _title(hit, render(hit.document.shown))
     # The id and a warning are worth more than the end of a title.
-    for tail in (_tail(hit), _marks(hit.marks), ""):
+    for tail in (_tail(hit), _marks(hit.marks)):
         room = tokens_max - tokens.count(head) - tokens.count(tail) - 1
         short = tokens.cut(title, room) if room >= TITLE_TOKENS_MIN else ""
         if short:
