@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -232,12 +233,13 @@ def compare(nodes: list[dict[str, Any]], questions: list[Question], budgets: lis
     )
     found: dict[tuple[int, bool], list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        memory = open_memory(Path(folder) / "home", nodes)
+        home = Path(folder) / "home"
+        open_memory(home, nodes).close()
         for hops in (0, 1, 2):
             for keeps in (False, True):
                 figures = [
                     evidence(
-                        memory,
+                        home,
                         [one for one in questions if one.kind == kind],
                         budget,
                         hops,
@@ -249,22 +251,23 @@ def compare(nodes: list[dict[str, Any]], questions: list[Question], budgets: lis
                 found[hops, keeps] = figures
                 name = f"hops {hops}, {'working set' if keeps else 'no working set'}"
                 print(f"{name:28}" + "".join(f"{one:.3f}".rjust(18) for one in figures))
-        memory.close()
     return sum(found[2, True]) > sum(found[0, False])
 
 
 def evidence(
-    memory: Memory, questions: list[Question], budget: int, hops: int, *, keeps: bool
+    home: Path, questions: list[Question], budget: int, hops: int, *, keeps: bool
 ) -> float:
     right = 0
     for number, one in enumerate(questions):
-        forget(memory)
-        task = f"task-{number}-{budget}-{hops}-{keeps}" if one.first else ""
-        if one.first:
-            memory.build_context(one.first, task, budget, hops)
-        if not keeps:
-            forget(memory)
-        built = memory.build_context(one.text, task, budget, hops)
+        # What was lit and used for other questions must not help or hinder this one.
+        shutil.rmtree(home / ".state", ignore_errors=True)
+        with Memory.open(home) as memory:
+            task = f"task-{number}-{budget}-{hops}-{keeps}" if one.first else ""
+            if one.first:
+                memory.build_context(one.first, task, budget, hops)
+            if not keeps:
+                forget(memory)
+            built = memory.build_context(one.text, task, budget, hops)
         right += one.needed in built.frames.as_json()
     return right / len(questions)
 
