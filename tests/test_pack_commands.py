@@ -237,6 +237,22 @@ def test_nobody_else_replaces_a_pack(tmp_path: Path) -> None:
         assert [one.version for one in installed.list_packs(memory)] == ["1.0.0"]
 
 
+def test_an_upgrade_that_is_refused_leaves_the_pack_as_it_was(tmp_path: Path) -> None:
+    home, signer = tmp_path / "home", signing.generate()
+    install(home, write_pack(tmp_path / "1.kpack", RAII, signer=signer))
+    with opened(home) as memory:
+        before = installed.list_packs(memory)
+    bad = write_pack(tmp_path / "2.kpack", ADL, {"kind": "node"}, signer=signer, version="2.0.0")
+    with pytest.raises(PackRefused, match="line 2"):
+        install(home, bad, upgrade=True)
+    with opened(home) as memory:
+        assert installed.list_packs(memory) == before
+    stranger = write_pack(tmp_path / "3.kpack", ADL)
+    for trust in (False, True):
+        with pytest.raises(PackRefused, match="another key has signed"):
+            install(home, stranger, trust=trust)
+
+
 # --- What a pack may not do -----------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from commonplace.errors import PackRefused
 from commonplace.log import pack_logs
 from commonplace.log.logs import list_repos
 from commonplace.log.pack_logs import Description
@@ -113,20 +114,41 @@ def test_a_snapshot_takes_no_packs_along(memory: Memory) -> None:
     assert (made.snapshot.logs, made.snapshot.lines) == (1, 1)
 
 
-def test_a_pack_that_was_half_written_has_no_version(memory: Memory) -> None:
+def test_a_pack_of_which_no_line_was_replaced_stays_as_it_was(memory: Memory) -> None:
     def broken() -> Iterator[bytes]:
         yield encode(RAII).encode() + b"\n"
         raise KeyboardInterrupt
 
     install(memory, RAII)
+    before = pack_logs.describe(memory.home, "cpp-core")
     described = Description("cpp-core", {"id": "cpp-core", "version": "2.0.0"})
     with pytest.raises(KeyboardInterrupt):
         pack_logs.write(memory.home, lambda: described, broken())
     assert json.loads(memory.home.pack_log("cpp-core").read_bytes())["id"] == "concept.cpp.raii"
+    assert pack_logs.describe(memory.home, "cpp-core") == before
+    assert not list(memory.home.pack_logs_folder.glob("*.rewriting"))
+
+
+def test_a_pack_that_was_half_written_has_a_signer_and_no_version(memory: Memory) -> None:
+    asked = 0
+
+    def described() -> Description:
+        nonlocal asked
+        asked += 1
+        if asked == 3:
+            raise KeyboardInterrupt
+        return Description("cpp-core", {"id": "cpp-core", "version": "2.0.0"}, "ed25519:a")
+
+    with pytest.raises(KeyboardInterrupt):
+        pack_logs.write(memory.home, described, [encode(RAII).encode() + b"\n"])
     found = pack_logs.describe(memory.home, "cpp-core")
     assert found is not None
-    assert not found.version
-    assert not list(memory.home.pack_logs_folder.glob("*.rewriting"))
+    assert (found.version, found.signer) == ("", "ed25519:a")
+    stranger = Description("cpp-core", {"id": "cpp-core", "version": "3.0.0"}, "ed25519:b")
+    pack_logs.write(memory.home.quarantine, lambda: stranger, [])
+    with pytest.raises(PackRefused, match="another key has signed"):
+        pack_logs.release(memory.home, "cpp-core")
+    assert pack_logs.count(memory.home, "cpp-core") == 1
 
 
 def test_the_quarantine_is_not_read(memory: Memory) -> None:

@@ -34,6 +34,16 @@ def replace(path: Path, chunks: Iterable[bytes]) -> None:
         raise unusable(path, error) from error
 
 
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Yield the stream of `writing`, and raise our error for an `OSError`."""
+    try:
+        with writing(path) as stream:
+            yield stream
+    except OSError as error:
+        raise unusable(path, error) from error
+
+
 def write(path: Path, chunks: Iterable[bytes], *, mode: int = 0o600, durable: bool = True) -> None:
     """Replace the content of the file at *path* with *chunks* in one step. Raises `OSError`.
 

@@ -13,10 +13,11 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from commonplace.errors import unusable
+from commonplace.errors import PackRefused, unusable
 from commonplace.files import atomic
 from commonplace.files.lock import hold
 from commonplace.files.plain import is_ours, open_for_read, read_small
+from commonplace.foreign import one_line
 from commonplace.log import read
 from commonplace.log.fold import log_lines
 from commonplace.log.logs import list_repos
@@ -104,17 +105,38 @@ def describe(home: Home, name: str) -> Description | None:
 def write(home: Home, described: Callable[[], Description], lines: Iterable[bytes]) -> None:
     """Put *lines* in the place of the log of a pack; *described* is asked when all were written.
 
-    The caller holds the packs of *home*. If *lines* raises, the log stays as it was.
+    The caller holds the packs of *home*. If *lines* raises, log and description stay as they were.
     """
     homes.check_usable(home)
     if not home.log_folder.is_dir():
         homes.make(home)
-    path = home.pack_log(described().name)
-    # Without its description, a pack is one whose installation was interrupted.
-    _unlink(home.pack_description(described().name))
-    atomic.replace(path, lines)
-    raw = json.dumps(described()._asdict(), ensure_ascii=False, indent=1).encode()
-    atomic.replace(home.pack_description(described().name), [raw])
+    with atomic.replacing(home.pack_log(described().name)) as stream:
+        for line in lines:
+            stream.write(line)
+        stream.flush()
+        # Without a manifest, a pack is one whose installation was interrupted. Its signer stays:
+        # nobody else may do the rest.
+        _write_description(home, described()._replace(manifest={}))
+    _write_description(home, described())
+
+
+def _write_description(home: Home, described: Description) -> None:
+    raw = json.dumps(described._asdict(), ensure_ascii=False, indent=1).encode()
+    atomic.replace(home.pack_description(described.name), [raw])
+
+
+def check_same_signer(given: str, signer: str, here: Description | None) -> None:
+    """Raise if another signer's pack has that name: it must not be replaced by a stranger's.
+
+    *given* is what the user named. A pack that was interrupted has its signer, too.
+    """
+    if here is not None and here.signer and here.signer != signer:
+        raise PackRefused(
+            one_line(given),
+            f"is called `{here.name}`, as a pack that is here and that another key has signed",
+            f"compare the signers with `commonplace pack list`; `commonplace pack remove"
+            f" {here.name}` removes the one that is here",
+        )
 
 
 def remove_log(home: Home, name: str) -> None:
@@ -207,6 +229,7 @@ def release(home: Home, name: str) -> Released:
         described = describe(home.quarantine, name)
         if described is None or not described.manifest:
             raise FileNotFoundError(name)
+        check_same_signer(name, described.signer, describe(home, name))
         local = LocalRecords(home)
         kept = records = 0
 

@@ -119,9 +119,9 @@ def import_pack(
         )
         installed, waiting = whole(home, name), whole(home.quarantine, name)
         target = home if installed or is_known else home.quarantine
-        here = installed or waiting
-        if here is not None and not signed_by:
-            _check_same_signer(path, here, pack)
+        if not signed_by:
+            here = pack_logs.describe(home, name) or pack_logs.describe(home.quarantine, name)
+            pack_logs.check_same_signer(str(path), pack.signer, here)
         replaced = installed if target is home else waiting
         is_same = replaced is not None and replaced.checksum == pack.manifest.checksum
         if replaced is not None and not is_same:
@@ -169,17 +169,6 @@ def _check_name(path: Path, name: str) -> None:
         is_valid = None
     if not is_valid:
         raise PackRefused(one_line(str(path)), f"has the id `{one_line(name)}`, which names no log")
-
-
-def _check_same_signer(path: Path, here: Description, pack: Opened) -> None:
-    """Raise if another signer's pack has that name: it must not be replaced by a stranger's."""
-    if here.signer != pack.signer:
-        raise PackRefused(
-            one_line(str(path)),
-            f"is called `{here.name}`, as a pack that is here and that another key has signed",
-            f"compare the signers with `commonplace pack list`; `commonplace pack remove"
-            f" {here.name}` removes the one that is here",
-        )
 
 
 def _check_replaceable(path: Path, here: Description, pack: Opened, *, upgrade: bool) -> None:
