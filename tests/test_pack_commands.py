@@ -404,6 +404,32 @@ def test_nothing_is_left_of_a_pack_that_was_removed(tmp_path: Path) -> None:
             assert not path.is_file() or word not in path.read_bytes(), (path, word)
 
 
+def test_nothing_is_left_of_what_earlier_versions_of_a_removed_pack_had(tmp_path: Path) -> None:
+    home, signer = tmp_path / "home", signing.generate()
+    gone, judged = node("concept.cpp.gone", "axolotl limbs"), node("concept.cpp.judged", "newt")
+    install(home, write_pack(tmp_path / "1.kpack", RAII, ADL, gone, judged, signer=signer))
+    with opened(home) as memory:
+        memory.feedback("concept.cpp.judged", "worked")
+        memory.forget("concept.cpp.adl")
+        memory.build_context("axolotl limbs", {"id": "task-1"}, 800)
+        memory.create_snapshot("with the pack")
+    for number in ("2", "3"):
+        path = tmp_path / f"{number}.kpack"
+        write_pack(path, node("concept.cpp.new", number), ADL, signer=signer, version=number)
+        install(home, path, upgrade=True)
+    # What another pack has now is not removed with the first.
+    install(home, write_pack(tmp_path / "b.kpack", judged, id="newts"))
+    with opened(home) as memory:
+        assert memory.recall("newt").hits
+        assert installed.remove(memory, "cpp").left_in == []
+        assert memory.recall("newt").hits
+        assert memory.get("concept.cpp.judged").meta["origin"] == "pack:newts"
+        installed.remove(memory, "newts")
+    for path in sorted(home.rglob("*")):
+        for word in (b"axolotl", b"concept.cpp.gone", b"concept.cpp.adl", b"pack:cpp"):
+            assert not path.is_file() or word not in path.read_bytes(), (path, word)
+
+
 def test_nothing_is_left_of_a_pack_that_was_removed_from_quarantine(tmp_path: Path) -> None:
     home = tmp_path / "home"
     install(home, write_pack(tmp_path / "x.kpack", RAII, ADL), trust=False)

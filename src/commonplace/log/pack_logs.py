@@ -13,10 +13,10 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from commonplace.errors import PackRefused, unusable
+from commonplace.errors import HomeUnusable, PackRefused, unusable
 from commonplace.files import atomic
 from commonplace.files.lock import hold
-from commonplace.files.plain import is_ours, open_for_read, read_small
+from commonplace.files.plain import is_ours, open_for_read, read_all, read_small
 from commonplace.foreign import one_line
 from commonplace.log import read
 from commonplace.log.fold import log_lines
@@ -102,22 +102,53 @@ def describe(home: Home, name: str) -> Description | None:
     )
 
 
-def write(home: Home, described: Callable[[], Description], lines: Iterable[bytes]) -> None:
+def write(
+    home: Home,
+    described: Callable[[], Description],
+    lines: Iterable[bytes],
+    dropped: Iterable[str] = (),
+) -> None:
     """Put *lines* in the place of the log of a pack; *described* is asked when all were written.
 
-    The caller holds the packs of *home*. If *lines* raises, log and description stay as they were.
+    *dropped*, read after *lines*, are the ids that the log had and no longer has: what was said
+    about them is still in other logs, and goes with the pack. The caller holds the packs of *home*.
+    If *lines* raises, all stays as it was.
     """
     homes.check_usable(home)
     if not home.log_folder.is_dir():
         homes.make(home)
-    with atomic.replacing(home.pack_log(described().name)) as stream:
+    name = described().name
+    with atomic.replacing(home.pack_log(name)) as stream:
         for line in lines:
             stream.write(line)
         stream.flush()
+        _note_dropped(home, name, dropped)
         # Without a manifest, a pack is one whose installation was interrupted. Its signer stays:
         # nobody else may do the rest.
         _write_description(home, described()._replace(manifest={}))
     _write_description(home, described())
+
+
+def dropped_ids(home: Home, name: str) -> set[str]:
+    """Return the ids of the records that only earlier versions of a pack had."""
+    path = home.pack_dropped_ids(name)
+    raw = read_all(path)
+    try:
+        found = json.loads(raw) if raw else []
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list):
+        raise HomeUnusable(
+            path, "it is no list of ids", "delete it; what it named then stays if the pack goes"
+        )
+    return {ident for ident in found if isinstance(ident, str)}
+
+
+def _note_dropped(home: Home, name: str, dropped: Iterable[str]) -> None:
+    known = dropped_ids(home, name)
+    if more := set(dropped) - known:
+        # In one line and with ASCII only, whatever characters an id has.
+        atomic.replace(home.pack_dropped_ids(name), [json.dumps(sorted(known | more)).encode()])
 
 
 def _write_description(home: Home, described: Description) -> None:
@@ -145,6 +176,8 @@ def remove_log(home: Home, name: str) -> None:
 
 
 def remove_description(home: Home, name: str) -> None:
+    """Remove the last of a pack. Its description goes after what a removal needs to be repeated."""
+    _unlink(home.pack_dropped_ids(name))
     _unlink(home.pack_description(name))
 
 
@@ -231,23 +264,25 @@ def release(home: Home, name: str) -> Released:
             raise FileNotFoundError(name)
         check_same_signer(name, described.signer, describe(home, name))
         local = LocalRecords(home)
-        kept = records = 0
+        kept = count = 0
 
         def lines() -> Iterator[bytes]:
-            nonlocal kept, records
+            nonlocal kept, count
             for found in read.parse(home.quarantine.pack_log(name)):
                 if isinstance(found, read.Damage):
                     continue
                 if local.wins_over(found[1].id):
                     kept += 1
                 else:
-                    records += 1
+                    count += 1
                     yield found[0].raw + b"\n"
 
-        write(home, lambda: described, lines())
+        # There is a log only if an installation was interrupted.
+        before = (record.id for record in records(home, name))
+        write(home, lambda: described, lines(), before)
         remove_log(home.quarantine, name)
         remove_description(home.quarantine, name)
-    return Released(name, records, kept)
+    return Released(name, count, kept)
 
 
 def _unlink(path: Path) -> None:

@@ -208,11 +208,13 @@ class _Writer:
         place = QUARANTINED if target.is_quarantine else INSTALLED
         self.done = Changes(self._name, pack.manifest.version, pack.signer, place, dry_run)
         self.done.before = known.version if known else ""
+        # Ids that the log had, and that the user's records now keep out of it.
+        self._kept_out: list[str] = []
         self._differing: dict[str, Record] = {}
 
     def run(self, path: str, *, writes: bool) -> Changes:
         if writes:
-            pack_logs.write(self._target, self._described, self._lines(path))
+            pack_logs.write(self._target, self._described, self._lines(path), self._dropped())
         else:
             for _line in self._lines(path):
                 pass
@@ -255,8 +257,16 @@ class _Writer:
                 )
             seen.add(key)
             self.done.redacted += bool(record.redactions)
+            was_there = record.id in self._before
             if self._count(record):
                 yield entry.line
+            elif was_there:
+                self._kept_out.append(record.id)
+
+    def _dropped(self) -> Iterator[str]:
+        """Yield the ids that the log had before and lacks now. All lines have been read."""
+        yield from self._before
+        yield from self._kept_out
 
     def _count(self, record: Record) -> bool:
         """Count the record, and return whether it is written."""

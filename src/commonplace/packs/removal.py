@@ -58,7 +58,7 @@ def remove_records(home: Home, name: str, progress: Callable[[int], None]) -> Re
     count = pack_logs.count(home, name)
     if home.is_quarantine:
         return _remove_from_quarantine(home, name, count)
-    ids = {record.id for record in pack_logs.records(home, name)}
+    ids = _ids_of(home, name)
     own, edited = _ids_in_other_logs(home, name)
     ids = (ids | edited) - own
     lines = sum(_rewrite(path, ids) for path in _other_logs(home))
@@ -77,8 +77,18 @@ def remove_records(home: Home, name: str, progress: Callable[[int], None]) -> Re
     return Removed(name, count, len(edited - own), lines, left)
 
 
+def _ids_of(home: Home, name: str) -> set[str]:
+    """Return the ids of a pack, also of its earlier versions where no other pack has them now."""
+    ids = pack_logs.dropped_ids(home, name)
+    for other in pack_logs.names(home) if ids else ():
+        if other != name:
+            ids.difference_update(record.id for record in pack_logs.records(home, other))
+    ids.update(record.id for record in pack_logs.records(home, name))
+    return ids
+
+
 def _remove_from_quarantine(home: Home, name: str, count: int) -> Removed:
-    ids = {record.id for record in pack_logs.records(home, name)}
+    ids = _ids_of(home, name)
     pack_logs.remove_log(home, name)
     _clear_quarantine(home, name, ids)
     return Removed(name, count, 0, 0, [])

@@ -75,6 +75,10 @@ class Home(NamedTuple):
     def pack_description(self, name: str) -> Path:
         return self.pack_logs_folder / f"{name}.json"
 
+    def pack_dropped_ids(self, name: str) -> Path:
+        """Return the file with the ids of records that only earlier versions of the pack had."""
+        return self.pack_logs_folder / f"{name}.dropped"
+
     @property
     def repos_file(self) -> Path:
         """Which addresses, folders and older names belong to which log (see `aliases.py`)."""
