@@ -516,6 +516,10 @@ def test_a_dry_run_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "Would be installed: cpp 1.0.0, 1 record" in out
     assert b"destructor" not in everything_in(home)
     assert not (home / "log").exists()
+    # A key is made when a pack is first exported.
+    for options in (("--dry-run",), ()):
+        assert run(capsys, "pack", "import", str(file), "--home", str(home), *options)[0] == 0
+    assert not list(home.rglob("signing.pem"))
 
 
 def test_a_shipped_pack_must_be_signed_by_the_key_it_came_with(

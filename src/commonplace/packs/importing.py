@@ -150,7 +150,7 @@ def whole(home: Home, name: str) -> Description | None:
 
 def knows(home: Home, signer: str) -> bool:
     """Whether packs of that signer are installed without being asked: by the user, or trusted."""
-    return trusted.is_trusted(home, signer) or signer == signing.key_of(home).public
+    return trusted.is_trusted(home, signer) or signer == signing.public_of(home)
 
 
 @contextmanager

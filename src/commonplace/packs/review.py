@@ -69,7 +69,9 @@ def signer_name(memory: Memory, signer: str) -> str:
     What comes with the package is by its authors.
     """
     home = importing.home_of(memory)
-    if home.signing_key_file.is_file() and signing.key_of(home).public == signer:
+    if not signer:  # A pack of which nothing but a log is left.
+        return ""
+    if signing.public_of(home) == signer:
         return "you"
     if signer == shipped.public_key():
         return "Commonplace"

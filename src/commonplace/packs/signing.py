@@ -56,6 +56,11 @@ def key_of(home: Home) -> SigningKey:
         return SigningKey(key)
 
 
+def public_of(home: Home) -> str:
+    """Return the public key of *home*; "" if it has none yet: to compare it, none is made."""
+    return key_of(home).public if home.signing_key_file.is_file() else ""
+
+
 def parse_public(text: str) -> str:
     """Return the public key in *text*. Raises `UsageError` if it is none."""
     found = text.strip().lower()
