@@ -528,7 +528,7 @@ def test_a_shipped_pack_must_be_signed_by_the_key_it_came_with(
     signer = signing.generate()
     write_pack(tmp_path / "cpp.kpack", RAII, signer=signer)
     monkeypatch.setattr(shipped, "FOLDER", tmp_path)
-    monkeypatch.setattr(shipped, "KEY", tmp_path / "KEY")
+    monkeypatch.setattr(trusted, "SHIPPED_KEY", tmp_path / "KEY")
     with opened(tmp_path / "home") as memory:
         with pytest.raises(PackRefused, match="without the key"):
             shipped.add(memory, "cpp")

@@ -9,7 +9,7 @@ import pytest
 from tools import build_packs, pack_sources
 
 from commonplace.memory import Memory
-from commonplace.packs import container, importing, installed, keys, shipped
+from commonplace.packs import container, importing, installed, keys, shipped, trusted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,7 @@ def test_a_pack_is_built_installed_and_answers(
     out.mkdir()
     assert build_packs.build(out) == ["zig-core"]
     monkeypatch.setattr(shipped, "FOLDER", out)
-    monkeypatch.setattr(shipped, "KEY", out / "KEY")
+    monkeypatch.setattr(trusted, "SHIPPED_KEY", out / "KEY")
     with Memory.open(tmp_path / "home", settings={"embedder.kind": "none"}) as memory:
         done = shipped.add(memory, "zig-core")
         assert (done.added, done.place, done.flagged) == (2, importing.INSTALLED, 0)
@@ -79,6 +79,12 @@ def test_a_pack_is_built_installed_and_answers(
         assert (again.changed, again.unchanged) == (1, 1)
 
 
+def test_a_shipped_pack_that_is_imported_as_a_file_is_installed(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "home", settings={"embedder.kind": "none"}) as memory:
+        done = importing.import_pack(memory, shipped.FOLDER / "sql-core.kpack", NO_KEYS)
+    assert done.place == importing.INSTALLED
+
+
 def test_two_builds_have_the_same_records(sources: Path) -> None:
     assert list(build_packs.lines_of(sources.name)) == list(build_packs.lines_of(sources.name))
 
@@ -88,7 +94,7 @@ def test_the_built_pack_contains_what_its_source_says(name: str) -> None:
     hint = "run `make packs`"
     assert name in shipped.names(), hint
     with container.opened(shipped.FOLDER / f"{name}.kpack", NO_KEYS) as pack:
-        assert pack.signer == shipped.KEY.read_text().strip(), hint
+        assert pack.signer == trusted.shipped_key(), hint
         built = [json.loads(line) for line in pack.lines()]
         about = pack_sources.about(name)
         assert {field: pack.manifest.fields[field] for field in about} == about, hint

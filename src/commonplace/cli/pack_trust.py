@@ -92,5 +92,5 @@ def _list_signers(memory: Memory, *, as_json: bool) -> int:
         rows = [(one_line(one.name), one.since[:10], one.key) for one in found]
         print_table(("name", "since", "key"), rows, right=())
     else:
-        note("No signers are trusted but yourself; `commonplace pack trust KEY` trusts one")
+        note("Only you and Commonplace are trusted; `commonplace pack trust KEY` trusts one")
     return 0

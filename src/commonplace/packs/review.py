@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from commonplace.errors import PackRefused
 from commonplace.foreign import one_line
 from commonplace.log import pack_logs
-from commonplace.packs import container, importing, inspection, shipped, signing, suspicion, trusted
+from commonplace.packs import container, importing, inspection, signing, suspicion, trusted
 from commonplace.records import decode
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def signer_name(memory: Memory, signer: str) -> str:
         return ""
     if signing.public_of(home) == signer:
         return "you"
-    if signer == shipped.public_key():
+    if signer == trusted.shipped_key():
         return "Commonplace"
     names = [one.name or "trusted" for one in trusted.signers(home) if one.key == signer]
     return names[0] if names else ""

@@ -1,4 +1,4 @@
-"""The packs that come with the package, and the public key that signed them."""
+"""The packs that come with the package."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.errors import PackRefused, PackUnknown
-from commonplace.packs import importing, keys, places
+from commonplace.packs import importing, keys, places, trusted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from commonplace.packs.importing import Changes
 
 FOLDER = Path(__file__).parent / "shipped"
-KEY = FOLDER / "KEY"
 
 
 def names() -> list[str]:
@@ -36,7 +35,7 @@ def add(
     if name not in names():
         raise PackUnknown(name, names())
     path = FOLDER / f"{name}{places.SUFFIX}"
-    key = public_key()
+    key = trusted.shipped_key()
     if not key:
         raise PackRefused(
             path.name, "came without the key that signed it", "install Commonplace again"
@@ -49,11 +48,3 @@ def add(
         importing.Options(signed_by=key, dry_run=dry_run, upgrade=True),
         progress,
     )
-
-
-def public_key() -> str:
-    """Return the key that signed them; "" if there is none."""
-    try:
-        return KEY.read_text("ascii").strip()
-    except (OSError, ValueError):
-        return ""

@@ -1,13 +1,15 @@
 """The signers whose packs are installed without quarantine, by their public keys.
 
-The list belongs to this machine's user and is kept in the state of their home, where neither git
-nor a pack can change it.
+The signer of the packs that come with the package is one of them. The list of the
+others belongs to this machine's user and is kept in the state of their home, where neither git nor
+a pack can change it.
 """
 
 from __future__ import annotations
 
 import json
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.errors import HomeUnusable
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from commonplace.where.home import Home
 
 _BYTES_MAX = 1 << 20
+# The key of the packs that came with this package. Whoever could change it could change our code.
+SHIPPED_KEY = Path(__file__).parent / "shipped" / "KEY"
 
 
 class Signer(NamedTuple):
@@ -50,7 +54,16 @@ def signers(home: Home) -> list[Signer]:
 
 
 def is_trusted(home: Home, key: str) -> bool:
-    return any(one.key == key for one in signers(home))
+    """Whether the user trusts that signer, or packs of that signer came with the package."""
+    return any(one.key == key for one in signers(home)) or key == shipped_key()
+
+
+def shipped_key() -> str:
+    """Return the key that signed the packs that came with the package; "" if there is none."""
+    try:
+        return SHIPPED_KEY.read_text("ascii").strip()
+    except (OSError, ValueError):
+        return ""
 
 
 def trust(home: Home, key: str, name: str, since: str) -> None:
