@@ -545,6 +545,22 @@ def test_a_shipped_pack_must_be_signed_by_the_key_it_came_with(
             shipped.add(memory, "nothing")
 
 
+def test_a_shipped_pack_does_not_take_the_place_of_a_strangers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, signer = tmp_path / "home", signing.generate()
+    install(home, write_pack(tmp_path / "mine.kpack", ADL, id="cpp"))
+    (tmp_path / "shipped").mkdir()
+    (tmp_path / "shipped" / "KEY").write_text(signer.public)
+    write_pack(tmp_path / "shipped" / "cpp.kpack", RAII, signer=signer)
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path / "shipped")
+    monkeypatch.setattr(trusted, "SHIPPED_KEY", tmp_path / "shipped" / "KEY")
+    with opened(home) as memory:
+        with pytest.raises(PackRefused, match="another key has signed"):
+            shipped.add(memory, "cpp")
+        assert [record.id for record in pack_logs.records(memory.home, "cpp")] == [ADL["id"]]
+
+
 def test_a_record_says_of_which_pack_it_is() -> None:
     assert arriving.is_of("cpp", {"meta": {"origin": "pack:cpp"}})
     assert arriving.is_of("cpp", {"meta": {"origin": "pack:cpp of import:loki"}})

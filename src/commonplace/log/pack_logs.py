@@ -40,13 +40,17 @@ ABOUT_RECORD = ("timestamp", "repo", "agent_id", "meta")
 
 
 class Description(NamedTuple):
-    """An installed pack: its `pack.json`, who signed it, when it came, and what was suspicious."""
+    """An installed pack: its `pack.json`, who signed it, when it came, and what was suspicious.
+
+    *shipped* says that the package brought it, so that the next release may replace it.
+    """
 
     name: str
     manifest: dict[str, Any]
     signer: str = ""
     installed_at: str = ""
     flagged: int = 0
+    shipped: bool = False
 
     @property
     def version(self) -> str:
@@ -99,6 +103,7 @@ def describe(home: Home, name: str) -> Description | None:
         str(fields.get("signer", "")),
         str(fields.get("installed_at", "")),
         flagged if isinstance(flagged, int) else 0,
+        fields.get("shipped") is True,
     )
 
 

@@ -84,8 +84,8 @@ class Options(NamedTuple):
 
     *trust* installs it whoever signed it; *quarantine* never does. With *upgrade*, it takes the
     place of another version by the same signer; otherwise another version is an error. A pack that
-    must be *signed_by* that key is installed in the place of any other; *confined* is for paths
-    that an agent named.
+    must be *signed_by* that key is installed without being asked; *confined* is for paths that an
+    agent named.
     """
 
     trust: bool = False
@@ -119,8 +119,10 @@ def import_pack(
         )
         installed, waiting = whole(home, name), whole(home.quarantine, name)
         target = home if installed or is_known else home.quarantine
-        if not signed_by:
-            here = pack_logs.describe(home, name) or pack_logs.describe(home.quarantine, name)
+        here = pack_logs.describe(home, name) or pack_logs.describe(home.quarantine, name)
+        # Each release of the package signs its packs with another key.
+        is_next_release = here is not None and here.shipped and is_shipped(pack)
+        if not is_next_release:
             pack_logs.check_same_signer(str(path), pack.signer, here)
         replaced = installed if target is home else waiting
         is_same = replaced is not None and replaced.checksum == pack.manifest.checksum
@@ -146,6 +148,11 @@ def whole(home: Home, name: str) -> Description | None:
     """Return the description of a pack that was installed to the end; `None` for others."""
     found = pack_logs.describe(home, name)
     return found if found is not None and found.manifest else None
+
+
+def is_shipped(pack: Opened) -> bool:
+    """Whether the key that came with the package has signed it."""
+    return pack.signer == trusted.shipped_key()
 
 
 def knows(home: Home, signer: str) -> bool:
@@ -230,6 +237,7 @@ class _Writer:
             self._pack.signer,
             to_utc(self._now),
             self.done.flagged,
+            is_shipped(self._pack),
         )
 
     def _lines(self, path: str) -> Iterator[bytes]:
