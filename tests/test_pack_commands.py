@@ -312,6 +312,32 @@ def test_records_of_the_user_win_and_the_difference_is_shown(tmp_path: Path) -> 
         assert memory.get("concept.cpp.raii").fields["payload"] == {"definition": "my own words"}
 
 
+@pytest.mark.parametrize("first_in_quarantine", [False, True])
+def test_records_of_the_pack_that_was_there_first_win(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *, first_in_quarantine: bool
+) -> None:
+    home = tmp_path / "home"
+    install(home, write_pack(tmp_path / "x.kpack", RAII, ADL))
+    other = node("concept.cpp.raii", "Call free() by hand", label=RAII["label"], tags=["cpp"])
+    more = node("concept.cpp.more", "more")
+    file = str(write_pack(tmp_path / "y.kpack", other, ADL, more, id="other"))
+    how = [] if first_in_quarantine else ["--trust"]
+    code, out, _err = run(capsys, "pack", "import", file, "--home", str(home), *how)
+    assert code == 0
+    assert "2 not taken: records of other packs have the same ids" in out
+    assert "= concept.cpp.raii: that of cpp is kept" in out
+    assert "payload, theirs: " in out
+    assert "concept.cpp.adl: " not in out
+    if first_in_quarantine:
+        out = run(capsys, "pack", "trust", "other", "--home", str(home))[1]
+        assert "1 record; 2 not taken" in out
+    with opened(home) as memory:
+        assert memory.get("concept.cpp.raii").fields["payload"] == RAII["payload"]
+        assert memory.get("concept.cpp.more").meta["origin"] == "pack:other"
+        installed.remove(memory, "other")
+        assert memory.get("concept.cpp.raii").fields["payload"] == RAII["payload"]
+
+
 @pytest.mark.parametrize(
     ("text", "what"),
     [

@@ -79,6 +79,7 @@ def print_changes(done: Changes, verb: str) -> None:
         ("-", done.removed, "removed"),
         ("=", done.unchanged, "unchanged"),
         ("=", done.kept, "not taken: records of your own have the same ids"),
+        ("=", done.of_other_packs, "not taken: records of other packs have the same ids"),
         ("=", done.forgotten, "not taken: you have forgotten them"),
         ("=", done.skipped, "not taken: they judge or replace other records"),
         ("!", done.redacted, "held secrets or hidden characters, which were removed"),
@@ -100,11 +101,12 @@ def print_changes(done: Changes, verb: str) -> None:
 
 
 def _print_difference(one: dict[str, Any]) -> None:
-    """Print how a record of the user differs from the one of the pack."""
-    print(f"    = {one_line(one['id'])}: yours is kept")
+    """Print how a record that is here differs from the one of the pack."""
+    here = f"that of {one_line(one['pack'])}" if one["pack"] else "yours"
+    print(f"    = {one_line(one['id'])}: {here} is kept")
     for name in one["yours"]:
-        for whose in ("yours", "theirs"):
-            value = one[whose].get(name)
+        for whose, values in ((here, one["yours"]), ("theirs", one["theirs"])):
+            value = values.get(name)
             text = flat(value)[:_VALUE_CHARS_MAX] if value is not None else "(nothing)"
             print(f"        {one_line(name)}, {whose}: {one_line(text)}")
 

@@ -54,7 +54,7 @@ def trust(args: Namespace) -> int:
         print(f"Trusted: {args.key}")
     for one in released:
         more = (
-            f"; {one.kept:,} not taken, as records of your own have their ids" if one.kept else ""
+            f"; {one.kept:,} not taken, as records that are here have their ids" if one.kept else ""
         )
         print(f"Installed from quarantine: {one.name}, {number_of(one.records, 'record')}{more}")
     return 0

@@ -209,23 +209,41 @@ def content_digest(fields: Mapping[str, Any]) -> int:
     return int.from_bytes(blake2b(raw, digest_size=8).digest(), "big")
 
 
-class LocalRecords:
-    """What the logs of repositories in a home hold, by id: it wins over the records of packs."""
+class _RecordsHere:
+    """Records of a home, by id: they win over those of a pack that arrives."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
         self._digests: dict[str, int] = {}
-        self._forgotten: set[str] = set()
         for record in self._records():
-            if record.kind == "forget":
-                self._forgotten.add(str(record.fields.get("of")))
-            self._digests[record.id] = content_digest(record.fields)
+            self._note(record)
 
     def __contains__(self, ident: object) -> bool:
         return ident in self._digests
 
     def says_the_same(self, record: Record) -> bool:
         return self._digests.get(record.id) == content_digest(record.fields)
+
+    def read(self, ids: Iterable[str]) -> dict[str, Record]:
+        """Return the last versions of *ids*."""
+        wanted = set(ids)
+        if not wanted:
+            return {}
+        return {record.id: record for record in self._records() if record.id in wanted}
+
+    def _note(self, record: Record) -> None:
+        self._digests[record.id] = content_digest(record.fields)
+
+    def _records(self) -> Iterator[Record]:
+        raise NotImplementedError
+
+
+class LocalRecords(_RecordsHere):
+    """What the logs of repositories hold."""
+
+    def __init__(self, home: Home) -> None:
+        self._forgotten: set[str] = set()
+        super().__init__(home)
 
     def is_forgotten(self, ident: str) -> bool:
         """Whether the user has forgotten the record of a pack, and nothing brought it back."""
@@ -235,12 +253,10 @@ class LocalRecords:
         """Whether the record of a pack with that id stays out."""
         return ident in self._digests or ident in self._forgotten
 
-    def read(self, ids: Iterable[str]) -> dict[str, Record]:
-        """Return the last versions of *ids*."""
-        wanted = set(ids)
-        if not wanted:
-            return {}
-        return {record.id: record for record in self._records() if record.id in wanted}
+    def _note(self, record: Record) -> None:
+        super()._note(record)
+        if record.kind == "forget":
+            self._forgotten.add(str(record.fields.get("of")))
 
     def _records(self) -> Iterator[Record]:
         for repo in list_repos(self._home):
@@ -249,8 +265,24 @@ class LocalRecords:
                     yield from_line(line.line.raw)
 
 
+class OtherPacks(_RecordsHere):
+    """What the packs other than *name* hold: no pack changes what another one says."""
+
+    def __init__(self, home: Home, name: str) -> None:
+        self._name = name
+        super().__init__(home)
+
+    def _records(self) -> Iterator[Record]:
+        for other in names(self._home):
+            if other != self._name:
+                yield from records(self._home, other)
+
+
 class Released(NamedTuple):
-    """A pack that left the quarantine, and how many of its records the user's own kept out."""
+    """A pack that left the quarantine, and how many of its records others kept out.
+
+    Others are the user's own, and those of packs that were there first.
+    """
 
     name: str
     records: int
@@ -268,7 +300,7 @@ def release(home: Home, name: str) -> Released:
         if described is None or not described.manifest:
             raise FileNotFoundError(name)
         check_same_signer(name, described.signer, describe(home, name))
-        local = LocalRecords(home)
+        local, others = LocalRecords(home), OtherPacks(home, name)
         kept = count = 0
 
         def lines() -> Iterator[bytes]:
@@ -276,7 +308,7 @@ def release(home: Home, name: str) -> Released:
             for found in read.parse(home.quarantine.pack_log(name)):
                 if isinstance(found, read.Damage):
                     continue
-                if local.wins_over(found[1].id):
+                if local.wins_over(found[1].id) or found[1].id in others:
                     kept += 1
                 else:
                     count += 1

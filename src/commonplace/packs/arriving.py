@@ -65,6 +65,13 @@ def is_of(pack: str, fields: Mapping[str, Any]) -> bool:
     return isinstance(given, str) and (given == origin or given.startswith(f"{origin} of "))
 
 
+def pack_of(fields: Mapping[str, Any]) -> str:
+    """Return the pack that a record in the log of a pack came with."""
+    meta = fields.get("meta")
+    origin = meta.get("origin") if isinstance(meta, dict) else ""
+    return str(origin).removeprefix(origin_of("")).partition(" of ")[0] or "another pack"
+
+
 def _stamped(given: dict[str, Any], pack: str, now: datetime) -> dict[str, Any]:
     found = given.get("meta")
     meta = dict(found) if isinstance(found, dict) else {}

@@ -1,7 +1,7 @@
 """Import a pack into a log of its own: all of its records, or none if one is not valid.
 
-A pack by a signer whom the user does not trust goes to the quarantine. Records of the user win over
-those of a pack with the same ids.
+A pack by a signer whom the user does not trust goes to the quarantine. Records of the user, and of
+packs that were there first, win over those of a pack with the same ids.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from commonplace.errors import NothingTrusted, PackRefused, RecordInvalid
 from commonplace.foreign import one_line
 from commonplace.log import pack_logs
-from commonplace.log.pack_logs import Description, LocalRecords
+from commonplace.log.pack_logs import Description, LocalRecords, OtherPacks
 from commonplace.packs import arriving, container, signing, suspicion, trusted
 from commonplace.records import check_repo_name, to_utc
 
@@ -52,6 +52,8 @@ class Changes:
     # Records of the user have their ids, or the user has forgotten them.
     kept: int = 0
     forgotten: int = 0
+    # Records of packs that were there first have their ids.
+    of_other_packs: int = 0
     # Statements about other records, which are not imported.
     skipped: int = 0
     redacted: int = 0
@@ -207,6 +209,7 @@ class _Writer:
         self._progress = progress
         # In quarantine, a record stays beside the user's own until the pack leaves it.
         self._local = LocalRecords(home_of(memory))
+        self._others = OtherPacks(home_of(memory), self._name)
         self._before = {
             record.id: pack_logs.content_digest(record.fields)
             for record in pack_logs.records(target, self._name)
@@ -288,6 +291,11 @@ class _Writer:
         if self._local.is_forgotten(ident):
             done.forgotten += 1
             return self._target.is_quarantine
+        if ident in self._others:
+            done.of_other_packs += 1
+            if not self._others.says_the_same(record) and len(self._differing) < LISTED_MAX:
+                self._differing[ident] = record
+            return self._target.is_quarantine
         if before is None:
             done.added += 1
             done.added_ids += [ident] if len(done.added_ids) < LISTED_MAX else []
@@ -299,11 +307,15 @@ class _Writer:
         return True
 
     def _differences(self) -> list[dict[str, Any]]:
-        """Return in which fields the records of the user differ from those of the pack."""
+        """Return in which fields records that are here differ from those of the pack.
+
+        `pack` is the pack that has the record; "" for the user's own.
+        """
         own = self._local.read(self._differing)
+        of_packs = self._others.read(self._differing.keys() - own.keys())
         found = []
         for ident, theirs in sorted(self._differing.items()):
-            ours = own[ident].fields
+            ours = (own if ident in own else of_packs)[ident].fields
             names = [
                 name
                 for name in dict.fromkeys([*ours, *theirs.fields])
@@ -312,6 +324,7 @@ class _Writer:
             found.append(
                 {
                     "id": ident,
+                    "pack": "" if ident in own else arriving.pack_of(ours),
                     "yours": {name: ours.get(name) for name in names},
                     "theirs": {name: theirs.fields.get(name) for name in names},
                 }

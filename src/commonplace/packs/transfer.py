@@ -37,6 +37,7 @@ class Imported(NamedTuple):
     removed: int = 0
     flagged: int = 0
     signer: str = ""
+    of_other_packs: int = 0
 
 
 def export_encrypted(memory: Memory, chosen: str, out: str) -> Exported:
@@ -84,6 +85,7 @@ def import_encrypted(memory: Memory, given: str) -> Imported:
         done.removed,
         done.flagged,
         done.signer,
+        done.of_other_packs,
     )
 
 
