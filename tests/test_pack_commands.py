@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace.cli import main
-from commonplace.errors import PackRefused, PackUnknown, RecordNotFound
+from commonplace.errors import PackRefused, PackUnknown, RecordNotFound, UsageError
 from commonplace.log import pack_logs
 from commonplace.memory import Memory
 from commonplace.packs import (
@@ -530,6 +530,50 @@ def test_the_commands_from_export_to_remove(
     assert "Removed: cpp, 2 records" in run(capsys, "pack", "remove", "cpp", "--home", b)[1]
     assert run(capsys, "pack", "remove", "cpp", "--home", b)[0] == PackUnknown.exit_code
     assert "No longer" in run(capsys, "pack", "trust", "--undo", key, "--home", b)[1]
+
+
+def test_a_command_says_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home, signer = ("--home", str(tmp_path / "home")), signing.generate()
+    new = str(write_pack(tmp_path / "2.kpack", RAII, signer=signer, version="1.10.0"))
+    old = str(write_pack(tmp_path / "1.kpack", ADL, signer=signer, version="1.9.0"))
+    _code, out, err = run(capsys, "pack", "upgrade", new, "--trust", *home)
+    assert out.startswith("Installed: cpp 1.10.0, 1 record")
+    assert "older" not in err
+    code, _out, err = run(capsys, "pack", "import", new, "--quarantine", *home)
+    assert code == PackRefused.exit_code
+    assert "is installed, not in quarantine" in err
+    _code, out, err = run(capsys, "pack", "upgrade", old, "--trust", *home)
+    assert out.startswith("Upgraded: cpp 1.9.0 (was 1.10.0)")
+    assert "1.9.0 is older than 1.10.0" in err
+
+
+def test_what_the_command_line_names_wrongly_is_called_by_its_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, missing = ("--home", str(tmp_path / "home")), tmp_path / "missing"
+    with opened(tmp_path / "home") as memory:
+        memory.append([RAII])
+    to = run(capsys, "pack", "keygen", "--json", *home)[1]
+    export = (
+        "pack",
+        "export",
+        "--select",
+        "*",
+        "--to",
+        json.loads(to)["recipient"],
+        *home,
+        "--out",
+    )
+    code, _out, err = run(capsys, *export, str(missing / "x.kpack"))
+    assert code == UsageError.exit_code
+    assert "there is no folder" in err
+    assert not missing.exists()
+    file = str(tmp_path / "x.kpack")
+    assert run(capsys, *export, file)[0] == 0
+    code, _out, err = run(capsys, "pack", "verify", file, "--identity", str(missing), *home)
+    assert code == UsageError.exit_code
+    assert "the file of `--identity`" in err
+    assert "config.toml" not in err
 
 
 def test_a_dry_run_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

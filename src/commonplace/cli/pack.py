@@ -17,6 +17,7 @@ from commonplace.cli.pack_report import print_changes, print_exported, print_ins
 from commonplace.cli.pack_trust import add_trust, trust
 from commonplace.cli.pack_vectors import make_vectors
 from commonplace.cli.progress import progress
+from commonplace.errors import UsageError
 from commonplace.foreign import one_line
 from commonplace.packs import (
     exporting,
@@ -74,6 +75,8 @@ def export(args: Namespace) -> int:
         names = ("name", "version", "title", "authors", "licence")
         fields = {name: getattr(args, name) for name in names}
         out = args.out.expanduser().absolute()
+        if not out.parent.is_dir():
+            raise UsageError(f"there is no folder `{out.parent}`", "make it, or name another file")
         with progress("records", quiet=args.json) as advance:
             done = exporting.export_pack(memory, args.select, out, how, fields, advance)
     if args.json:

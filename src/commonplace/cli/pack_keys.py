@@ -52,9 +52,7 @@ def _add_passphrase_file(parser: ArgumentParser) -> None:
 
 def opening_keys(memory: Memory, args: Namespace) -> keys.Keys:
     """Return what opens packs: the user is asked for a passphrase if a pack needs one."""
-    if args.identity:
-        memory.settings.override({"packs.identity_file": args.identity})
-    found = keys.keys_from(memory.settings, home_of(memory))
+    found = keys.keys_from(memory.settings, home_of(memory), identity=args.identity or "")
     return found._replace(passphrase=lambda: _passphrase(memory, args))
 
 

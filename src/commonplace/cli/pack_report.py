@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.output import note, number_of
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 SHOWN_MAX = 20
 _VALUE_CHARS_MAX = 70
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _REASONS = {
     "private": "{} tagged `private`",
     "of_other_agents": "{} of other agents",
@@ -66,13 +68,12 @@ def print_inspected(found: Reviewed) -> None:
 
 def print_changes(done: Changes, verb: str) -> None:
     """Print what became of the records: *verb* is `Installed` or `Upgraded`."""
-    if done.place == QUARANTINED:
-        verb = "Would go to quarantine" if done.dry_run else "In quarantine"
-    elif done.dry_run:
-        verb = f"Would be {verb.lower()}"
     before = f" (was {one_line(done.before)})" if done.before not in ("", done.version) else ""
     records = number_of(done.records, "record")
-    print(f"{verb}: {done.name} {one_line(done.version)}{before}, {records}")
+    print(f"{_outcome(done, verb)}: {done.name} {one_line(done.version)}{before}, {records}")
+    new, old = _numbers(done.version), _numbers(done.before)
+    if new and new < old:
+        note(f"{one_line(done.version)} is older than {one_line(done.before)}, which was here")
     for mark, count, text in (
         ("+", done.added, "added"),
         ("~", done.changed, "changed"),
@@ -96,8 +97,23 @@ def print_changes(done: Changes, verb: str) -> None:
         note(f"its signer is not trusted: {done.signer}")
         note(f"fingerprint {signing.fingerprint(done.signer)}: compare it with the signer's")
         note("`commonplace recall --quarantined QUESTION` searches it; recall and hooks do not")
-        note(f"`commonplace pack trust {done.name}` installs this pack, `commonplace pack trust")
-        note("KEY` all packs of that signer; `commonplace inbox` lists what waits for a decision")
+        note(f"`commonplace pack trust {done.name}` installs this pack")
+        note("`commonplace pack trust KEY` installs all packs of that signer")
+        note("`commonplace inbox` lists what waits for a decision")
+
+
+def _outcome(done: Changes, verb: str) -> str:
+    if done.place == QUARANTINED:
+        return "Would go to quarantine" if done.dry_run else "In quarantine"
+    if verb == "Upgraded" and not done.before:
+        verb = "Installed"
+    return f"Would be {verb.lower()}" if done.dry_run else verb
+
+
+def _numbers(version: str) -> list[int]:
+    """Return the numbers of a version such as `1.10.0`; none if it is not of numbers alone."""
+    parts = version.split(".")
+    return [int(part) for part in parts] if all(map(_NUMBER.fullmatch, parts)) else []
 
 
 def _print_difference(one: dict[str, Any]) -> None:

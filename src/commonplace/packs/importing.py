@@ -120,6 +120,12 @@ def import_pack(
             options.trust or bool(signed_by) or knows(home, pack.signer)
         )
         installed, waiting = whole(home, name), whole(home.quarantine, name)
+        if installed and options.quarantine:
+            raise PackRefused(
+                one_line(str(path)),
+                f"is called `{name}`, and a pack of that name is installed, not in quarantine",
+                f"`commonplace pack remove {name}` removes it",
+            )
         target = home if installed or is_known else home.quarantine
         here = pack_logs.describe(home, name) or pack_logs.describe(home.quarantine, name)
         # Each release of the package signs its packs with another key.

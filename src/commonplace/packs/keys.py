@@ -59,8 +59,17 @@ def seal_from(settings: Settings, environment: Mapping[str, str] = os.environ) -
     return Seal(passphrase=found)
 
 
-def keys_from(settings: Settings, home: Home, environment: Mapping[str, str] = os.environ) -> Keys:
-    """Return the keys that the settings name, and the identity that *home* has of its own."""
+def keys_from(
+    settings: Settings,
+    home: Home,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    identity: str = "",
+) -> Keys:
+    """Return the keys that the settings name, and the identity that *home* has of its own.
+
+    *identity* is the file that `--identity` names, in the place of that of the settings.
+    """
 
     def passphrase() -> str:
         found = _passphrase(settings, environment)
@@ -71,7 +80,9 @@ def keys_from(settings: Settings, home: Home, environment: Mapping[str, str] = o
             )
         return found
 
-    return Keys(passphrase, lambda: _identities(settings, home))
+    named_by = "--identity" if identity else "packs.identity_file"
+    file = identity or settings["packs.identity_file"]
+    return Keys(passphrase, lambda: _identities(file, named_by, home))
 
 
 def make_identity(home: Home, created: str) -> str:
@@ -111,14 +122,14 @@ def read_passphrase(file: str, named_by: str) -> str:
     return found
 
 
-def _identities(settings: Settings, home: Home) -> list[Any]:
+def _identities(file: str, named_by: str, home: Home) -> list[Any]:
     pyrage = age.load()
     found: list[Any] = []
-    if file := settings["packs.identity_file"]:
-        found = _parse(pyrage, _read(file, "packs.identity_file"))
+    if file:
+        found = _parse(pyrage, _read(file, named_by))
         if not found:
             raise UsageError(
-                f"the file of `packs.identity_file`, `{file}`, holds no identity",
+                f"the file of `{named_by}`, `{file}`, holds no identity",
                 "it has `AGE-SECRET-KEY-1…` lines, or a private key of ssh without a passphrase",
             )
     found += _own_identities(home)
@@ -153,5 +164,7 @@ def _read(file: str, named_by: str) -> bytes:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(
             f"the file of `{named_by}`, `{file}`, cannot be read: {reason}",
-            "correct the setting in the user's config.toml",
+            "name another file"
+            if named_by.startswith("--")
+            else "correct the setting in the user's config.toml",
         ) from None
