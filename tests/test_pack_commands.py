@@ -475,6 +475,10 @@ def test_a_removal_that_was_interrupted_is_done_again(tmp_path: Path) -> None:
         pack_logs.remove_log(memory.home, "cpp")
         (found,) = installed.list_packs(memory)
         assert found.records == 0
+    assert install(home, tmp_path / "x.kpack").added == 1
+    with opened(home) as memory:
+        assert memory.get("concept.cpp.raii")
+        pack_logs.remove_log(memory.home, "cpp")
         installed.remove(memory, "cpp")
         assert installed.list_packs(memory) == []
 

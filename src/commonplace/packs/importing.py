@@ -153,9 +153,13 @@ def import_pack(
 
 
 def whole(home: Home, name: str) -> Description | None:
-    """Return the description of a pack that was installed to the end; `None` for others."""
+    """Return the description of a pack that was installed to the end; `None` for others.
+
+    Of one whose removal was interrupted, the description is left and the log is not.
+    """
     found = pack_logs.describe(home, name)
-    return found if found is not None and found.manifest else None
+    is_whole = found is not None and found.manifest and home.pack_log(name).is_file()
+    return found if is_whole else None
 
 
 def is_shipped(pack: Opened) -> bool:
