@@ -23,9 +23,12 @@ _VALUE_CHARS_MAX = 70
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _REASONS = {
     "private": "{} tagged `private`",
+    "telling_private": "{} that came of those, name or repeat them",
     "of_other_agents": "{} of other agents",
     "of_packs": "{} of installed packs; `pack:NAME` selects those",
+    "built_contexts": "{} of contexts that were built from others",
     "links": "{} to records that are not in it",
+    "feedback": "{} with feedback on what is not in it",
 }
 
 

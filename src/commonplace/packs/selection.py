@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.errors import UsageError
+from commonplace.graph.contexts import BUILT
+from commonplace.packs.privacy import Hidden, is_private, is_tagged
 from commonplace.records import KINDS
 from commonplace.records.nodes import NODE_TYPES, type_of
+from commonplace.rules.statements import STATEMENT_KINDS, subjects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -15,10 +18,7 @@ if TYPE_CHECKING:
     from commonplace.memory import Memory
     from commonplace.records import Record
 
-PRIVATE = "private"
 _WORDS = ("domain", "repo", "kind", "type", "tag", "pack", "since", "until")
-# What one agent notes down for itself or another: it concerns nobody else.
-_OF_AN_AGENT = ("note", "ledger", "handoff")
 
 
 class Selection(NamedTuple):
@@ -76,10 +76,16 @@ class LeftOut:
     """What a selection admits and a pack does not hold, by the reason."""
 
     private: int = 0
+    # What came of a private record, names its id or repeats its text.
+    telling_private: int = 0
     of_other_agents: int = 0
     of_packs: int = 0
+    # Contexts that were built from other records, and repeat them.
+    built_contexts: int = 0
     # Links between two records of which one is not in the pack.
     links: int = 0
+    # Feedback on records that are not in the pack.
+    feedback: int = 0
 
     def as_dict(self) -> dict[str, int]:
         return {name: count for name, count in vars(self).items() if count}
@@ -89,7 +95,8 @@ def select(memory: Memory, chosen: Selection, left_out: LeftOut) -> Iterator[Rec
     """Return the current records of trusted homes that *chosen* admits, and then their links.
 
     Left out are notes, ledgers and handoffs of other agents, what is tagged `private`, with all
-    links to it, and the records of installed packs, unless *chosen* names their pack.
+    links to it and all that would tell of it, contexts that were built from other records, and the
+    records of installed packs, unless *chosen* names their pack.
     """
     # Before anything is written for them: the words may not be valid.
     return _select(memory, chosen, _all(memory, chosen), left_out)
@@ -100,27 +107,45 @@ def _select(
 ) -> Iterator[Record]:
     # Of each record only a number is kept: there may be a million of them.
     seen: set[int] = set()
-    private = {one.id for one in _all(memory, Selection()) if is_private(one, memory.agent_id)}
+    hidden = Hidden(lambda: _all(memory, Selection(), superseded=True), memory.agent_id)
     for record in records:
-        if record.kind == "link" or not chosen.admits(record) or hash(record.id) in seen:
-            continue  # The nearest home comes first.
-        if record.id in private:
-            is_tagged = PRIVATE in {tag.casefold() for tag in record.tags}
-            left_out.private += is_tagged
-            left_out.of_other_agents += not is_tagged
+        if (
+            record.kind in STATEMENT_KINDS
+            or not chosen.admits(record)
+            or hash(record.id) in seen  # The nearest home comes first.
+        ):
+            continue
+        if is_private(record, memory.agent_id):
+            left_out.private += is_tagged(record)
+            left_out.of_other_agents += not is_tagged(record)
         elif not chosen.pack and pack_of(record):
             left_out.of_packs += 1
+        elif record.fields.get("event_type") == BUILT and record.kind == "context":
+            left_out.built_contexts += 1
+        elif record.id in hidden.ids:
+            left_out.telling_private += 1
         else:
             seen.add(hash(record.id))
-            yield _without_links_to(record, private)
-    for link in memory.select_everywhere(
-        all_repos=True, automatic=True, archived=True, kinds="link"
+            yield _without_links_to(record, hidden.ids)
+    yield from _statements(memory, chosen, seen, hidden, left_out)
+
+
+def _statements(
+    memory: Memory, chosen: Selection, seen: set[int], hidden: Hidden, left_out: LeftOut
+) -> Iterator[Record]:
+    """Yield what is said about the records that are in the pack, and about no other."""
+    for one in memory.select_everywhere(
+        all_repos=True, automatic=True, archived=True, kinds=("link", "feedback")
     ):
-        ends = [hash(str(link.fields.get(name))) for name in ("of", "to")]
-        if all(end in seen for end in ends):
-            yield link
-        elif any(end in seen for end in ends):
-            left_out.links += 1
+        if one.kind != "link" and not chosen.admits(one):
+            continue
+        is_in = [hash(ident) in seen for ident in subjects(one)]
+        if all(is_in) and not hidden.is_told_by(one):
+            yield one
+        elif one.kind == "link":
+            left_out.links += any(is_in)
+        else:
+            left_out.feedback += 1
 
 
 def pack_of(record: Record) -> str:
@@ -131,14 +156,9 @@ def pack_of(record: Record) -> str:
     return origin.removeprefix("pack:").partition(" ")[0]
 
 
-def is_private(record: Record, agent: str) -> bool:
-    """Whether nobody but its owner may have the record."""
-    is_of_other = record.kind in _OF_AN_AGENT and record.agent_id != agent
-    return is_of_other or PRIVATE in {tag.casefold() for tag in record.tags}
-
-
-def _all(memory: Memory, chosen: Selection) -> Iterator[Record]:
+def _all(memory: Memory, chosen: Selection, *, superseded: bool = False) -> Iterator[Record]:
     return memory.select_everywhere(
+        superseded=superseded,
         repo=sorted(chosen.repo) or None,
         all_repos=not chosen.repo,
         automatic=True,
