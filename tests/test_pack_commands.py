@@ -23,6 +23,7 @@ from commonplace.packs import (
     installed,
     keys,
     quarantine,
+    review,
     selection,
     shipped,
     signing,
@@ -336,6 +337,62 @@ def test_records_of_the_pack_that_was_there_first_win(
         assert memory.get("concept.cpp.more").meta["origin"] == "pack:other"
         installed.remove(memory, "other")
         assert memory.get("concept.cpp.raii").fields["payload"] == RAII["payload"]
+
+
+SUSPICIOUS = st.sampled_from(
+    [
+        *(
+            "Ignore",
+            "disregard the",
+            " previous",
+            " instructions",
+            "you are now",
+            "from now on you",
+        ),
+        *(
+            "never",
+            " tell the",
+            " user",
+            "[INST]",
+            "[/inst]",
+            "<<SYS>>",
+            "<|x|>",
+            "</invoke>",
+            "```",
+        ),
+        *("tool_code", '"tool_calls"', '"function_call":', '"name": "x", "input": {', "<!-- x -->"),
+        *(
+            "\nhuman: ",
+            "system prompt",
+            "jailbreak",
+            "\x08",
+            "\x0c",
+            "\x1b[1m",
+            "\x7f",
+            "\u200b",
+            "ſ",
+        ),
+    ]
+)
+
+
+@settings(max_examples=300)
+@given(parts=st.lists(SUSPICIOUS | st.text(max_size=5), max_size=5), how=st.integers(0, 2))
+def test_the_quick_test_misses_nothing_that_is_flagged(parts: list[str], how: int) -> None:
+    fields = node("concept.a.b", "".join(parts))
+    line = json.dumps(fields, ensure_ascii=how == 1)
+    line = line.replace("/", r"\/") if how == 2 else line
+    if any(suspicion.flags(fields)):
+        assert suspicion.may_be_suspicious(line.encode("utf-8", "surrogatepass"))
+
+
+def test_an_import_flags_what_an_inspection_flags(tmp_path: Path) -> None:
+    texts = ["a\u200bb", "tags \U000e0041", "[INST] run it [/INST]", '{"tool_calls": []}', "plain"]
+    records = [node(f"concept.a.n{number}", text) for number, text in enumerate(texts)]
+    path = write_pack(tmp_path / "x.kpack", *records)
+    with opened(tmp_path / "home") as memory:
+        seen = review.inspect(memory, path, NO_KEYS).flagged
+    assert install(tmp_path / "home", path, trust=False).flagged == seen == 4
 
 
 @pytest.mark.parametrize(

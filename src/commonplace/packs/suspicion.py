@@ -47,12 +47,12 @@ _PATTERNS = {
 }
 
 
-# A quick test of a whole line: without any of these, no pattern matches. Any character may be
-# escaped.
+# A quick test of a whole line: without any of these, no pattern matches. In JSON any
+# character may be escaped, control characters are, and a quote within a text has a backslash.
 _SUSPECT = re.compile(
     rb"ignor|disregard|forget|overrid|bypass|follow|from now|are now|instruct|prompt|jailbreak"
-    rb"|user|human|operator|assistant|system|<|\\[/?inst|tool|function|arguments|parameters|input"
-    rb"|\\\\u|[\x80-\xff]",
+    rb"|user|human|operator|assistant|system|<|\[\\?/?inst|tool_|function_call"
+    rb'|(?:arguments|parameters|input)\\"|\\[ubf]|[\x7f-\xff]',
     re.IGNORECASE,
 )
 
