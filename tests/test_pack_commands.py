@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -37,7 +38,6 @@ from commonplace.where.repository import ALL_REPOSITORIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from commonplace.packs.importing import Changes
 
@@ -194,15 +194,49 @@ def test_records_of_installed_packs_are_exported_only_by_their_name(tmp_path: Pa
         ("open /home/bob/x and /Users/eve/y", "open ~/x and ~/y"),
         (r"C:\Users\Bob\notes.txt", r"~\notes.txt"),
         ("cd /srv/work/shop/src", "cd ./src"),
+        ("g++ -I/home/jane/include -L/home/jane/lib", "g++ -I~/include -L~/lib"),
+        ("gcc -o/srv/work/shop/out -isystem/home/jane/x", "gcc -o./out -isystem~/x"),
+        ("/mnt/c/Users/Bob/x /var/home/jane/y", "~/x ~/y"),
+        (r"\\wsl$\Ubuntu\home\jane\x", r"~\x"),
+        ("https://example.org/-x/home/page", "https://example.org/-x/home/page"),
+        ("src/routes/home/page and a-b/home/c", "src/routes/home/page and a-b/home/c"),
         ("/srv/work/shopping stays", "/srv/work/shopping stays"),
         ("https://example.org/home/page", "https://example.org/home/page"),
         ("/etc/passwd and ~/x", "/etc/passwd and ~/x"),
     ],
 )
 def test_paths_of_this_machine_are_replaced(tmp_path: Path, text: str, replaced: str) -> None:
-    paths = MachinePaths(tmp_path, tmp_path.__class__("/srv/work/shop"))
+    paths = MachinePaths(tmp_path, Path("/srv/work/shop"))
     assert paths.replace({"lesson": [text]}) == {"lesson": [replaced]}
+    assert paths.may_be_in(json.dumps(text)) or text == replaced
     assert paths.replace(f"{tmp_path}/a") == "~/a"
+
+
+@given(
+    before=st.sampled_from(
+        ["", "see ", "-I", "-isystem", "X=", "file://", "-Wl,-rpath,", "(", '"']
+    ),
+    folder=st.sampled_from(
+        [
+            *("/home/", "/Users/", "/var/home/", "/export/home/", "/mnt/c/Users/", "/c/Users/"),
+            *(
+                "/cygdrive/d/Users/",
+                "C:\\Users\\",
+                "C:/Users/",
+                "\\\\wsl.localhost\\Debian\\home\\",
+            ),
+        ]
+    ),
+    name=st.from_regex(r"[a-z][a-z0-9_.-]{3,12}", fullmatch=True),
+    after=st.sampled_from(["", "/x", " and more", "/a b"]),
+)
+def test_no_name_of_a_user_is_left_in_a_path(
+    before: str, folder: str, name: str, after: str
+) -> None:
+    paths = MachinePaths(Path("/home/me"), None)
+    text = f"{before}{folder}{name}{after}"
+    assert paths.may_be_in(json.dumps(text))
+    assert paths.replace(text) == f"{before}~{after}"
 
 
 # --- Who signed it --------------------------------------------------------------------------------

@@ -11,10 +11,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-# The folders of users on Linux, macOS and Windows, whoever they are.
-_OF_USERS = r"(?:/home/|/Users/|/root(?=/)|\b[A-Za-z]:[\\/]+Users[\\/]+)"
+# The folders of users on Linux, macOS and Windows, whoever they are, also as other systems on the
+# same machine see them.
+_OF_USERS = (
+    r"(?:(?:/var|/usr|/export|/System/Volumes/Data)?/(?:home|Users)/|(?:/var)?/root(?:home)?(?=/)"
+    r"|(?:/mnt|/cygdrive|/host_mnt)?/[A-Za-z]/Users/|[A-Za-z]:[\\/]+Users[\\/]+"
+    r"|[\\/]{2,}wsl(?:\$|\.localhost)[\\/]+[\w.-]+[\\/]+home[\\/]+)"
+)
+# A path begins where no other goes on, or right after an option of a command: `-I/home/me/include`.
+_BEFORE = r"(?:(?<![\w.~])|(?P<option>(?<![\w.~/-])-[A-Za-z]\w{0,20}))"
 _NAME = r"[^\s/\\:\"'`<>|*?,;()\[\]{}]*"
-_OF_USERS_NEEDLES = ("/home/", "/Users/", "Users", "/root/")
+_OF_USERS_NEEDLES = ("/home/", "Users", "/root", "wsl")
 _USER = "~"
 _SLUG_CHARS_MAX = 200
 _REPOSITORY = "."
@@ -35,7 +42,7 @@ class MachinePaths:
         self._needles = [*_OF_USERS_NEEDLES, *filter(None, ends), *self._words]
         named = "|".join(re.escape(path) + r"(?![\w-])" for path in longest)
         whole = f"(?P<known>{named})|" if named else "(?P<known>(?!))|"
-        self._pattern = re.compile(rf"(?<![\w.~])(?:{whole}{_OF_USERS}{_NAME})")
+        self._pattern = re.compile(rf"{_BEFORE}(?:{whole}{_OF_USERS}{_NAME})")
 
     def may_be_in(self, line: str) -> bool:
         """Whether a line of JSON may hold a path to replace: a quick test."""
@@ -55,12 +62,13 @@ class MachinePaths:
     def replace(self, value: Any) -> Any:  # noqa: ANN401 (JSON)
         """Return a JSON value with the paths in its texts replaced."""
         if isinstance(value, str):
-            return self._pattern.sub(lambda found: self._new(found["known"]), value)
+            return self._pattern.sub(self._new, value)
         if isinstance(value, dict):
             return {self.replace(key): self.replace(item) for key, item in value.items()}
         if isinstance(value, list):
             return [self.replace(item) for item in value]
         return value
 
-    def _new(self, known: str | None) -> str:
-        return self._known[known] if known else _USER
+    def _new(self, found: re.Match[str]) -> str:
+        known = found["known"]
+        return (found["option"] or "") + (self._known[known] if known else _USER)
