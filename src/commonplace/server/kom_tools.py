@@ -16,7 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult
 from pydantic import BaseModel, ConfigDict, Field
 
-from commonplace.foreign import one_line
+from commonplace.foreign import one_line, origin
 from commonplace.packs.importing import QUARANTINED
 from commonplace.packs.transfer import export_encrypted as export_pack
 from commonplace.packs.transfer import import_encrypted as import_pack
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from commonplace.graph.contexts import SavedContext
     from commonplace.memory import Memory
+    from commonplace.records.nodes import GraphNode
     from commonplace.server.tools import OpenMemory
 
 K_MAX = 1000
@@ -101,6 +102,9 @@ class PackModel(BaseModel):
     pack: dict[str, Any]
     bytes: int
     encrypted_for: str
+    left_out: dict[str, int]
+    redacted: int
+    paths_replaced: int
 
 
 class ImportedModel(BaseModel):
@@ -117,6 +121,8 @@ class ImportedModel(BaseModel):
     place: str
     changed: int
     removed: int
+    flagged: int
+    signer: str
 
 
 def add(server: MCPServer[Any], open_memory: OpenMemory) -> None:
@@ -155,7 +161,7 @@ def _add_nodes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
             )
             telemetry.count(span, len(found))
         lines = [
-            _line(f"{one.score:.3f} [{one.node.id}] {one.node.type}: {one.node.label}")
+            _line(f"{one.score:.3f} [{one.node.id}] {_kind(one.node)}: {one.node.label}")
             for one in found
         ]
         model = NodesModel(nodes=[one.as_dict() for one in found])
@@ -272,13 +278,22 @@ def _add_backups(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         with errors_as_tool_results():
             done = export_pack(open_memory("admin"), selection, out)
         count = done.manifest["counts"]["records"]
+        changes = {
+            **{f"left out ({reason})": number for reason, number in done.left_out.items()},
+            "secrets removed": done.redacted,
+            "paths replaced": done.paths_replaced,
+        }
         return tool_result(
-            f"Wrote {count} records to {done.path}, encrypted for {done.encrypted_for}",
+            f"Wrote {count} records to {done.path}, encrypted for {done.encrypted_for}"
+            + "".join(f"; {what}: {number}" for what, number in changes.items() if number),
             PackModel(
                 path=done.path,
                 pack=done.manifest,
                 bytes=done.bytes,
                 encrypted_for=done.encrypted_for,
+                left_out=done.left_out,
+                redacted=done.redacted,
+                paths_replaced=done.paths_replaced,
             ),
         )
 
@@ -303,6 +318,10 @@ def _add_backups(server: MCPServer[Any], open_memory: OpenMemory) -> None:
             text = f"In quarantine until the user trusts its signer: {name}, {counts}"
         else:
             text = f"Imported {name}: {counts}"
+        if done.flagged:
+            text += f"; {done.flagged} with text that reads like instructions to a model"
+        if done.signer:
+            text += f"; signed by {done.signer}"
         return tool_result(text, model)
 
 
@@ -323,6 +342,12 @@ def _context_lines(one: SavedContext) -> list[str]:
     how = "built" if one.is_built else "saved"
     head = f"{one.timestamp} [{one.id}] {one.task_id}, version {one.version}, {how}"
     return [_line(head), *(f"  {_line(_frame(frame))}" for frame in one.frames)]
+
+
+def _kind(node: GraphNode) -> str:
+    """Return the type of a node and where it came from, before its label, which may be cut."""
+    came_from = origin(node.meta, short=True)
+    return f"{node.type} ({came_from})" if came_from else node.type
 
 
 def _frame(frame: dict[str, Any]) -> str:
