@@ -170,3 +170,15 @@ def test_the_tool_of_agents_keeps_the_same_back(
         done = export_encrypted(memory, "*", "x.kpack")
     assert done.manifest["counts"]["records"] == 1
     assert done.left_out == {"private": 1, "feedback": 1}
+
+
+def test_notes_of_other_agents_are_counted(tmp_path: Path) -> None:
+    with opened(tmp_path / "home") as memory:
+        memory.append([PUBLIC])
+        memory.notes("other").write("n1.md", "the narwhal is mine")
+        memory.notes("third").write("deep/n2.md", "so is the second narwhal")
+        plain, left_out = exported(memory, tmp_path / "x.kpack")
+        lessons = exporting.export_pack(memory, "kind:lesson", tmp_path / "y.kpack", None)
+    assert "narwhal" not in plain
+    assert left_out == {"of_other_agents": 2}
+    assert lessons.left_out == {}

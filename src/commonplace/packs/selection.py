@@ -108,6 +108,7 @@ def _select(
     # Of each record only a number is kept: there may be a million of them.
     seen: set[int] = set()
     hidden = Hidden(lambda: _all(memory, Selection(), superseded=True), memory.agent_id)
+    left_out.of_other_agents += _count_notes_of_others(memory, chosen)
     for record in records:
         if (
             record.kind in STATEMENT_KINDS
@@ -156,15 +157,39 @@ def pack_of(record: Record) -> str:
     return origin.removeprefix("pack:").partition(" ")[0]
 
 
-def _all(memory: Memory, chosen: Selection, *, superseded: bool = False) -> Iterator[Record]:
+def _all(
+    memory: Memory,
+    chosen: Selection,
+    *,
+    superseded: bool = False,
+    kinds: str | None = None,
+    agent: str | None = None,
+) -> Iterator[Record]:
     return memory.select_everywhere(
         superseded=superseded,
+        kinds=kinds,
+        agent=agent,
         repo=sorted(chosen.repo) or None,
         all_repos=not chosen.repo,
         automatic=True,
         archived=True,
         since=chosen.since or None,
         until=chosen.until or None,
+    )
+
+
+def _count_notes_of_others(memory: Memory, chosen: Selection) -> int:
+    """Return how many notes of other agents *chosen* would admit: each agent is shown its own."""
+    agents = {
+        folder.name
+        for home in memory.homes
+        if memory.trusts(home) and home.notes_folder.is_dir()
+        for folder in home.notes_folder.iterdir()
+    }
+    return sum(
+        chosen.admits(note)
+        for agent in sorted(agents - {memory.agent_id})
+        for note in _all(memory, chosen, kinds="note", agent=agent)
     )
 
 
