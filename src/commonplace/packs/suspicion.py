@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import normalize
 
 from commonplace.characters import may_hold_hidden, remove_hidden
 from commonplace.foreign import one_line
@@ -21,8 +22,12 @@ _BEFORE = r"(?:previous|prior|preceding|earlier|above|former|existing|original|o
 _RULES = r"(?:instructions?|prompts?|messages?|rules?|directions?|guidelines?|context|commands?)"
 _PATTERNS = {
     "instruction": re.compile(
-        rf"\b(?:ignore|disregard|forget|override|bypass|do not follow|stop following)\b"
-        rf"[\s,:]+{_ABOUT}(?:{_BEFORE}[\s,]+)+{_ABOUT}{_RULES}"
+        rf"\b(?:ignore|disregard|forget|override|bypass|do not follow|stop following)\b[\s,:]+"
+        rf"(?:{_ABOUT}(?:{_BEFORE}[\s,]+)+{_ABOUT}{_RULES}"
+        # Those of the reader, or all there are: other rules may be those of any program.
+        rf"|(?:all|any|every)\s+{_ABOUT}(?:instructions?|prompts?|guidelines?)\b"
+        rf"|{_ABOUT}your\s+(?:\w+\s+)?{_RULES}\b|{_ABOUT}{_RULES}\s+(?:above|before|so far)\b)"
+        rf"|\b(?:ignore|disregard|forget)\s+{_ABOUT}(?:previous|prior|preceding|above)\s*(?:[.!;]|$)"
         rf"|\b(?:ignore|disregard|forget) (?:everything|anything|what)\b.{{0,20}}"
         rf"\b(?:above|before|said|told)\b"
         r"|\byou are now\b|\bfrom now on,? you\b|\bnew (?:system )?instructions?\s*:"
@@ -33,7 +38,7 @@ _PATTERNS = {
         re.IGNORECASE,
     ),
     "tool call": re.compile(
-        r"<\|[\w-]+\|>|\[/?INST\]|<<SYS>>"
+        r"<\|[\w-]+\|>|\[/?INST\]|<<SYS>>|<function=[^<>]{1,200}>|</function>"
         r"|</?(?:antml:)?(?:tool_call|tool_use|tool_result|function_calls?|function_results?|invoke|"
         r"parameter|system|system-reminder|assistant|human|thinking)\b[^<>]{0,200}>"
         r'|"(?:tool_calls|function_call|tool_use)"\s*:|```\s*tool_(?:code|call)'
@@ -77,9 +82,11 @@ def flags(fields: Mapping[str, Any]) -> Iterator[Flag]:
     for name, text in _texts("", fields):
         if may_hold_hidden(text) and remove_hidden(text) != text:
             yield Flag(ident, name, "hidden characters", _excerpt(remove_hidden(text), 0))
+        # To a model, letters of another width are the same words.
+        plain = text if text.isascii() else normalize("NFKC", text)
         for what, pattern in _PATTERNS.items():
-            if found := pattern.search(text):
-                yield Flag(ident, name, what, _excerpt(text, found.start()))
+            if found := pattern.search(plain):
+                yield Flag(ident, name, what, _excerpt(plain, found.start()))
 
 
 def _excerpt(text: str, start: int) -> str:
