@@ -32,7 +32,7 @@ _ALWAYS: dict[str, Any] = {
 settings.register_profile("local", max_examples=60, **_ALWAYS)
 # A change lands or not by what it changes, not by the luck of a draw: `ci` tries the same examples
 # every time. `search` looks for new ones (`make search`).
-settings.register_profile("ci", max_examples=200, derandomize=True, print_blob=True, **_ALWAYS)
+settings.register_profile("ci", max_examples=120, derandomize=True, print_blob=True, **_ALWAYS)
 settings.register_profile("search", max_examples=1000, print_blob=True, **_ALWAYS)
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "local")
