@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tools import build_packs, pack_sources
 
+from commonplace.cli import main
 from commonplace.memory import Memory
 from commonplace.packs import container, importing, installed, keys, shipped, trusted
 
@@ -103,3 +104,13 @@ def test_the_built_pack_contains_what_its_source_says(name: str) -> None:
 
 def test_every_shipped_pack_has_a_source() -> None:
     assert shipped.names() == pack_sources.names()
+
+
+def test_lists_and_drawings_name_the_pack(
+    own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Memory.open(own_home, settings={"embedder.kind": "none"}) as memory:
+        shipped.add(memory, "git-core")
+    for arguments in (["list", "--all-repos", "--limit", "5"], ["graph", "concept.git.reflog"]):
+        assert main([*arguments, "--home", str(own_home)]) == 0
+        assert "(pack git-core)" in capsys.readouterr().out

@@ -230,7 +230,10 @@ class Engine:
         self.catch_up()
         with self._open_readers(query.as_of_micros) as readers:
             found = listing.list_records(readers, query, sort, page, self.usage.counter())
-        hits = [replace(hit, text=latest_line(hit, LINE_TOKENS_MAX)) for hit in found.hits]
+        hits = [
+            replace(hit, text=latest_line(hit, LINE_TOKENS_MAX, names_origin=True))
+            for hit in found.hits
+        ]
         return found._replace(hits=hits)
 
     def tags(self, query: Query) -> dict[str, int]:

@@ -199,9 +199,11 @@ def _marks(marks: Iterable[str]) -> str:
     return f" ({shown})" if shown else ""
 
 
-def latest_line(hit: Hit, tokens_max: int) -> str:
-    """Return a memory in one line of a list, with its marks."""
-    return tokens.cut(summary_line(hit.record, short=True), tokens_max) + _marks(hit.marks)
+def latest_line(hit: Hit, tokens_max: int, *, names_origin: bool = False) -> str:
+    """Return a memory in one line of a list, with its marks; if asked, also where it came from."""
+    source = origin(hit.record.meta, short=True) if names_origin else ""
+    line = tokens.cut(summary_line(hit.record, short=True), tokens_max)
+    return line + _marks((source, *hit.marks))
 
 
 def summary_line(record: Record, *, short: bool = False) -> str:

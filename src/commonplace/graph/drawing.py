@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.errors import UsageError
-from commonplace.foreign import UNTRUSTED, one_line
+from commonplace.foreign import UNTRUSTED, one_line, origin
 from commonplace.graph import fetch
 from commonplace.graph.tree import NODE_KINDS
 from commonplace.learn.links import DEPTH_MAX, LINKS_MAX
@@ -31,6 +31,8 @@ class DrawnNode(NamedTuple):
     type: str = ""
     label: str = ""
     trusted: bool = True
+    # Who else wrote it: a pack, an import.
+    origin: str = ""
 
     @property
     def text(self) -> str:
@@ -39,8 +41,8 @@ class DrawnNode(NamedTuple):
         if len(label) > LABEL_CHARS_MAX:
             label = f"{label[: LABEL_CHARS_MAX - 1]}…"
         about = f"{label} ({self.type})" if self.type else "(no such node here)"
-        mark = "" if self.trusted else f"  ({UNTRUSTED})"
-        return f"{one_line(self.id)}  {about}{mark}"
+        marks = [self.origin, "" if self.trusted else UNTRUSTED]
+        return f"{one_line(self.id)}  {about}" + "".join(f"  ({one})" for one in marks if one)
 
 
 class DrawnLink(NamedTuple):
@@ -99,7 +101,13 @@ def draw(memory: Recaller, ident: str = "", depth: int = 1) -> Drawing:
     found = fetch.nodes(memory, list(reached), superseded=True, untrusted=bool(start))
     trusted = fetch.nodes(memory, list(found), superseded=True) if start else found
     nodes = {
-        one: DrawnNode(one, found[one].type, found[one].label, one in trusted)
+        one: DrawnNode(
+            one,
+            found[one].type,
+            found[one].label,
+            one in trusted,
+            origin(found[one].meta, short=True),
+        )
         if one in found
         else DrawnNode(one)
         for one in reached
