@@ -1,4 +1,4 @@
-"""The pack `shell-core`: its form, its questions, every snippet, and the checker of both packs."""
+"""The packs `git-core` and `shell-core`: every snippet in a scratch folder, and what checks them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from knowledge_packs import needs_linux
 if TYPE_CHECKING:
     from pathlib import Path
 
-PACK = "shell-core"
 
-
-def test_shellcheck_has_nothing_to_say() -> None:
-    assert check_pack_shell.shellcheck(pack_sources.read(PACK)) == []
+@pytest.mark.parametrize("pack", check_pack_shell.CHECKED)
+def test_shellcheck_has_nothing_to_say(pack: str) -> None:
+    assert check_pack_shell.shellcheck(pack_sources.read(pack)) == []
 
 
 @needs_linux
 @pytest.mark.parametrize(
-    "node", check_pack_shell.checked_nodes(PACK), ids=lambda node: str(node.id)
+    "node",
+    [node for pack in check_pack_shell.CHECKED for node in check_pack_shell.checked_nodes(pack)],
+    ids=lambda node: str(node.id),
 )
 def test_a_snippet_does_what_its_node_says(node: SourceNode) -> None:
     assert check_pack_shell.problems(node) == []

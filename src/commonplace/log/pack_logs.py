@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -209,7 +210,7 @@ def content_digest(fields: Mapping[str, Any]) -> int:
     return int.from_bytes(blake2b(raw, digest_size=8).digest(), "big")
 
 
-class _RecordsHere:
+class _RecordsHere(ABC):
     """Records of a home, by id: they win over those of a pack that arrives."""
 
     def __init__(self, home: Home) -> None:
@@ -234,8 +235,9 @@ class _RecordsHere:
     def _note(self, record: Record) -> None:
         self._digests[record.id] = content_digest(record.fields)
 
+    @abstractmethod
     def _records(self) -> Iterator[Record]:
-        raise NotImplementedError
+        """Yield the records that are here, the latest version of each last."""
 
 
 class LocalRecords(_RecordsHere):
