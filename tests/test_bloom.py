@@ -25,7 +25,7 @@ from commonplace.records.kinds import Link
 from commonplace.records.nodes import NODE_TYPES, GraphNode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 IDS = st.sampled_from([f"n{number}" for number in range(12)])
 WEIGHTS = st.floats(0, 1)
@@ -69,6 +69,35 @@ def test_the_order_of_links_changes_nothing(graph: Graph, seeds: list[str], laye
     assert found == bloom(seeds, lambda _ids: turned, layer_max=layer_max)
     for hop in (1, 2):
         assert list(found.hops.values()).count(hop) <= layer_max
+
+
+@given(GRAPHS, st.lists(IDS), st.integers(1, HOPS_MAX), st.integers(1, 9), st.data())
+def test_links_that_are_refused_late_are_as_if_they_had_not_been_there(
+    graph: Graph, seeds: list[str], hops: int, layer_max: int, data: st.DataObject
+) -> None:
+    links = sorted({(start, end) for start, ends in graph.items() for end, _weight in ends})
+    gone = set(data.draw(st.lists(st.sampled_from(links)) if links else st.just([])))
+    without = {
+        start: [(end, weight) for end, weight in ends if (start, end) not in gone]
+        for start, ends in graph.items()
+    }
+    known: set[tuple[str, str]] = set()
+
+    def expand(ids: Sequence[str]) -> Graph:
+        return {
+            ident: [
+                (end, weight) for end, weight in graph.get(ident, []) if (ident, end) not in known
+            ]
+            for ident in ids
+        }
+
+    def refuse(asked: Collection[tuple[str, str]]) -> bool:
+        fresh = gone.intersection(asked) - known
+        known.update(fresh)
+        return bool(fresh)
+
+    found = bloom(seeds, expand, hops, 3, layer_max=layer_max, refuse=refuse)
+    assert found == bloom(seeds, lambda _ids: without, hops, 3, layer_max=layer_max)
 
 
 def test_what_the_best_seed_links_to_goes_first() -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     # The neighbours of each id, as (id, weight).
     Expand = Callable[[Sequence[str]], Mapping[str, Sequence[tuple[str, float]]]]
+    # Whether one of these links, as (from, to), does not hold; the next `Expand` leaves it out.
+    Refuse = Callable[[Collection[tuple[str, str]]], bool]
 
 HOPS_MIN, HOPS_MAX = 1, 3
 PER_NODE_MAX = 6
@@ -39,6 +41,7 @@ def bloom(
     nodes_max: int = NODES_MAX,
     layer_max: int = LAYER_MAX,
     strengths: Mapping[str, float] | None = None,
+    refuse: Refuse | None = None,
 ) -> Bloomed:
     """Return *seeds*, which are the best first, and what is up to *hops* links away.
 
@@ -50,6 +53,9 @@ def bloom(
     once: so this ends on cycles, and a hub with thousands of links adds no more than any other
     node. Where a hop reaches more than *layer_max* nodes, or all hops more than *nodes_max*, the
     heaviest links win, of equal ones that from the better node, then the smaller id.
+
+    If *expand* returns links that may not hold, *refuse* checks them: only those that decide the
+    result, which are a few of all that were expanded.
     """
     reached = dict.fromkeys(list(dict.fromkeys(seeds))[:nodes_max], 0)
     given = strengths or {}
@@ -57,40 +63,70 @@ def bloom(
     edges: dict[str, float] = {}
     layer = list(reached)
     for hop in range(1, hops + 1):
-        if not layer or len(reached) >= nodes_max:
+        room = min(layer_max, nodes_max - len(reached))
+        if not layer or room <= 0:
             break
-        new = _links_from(layer, expand, per_node_max, reached, strong, edges)
-        best = sorted(new, key=lambda ident: (*new[ident], ident))
-        layer = best[: min(layer_max, nodes_max - len(reached))]
+        while True:
+            links = _links_from(layer, expand(layer), per_node_max, reached, strong)
+            new = [ident for ident in links.best if ident not in reached]
+            best = sorted(new, key=lambda ident: (*links.best[ident][:2], ident))[:room]
+            if refuse is None or not refuse(links.deciding([*best, *layer])):
+                break
+        for ident in (*best, *layer):
+            if ident in links.best:
+                edges[ident] = max(edges.get(ident, 0.0), -links.best[ident].rank)
+        layer = best
         reached |= dict.fromkeys(layer, hop)
         strong |= {ident: edges[ident] for ident in layer}
-    return Bloomed(reached, {ident: edges[ident] for ident in reached if ident in edges})
+    return Bloomed(reached, edges)
+
+
+class _Best(NamedTuple):
+    """The strongest link to a node: minus its strength, the place of its start in the layer."""
+
+    rank: float
+    place: int
+    start: str
+
+
+class _Links(NamedTuple):
+    best: dict[str, _Best]
+    # Links on which it depends whether a later link of the same node counts.
+    doubtful: list[tuple[str, str]]
+
+    def deciding(self, ids: Iterable[str]) -> list[tuple[str, str]]:
+        """Return the strongest link to each of *ids*, and the links that these depend on."""
+        leading = [(self.best[ident].start, ident) for ident in ids if ident in self.best]
+        return [*leading, *self.doubtful]
 
 
 def _links_from(
     layer: Sequence[str],
-    expand: Expand,
+    neighbours: Mapping[str, Sequence[tuple[str, float]]],
     per_node_max: int,
     reached: Mapping[str, int],
     strong: Mapping[str, float],
-    edges: dict[str, float],
-) -> dict[str, tuple[float, int]]:
-    """Note the links of *layer* in *edges*, and return the nodes that are new with their rank."""
-    new: dict[str, tuple[float, int]] = {}
-    neighbours = expand(layer)
+) -> _Links:
+    """Return the strongest link of *layer* to each node that was not reached before it."""
+    best: dict[str, _Best] = {}
+    doubtful: list[tuple[str, str]] = []
     own_hop = reached[layer[0]]
     for place, ident in enumerate(layer):
-        for other, weight in heaviest(neighbours.get(ident, ()), per_node_max):
-            if other == ident:
+        strength = strong[ident]
+        ends = heaviest(neighbours.get(ident, ()), len(neighbours.get(ident, ())))
+        for other, weight in ends[:per_node_max]:
+            # What was reached before was there first: this link did not lead to it.
+            if other == ident or reached.get(other, own_hop) < own_hop:
                 continue
-            if reached.get(other, own_hop) < own_hop:
-                continue  # It was there first: this link did not lead to it.
-            strength = weight * strong[ident]
-            edges[other] = max(edges.get(other, 0.0), strength)
-            if other not in reached:
-                rank = (-strength, place)
-                new[other] = min(new.get(other, rank), rank)
-    return new
+            rank = -(weight * strength)
+            known = best.get(other)
+            if known is None or (rank, place) < known[:2]:
+                best[other] = _Best(rank, place, ident)
+        # A later link to a node of this layer counts if one before it does not hold. One to a new
+        # node need not be looked at: it is not stronger than the link that would be refused.
+        if any(reached.get(other) == own_hop for other, _weight in ends[per_node_max:]):
+            doubtful += [(ident, other) for other, _weight in ends[:per_node_max]]
+    return _Links(best, doubtful)
 
 
 def heaviest(neighbours: Iterable[tuple[str, float]], count: int) -> list[tuple[str, float]]:

@@ -140,13 +140,15 @@ class Lighting:
         semantic = self._semantic(search)
         episodic = self._episodic(task, episodes)
         strengths = dict.fromkeys(episodic, EPISODIC_STRENGTH) | semantic
+        around = consultation.neighbourhood(PER_NODE_MAX, visible)
         found = bloom(
             [*semantic, *episodic, *tools],
-            lambda ids: consultation.neighbours(ids, PER_NODE_MAX, self._query, visible),
+            around.expand,
             self._hops,
             PER_NODE_MAX,
             self._memory.settings["context.nodes_max"],
             strengths=strengths,
+            refuse=around.refuse,
         )
         hot = sorted(self._state.values().items(), key=lambda one: (-one[1], one[0]))[:HOT_MAX]
         ids = list(dict.fromkeys([*found.hops, *(ident for ident, _value in hot)]))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from commonplace.index.ports import Reader
-    from commonplace.recall.graph import Visible
+    from commonplace.recall.graph import Neighbourhood, Visible
     from commonplace.recall.hits import Address, Hit
     from commonplace.recall.query import Query
     from commonplace.recall.search import Search
@@ -60,11 +60,9 @@ class Consultation:
             ).items()
         }
 
-    def neighbours(
-        self, ids: Collection[str], count: int, query: Query, visible: Visible
-    ) -> dict[str, list[tuple[str, float]]]:
-        """Return the *count* heaviest neighbours of each of *ids* that pass the filters."""
-        return graph.heaviest(self._readers, ids, count, query, visible)
+    def neighbourhood(self, count: int, visible: Visible) -> Neighbourhood:
+        """Return what reads links, of which the *count* heaviest of each record are wanted."""
+        return graph.Neighbourhood(self._readers, count, visible)
 
     def terms(self, query: Query) -> tuple[Mapping[str, float], Callable[[str], float]]:
         """Return the weighted terms of the question, and what weighs each by its rarity."""

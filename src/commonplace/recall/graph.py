@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -64,61 +65,97 @@ def shown(
 
 
 def heaviest(
-    readers: Sequence[Reader],
-    ids: Collection[str],
-    count: int,
-    filter_: Filter,
-    visible: Visible | None = None,
+    readers: Sequence[Reader], ids: Collection[str], count: int, filter_: Filter
 ) -> dict[str, list[tuple[str, float]]]:
     """Return the *count* heaviest neighbours of each of *ids*, with the weights of the links.
 
     Neighbours are in either direction, by links and by children, and pass *filter_*. Equal weights
-    are in the order of ids. What a record with many links costs depends on *count*. *visible*
-    knows what was looked up before, with the same filter.
+    are in the order of ids. What a record with many links costs depends on *count*.
     """
-    found: dict[str, dict[str, float]] = {ident: {} for ident in ids}
-    visible = visible or Visible(readers, filter_)
-    waiting, limit = set(ids), count
-    while waiting:
-        left, cut = _ends(readers, waiting, limit, filter_)
-        while left:
-            # Only as many as are still missing are looked up.
-            some = {ident: ends[: count - len(found[ident])] for ident, ends in left.items()}
-            visible.look_up(end for ends in some.values() for end in ends)
-            for ident, ends in some.items():
-                for home, end in ends:
-                    if (home, end.by) in visible.stating and end.id in visible.cards:
-                        found[ident].setdefault(end.id, end.w)
-            left = {
-                ident: rest
-                for ident, ends in left.items()
-                if len(found[ident]) < count and (rest := ends[len(some[ident]) :])
-            }
-        waiting = {ident for ident in cut if len(found[ident]) < count}
-        limit *= 8
-    return {ident: list(ends.items()) for ident, ends in found.items()}
+    around = Neighbourhood(readers, count, Visible(readers, filter_))
+    while True:
+        found = {ident: ends[:count] for ident, ends in around.expand(ids).items()}
+        if not around.refuse([(ident, end) for ident, ends in found.items() for end, _w in ends]):
+            return found
 
 
-def _ends(
-    readers: Sequence[Reader], ids: Collection[str], limit: int, filter_: Filter
-) -> tuple[dict[str, list[tuple[int, FarEnd]]], set[str]]:
-    """Return the other ends of the heaviest edges with the homes that state them.
+class Neighbourhood:
+    """The heaviest links of records, as lines state them; whether they hold is asked later.
 
-    And the ids that may have more than *limit*.
+    A line may be hidden, and so may the record at the other end. To find that out takes most of the
+    time, and few of the links that are looked at matter in the end.
     """
-    found: dict[str, list[tuple[int, FarEnd]]] = {}
-    cut: set[str] = set()
-    for home, reader in enumerate(readers):
-        if home not in filter_.without_homes:
-            for ident, ends in reader.heaviest_edges(ids, limit).items():
-                found.setdefault(ident, []).extend((home, end) for end in ends if end.id != ident)
-                if len(ends) >= limit:
-                    cut.add(ident)
-    for ident, stated in found.items():
-        stated.sort(key=lambda one: (-one[1].w, one[1].id, one[0], one[1].by))
-        if ident in cut:
-            del stated[limit:]  # An edge that was not read may be heavier than the rest.
-    return found, cut
+
+    def __init__(self, readers: Sequence[Reader], count: int, visible: Visible) -> None:
+        self._readers = readers
+        # So many of each record must be right.
+        self._count = count
+        self._visible = visible
+        self._ends: dict[str, list[tuple[int, FarEnd]]] = {}
+        # How many were read of those that may have more, and how many were refused.
+        self._read: dict[str, int] = {}
+        self._refused = Counter[str]()
+
+    def expand(self, ids: Collection[str]) -> dict[str, list[tuple[str, float]]]:
+        """Return the neighbours of each of *ids*, the heaviest first, without those refused."""
+        self._fill([ident for ident in ids if ident not in self._ends], self._count)
+        found: dict[str, list[tuple[str, float]]] = {}
+        for ident in ids:
+            while len(best := _distinct(self._ends[ident])) < self._count and ident in self._read:
+                self._fill([ident], 8 * self._read[ident])
+            found[ident] = list(best.items())
+        return found
+
+    def refuse(self, links: Collection[tuple[str, str]]) -> bool:
+        """Whether one of *links*, as (from, to), does not hold. It is not returned again."""
+        asked: dict[str, set[str]] = {}
+        for ident, other in links:
+            asked.setdefault(ident, set()).add(other)
+        wanted: dict[str, list[tuple[int, FarEnd]]] = {}
+        for ident, others in asked.items():
+            ends = self._ends[ident]
+            last = max((at for at, one in enumerate(ends, 1) if one[1].id in others), default=0)
+            # Where many were refused, many more will be: ask about them at once.
+            more = ends[last : last + self._refused[ident]]
+            wanted[ident] = [one for one in ends[:last] if one[1].id in others] + more
+        self._visible.look_up(end for ends in wanted.values() for end in ends)
+        is_any = False
+        for ident, ends in wanted.items():
+            gone = {one for one in ends if not self._visible.holds(*one)}
+            if gone:
+                is_any = True
+                self._refused[ident] += len(gone)
+                self._ends[ident] = [one for one in self._ends[ident] if one not in gone]
+        return is_any
+
+    def _fill(self, ids: Collection[str], limit: int) -> None:
+        """Read the *limit* heaviest links of *ids*, in each direction and home."""
+        if not ids:
+            return
+        found: dict[str, list[tuple[int, FarEnd]]] = {ident: [] for ident in ids}
+        cut: set[str] = set()
+        for home, reader in enumerate(self._readers):
+            if home not in self._visible.filter.without_homes:
+                for ident, ends in reader.heaviest_edges(ids, limit).items():
+                    found[ident] += [(home, end) for end in ends if end.id != ident]
+                    if len(ends) >= limit:
+                        cut.add(ident)
+        for ident, stated in found.items():
+            stated.sort(key=lambda one: (-one[1].w, one[1].id, one[0], one[1].by))
+            if ident in cut:
+                del stated[limit:]  # An edge that was not read may be heavier than the rest.
+                self._read[ident] = limit
+            else:
+                self._read.pop(ident, None)
+            self._ends[ident] = [one for one in stated if not self._visible.refuses(*one)]
+
+
+def _distinct(ends: Iterable[tuple[int, FarEnd]]) -> dict[str, float]:
+    """Return each other end with the weight of its heaviest link; *ends* are the heaviest first."""
+    found: dict[str, float] = {}
+    for _home, end in ends:
+        found.setdefault(end.id, end.w)
+    return found
 
 
 class Visible:
@@ -126,7 +163,7 @@ class Visible:
 
     def __init__(self, readers: Sequence[Reader], filter_: Filter) -> None:
         self._readers = readers
-        self._filter = filter_
+        self.filter = filter_
         self._decided = standings_of(readers)
         self._known: set[str] = set()
         self._known_lines: set[Address] = set()
@@ -148,6 +185,15 @@ class Visible:
         self._find(set(ids), set())
         return {ident: self.cards[ident] for ident in ids if ident in self.cards}
 
+    def holds(self, home: int, end: FarEnd) -> bool:
+        """Whether an edge that was looked up is stated by a line that is shown, and ends at one."""
+        return (home, end.by) in self.stating and end.id in self.cards
+
+    def refuses(self, home: int, end: FarEnd) -> bool:
+        """Whether an edge was looked up and does not hold."""
+        is_known = end.id in self._known and (home, end.by) in self._known_lines
+        return is_known and not self.holds(home, end)
+
     def _find(self, ids: set[str], lines: set[Address]) -> None:
         ids -= self._known
         lines -= self._known_lines
@@ -155,9 +201,9 @@ class Visible:
         self._known_lines |= lines
         if not (ids or lines):
             return
-        anything = replace(self._filter, archived=True, superseded=True, kinds=None)
+        anything = replace(self.filter, archived=True, superseded=True, kinds=None)
         for home, reader in enumerate(self._readers):
-            if home in self._filter.without_homes:
+            if home in self.filter.without_homes:
                 continue
             keys = set(reader.keys(ids).values())
             stating = {key for number, key in lines if number == home}
@@ -171,9 +217,9 @@ class Visible:
     def _passes(self, card: Card) -> bool:
         """Whether a card that passed without these conditions passes the filter."""
         return (
-            (self._filter.archived or not card.archived)
-            and self._filter.admits_kind(card)
-            and self._filter.shows(card.standing)
+            (self.filter.archived or not card.archived)
+            and self.filter.admits_kind(card)
+            and self.filter.shows(card.standing)
         )
 
 

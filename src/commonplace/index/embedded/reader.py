@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from commonplace.index.units import Unit
 
 _STANDINGS = tuple(Standing)
+_HEAVIEST = " UNION ALL ".join(
+    f'SELECT * FROM (SELECT "{far}", w, key FROM edge WHERE "{near}" = ?1'
+    f' ORDER BY w DESC, "{far}" LIMIT ?2)'
+    for near, far in (("of", "to"), ("to", "of"))
+)
 PAGE_CARDS = 4000
 CARD_COLUMNS = (
     "line.key, line.id, line.log, repo, line.kind, timestamp, line.micros, agent, type, tags,"
@@ -203,13 +208,7 @@ class Reader(TableFacts):
     def heaviest_edges(self, ids: Collection[str], limit: int) -> dict[str, list[FarEnd]]:
         found: dict[str, list[FarEnd]] = {}
         for ident in ids:
-            rows: list[tuple[str, float, int]] = []
-            for near, far in (("of", "to"), ("to", "of")):
-                rows += self.connection.execute(
-                    f'SELECT "{far}", w, key FROM edge WHERE "{near}" = ?'
-                    f' ORDER BY w DESC, "{far}" LIMIT ?',
-                    (ident, limit),
-                )
+            rows = self.connection.execute(_HEAVIEST, (ident, limit)).fetchall()
             if rows:
                 found[ident] = [FarEnd(*row) for row in rows]
         return found
