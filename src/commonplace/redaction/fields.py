@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from commonplace.redaction.assignments import named_form
@@ -39,7 +40,7 @@ def _redact_dict(fields: dict[str, object], path: str, found: list[Redaction]) -
         if not isinstance(key, str):
             clean[key] = _redact_value(value, f"{path}{key}", "", found)
             continue
-        clean_key, kinds = redact_text(key)
+        clean_key, kinds = _redact_key(key)
         field = f"{path}{clean_key}"
         found += [Redaction(kind, field) for kind in kinds]
         if key == "value" and name:
@@ -97,6 +98,11 @@ def _redact_number(value: float, field: str, name: str, found: list[Redaction]) 
         return value
     found.append(Redaction(kind, field))
     return marker(kind)
+
+
+@lru_cache(maxsize=4096)  # Records have the same keys again and again.
+def _redact_key(key: str) -> tuple[str, list[str]]:
+    return redact_text(key)
 
 
 def _free_key(key: str, taken: dict[str, object]) -> str:

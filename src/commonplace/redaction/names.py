@@ -1,5 +1,7 @@
 """Names of secrets: which names announce a secret, and of what kind."""
 
+from functools import lru_cache
+
 from commonplace.redaction.table import compile_pattern
 
 # One of these is in every name that announces a secret.
@@ -107,6 +109,7 @@ def _key_name_kind(words: list[str], owner: str) -> str:
     return "" if owner in _HARMLESS_KEY_OWNERS else "key"
 
 
+@lru_cache(maxsize=4096)  # Records have the same keys again and again.
 def key_kind(key: str) -> str:
     """Return the kind of secret that *key* of a JSON object announces, or an empty string."""
     is_name = compile_pattern(r"[\w.-]{1,80}").fullmatch(key) or key.lower() in FOREIGN_WORDS
