@@ -118,7 +118,8 @@ def build_context(
     if memory.homes[memory.trusted_home()].path.is_dir():
         after = resonance.of_memory(memory).light(lit, shown, moment)
     memory.engine().usage.add(_places(found, shown), to_utc(moment), None)
-    working = resonance.Limits.of(memory).kept(state.values(), lit)
+    others = (one.value for ident, one in state.lit.items() if ident not in lit)
+    working = resonance.Limits.of(memory).after(others, lit.values())
     memory.note_injection(
         "context",
         frames.tokens(),
@@ -128,7 +129,7 @@ def build_context(
         covered=_is_covered(found, frames, task),
         drift=_drift(found, frames),
         nodes=len(working),
-        resonance=mean(working.values()),
+        resonance=mean(working),
     )
     notes = [*remarks, *work.notes, *unread, *filter(None, [after.problem])]
     version = None
@@ -218,4 +219,5 @@ def _drift(found: Gathered, frames: Frames) -> float | None:
 
 def _places(found: Gathered, ids: Collection[str]) -> list[tuple[int, str]]:
     """Return the home of each of *ids* that was lit, for counting its use."""
-    return [(one.address[0], one.id) for one in found.lit if one.id in set(ids)]
+    chosen = frozenset(ids)
+    return [(one.address[0], one.id) for one in found.lit if one.id in chosen]

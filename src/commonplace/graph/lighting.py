@@ -20,14 +20,15 @@ from commonplace.graph.resonance import Use
 from commonplace.graph.scoring import (
     Signals,
     Weights,
-    persona_weight,
+    affinity,
+    lowered,
     persona_weights,
     recency,
     score,
-    task_affinity,
     usage,
+    words_in,
 )
-from commonplace.graph.selection import Scored, by_score, caps_from_settings, select
+from commonplace.graph.selection import Scored, caps_from_settings, select
 from commonplace.index.document import about_and_body, document
 from commonplace.learn.naming import is_of_task
 from commonplace.records import micros, to_utc
@@ -272,37 +273,38 @@ class Lighting:
         now = micros(to_utc(self._memory.now()))
         uses = self._memory.engine().usage.counter()
         linked = persona_weights(persona)
+        wanted = lowered(self._task.tags)
+        of_persona = lowered(persona.tags if persona is not None else ())
         working_set = resonance.of_memory(self._memory)
         seeded = working_set.seeded(list(cards)) if self._state.has_seeded else {}
+        recencies: dict[int, float] = {}
         found: list[LitNode] = []
-        for ident in ids:
-            if ident not in cards:
-                continue
-            address, card = cards[ident]
+        for ident, (address, card) in cards.items():
             name = card_type(card)
             similarity = likeness[address]
             # What the working set alone has must be about the question as well.
             if name not in NODE_TYPES or (ident not in hops and similarity < least):
                 continue
-            node = GraphNode(ident, name, "", None, tags=card.tags)
             use = seeded.get(ident, NO_USE)
             hot = self._state.lit.get(ident)
             last = max(hot.shown_at if hot is not None else "", use.last)
-            age_days = (now - max(card.micros, micros(last) if last else 0)) / _MICROS_PER_DAY
+            days = (now - max(card.micros, micros(last) if last else 0)) // _MICROS_PER_DAY
+            if days not in recencies:
+                recencies[days] = recency(days, half_life)
+            words = words_in(ident, card.tags)
             signals = Signals(
                 similarity,
                 edges.get(ident, 0.0),
-                recency(age_days, half_life),
+                recencies[days],
                 usage(uses(ident) + use.uses),
-                task_affinity(node, self._task.tags),
-                persona_weight(node, linked, persona),
+                affinity(words, wanted),
+                max(linked.get(ident, 0.0), affinity(words, of_persona)) if linked else 0.0,
             )
             found.append(
                 LitNode(ident, name, score(signals, weights), signals, hops.get(ident), address)
             )
-        by_id = {one.id: one for one in found}
-        order = by_score(Scored(one.id, one.type, one.score) for one in found)
-        return [by_id[one.id] for one in order]
+        found.sort(key=lambda one: (-one.score, one.id))
+        return found
 
 
 def _of_each_type(types: Mapping[str, str], caps: Mapping[str, int], count: int) -> list[str]:

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.files.plain import ensure
 from commonplace.graph.bloom import NODES_MAX
 from commonplace.graph.scoring import DIGITS, decayed, mean
-from commonplace.graph.selection import working_set
 from commonplace.records import to_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from datetime import datetime
     from pathlib import Path
     from typing import Any
@@ -94,10 +93,16 @@ class Limits(NamedTuple):
             timedelta(hours=float(settings["context.ttl_hours"])),
         )
 
-    def kept(self, before: Mapping[str, float], lit: Mapping[str, float]) -> dict[str, float]:
-        """Return the values of the working set after one tick in which *lit* were lit."""
-        values = {ident: decayed(value, self.decay, 1) for ident, value in before.items()}
-        return working_set(values | dict(lit), self.value_min, self.size_max)
+    def after(self, before: Iterable[float], lit: Iterable[float]) -> list[float]:
+        """Return the values of the working set after one tick in which some nodes were lit.
+
+        *before* are the values of the other nodes.
+        """
+        left = decayed(1.0, self.decay, 1)
+        values = [*(value * left for value in before), *lit]
+        return sorted((one for one in values if one >= self.value_min), reverse=True)[
+            : self.size_max
+        ]
 
 
 class Resonance:
@@ -201,10 +206,13 @@ class Resonance:
         left = {
             set_at: decayed(1.0, limits.decay, tick - set_at) for set_at in {r[2] for r in rows}
         }
-        by_id = {row[0]: row for row in rows}
-        values = {row[0]: round(row[1] * left[row[2]], DIGITS) for row in rows}
-        kept = working_set(values, limits.value_min, limits.size_max)
-        lit = {ident: Lit(value, *by_id[ident][3:]) for ident, value in kept.items()}
+        values = [
+            (-value, ident, lit_at, shown_at)
+            for ident, set_to, set_at, lit_at, shown_at in rows
+            if (value := round(set_to * left[set_at], DIGITS)) >= limits.value_min
+        ]
+        values.sort()
+        lit = {ident: Lit(-value, *times) for value, ident, *times in values[: limits.size_max]}
         (has_seeded,) = connection.execute("SELECT EXISTS (SELECT 1 FROM seeded)").fetchone()
         return State(tick, lit, bool(has_seeded))
 

@@ -56,7 +56,7 @@ def score(signals: Signals, weights: Weights = Weights()) -> float:  # noqa: B00
     found = 0.0
     for signal, weight in zip(signals, weights, strict=True):
         if weight and signal:
-            found += weight * _share(signal)
+            found += weight * (signal if 0.0 < signal <= 1.0 else _share(signal))
     return round(found, DIGITS)
 
 
@@ -80,17 +80,31 @@ def usage(uses: float) -> float:
 
 def task_affinity(node: GraphNode, tags: Collection[str]) -> float:
     """Return which share of the *tags* of the task the node has, as a tag or in its path."""
-    if not tags:
+    return affinity(words_of(node), lowered(tags)) if tags else 0.0
+
+
+def affinity(words: Collection[str], wanted: Collection[str]) -> float:
+    """Return which share of *wanted* is among the *words* of a node."""
+    if not wanted:
         return 0.0
-    wanted = {tag.lower() for tag in tags}
-    return len(wanted & words_of(node)) / len(wanted)
+    return sum(word in words for word in wanted) / len(wanted)
+
+
+def lowered(tags: Iterable[str]) -> frozenset[str]:
+    """Return *tags* in lower case."""
+    return frozenset(tag.lower() for tag in tags)
 
 
 def words_of(node: GraphNode) -> set[str]:
     """Return the tags of a node, its domain tags, and the parts of its path, in lower case."""
     domain = node.meta.get("domain_tags", ())
-    more = domain if isinstance(domain, list | tuple) else ()
-    return {str(tag).lower() for tag in (*node.tags, *more, *node.id.split("."))}
+    more = map(str, domain) if isinstance(domain, list | tuple) else ()
+    return words_in(node.id, (*node.tags, *more))
+
+
+def words_in(ident: str, tags: Iterable[str]) -> set[str]:
+    """Return *tags* and the parts of the path *ident*, in lower case."""
+    return {*map(str.lower, tags), *ident.lower().split(".")}
 
 
 def persona_weights(persona: GraphNode | None) -> dict[str, float]:

@@ -51,23 +51,27 @@ class Cache:
         records: dict[int, Record] | None = None,
         terms: dict[int, frozenset[int]] | None = None,
         keys: dict[str, int] | None = None,
+        ids: dict[int, str] | None = None,
     ) -> None:
         self._cards = {} if cards is None else cards
         self._records = {} if records is None else records
         self._terms = {} if terms is None else terms
-        # The key of the current line of an id.
+        # The key of the current line of an id, and the id of each such key.
         self._keys = {} if keys is None else keys
+        self._ids = {} if ids is None else ids
 
     def without(self, keys: Collection[int]) -> Cache:
         """Return a copy without the entries of *keys*."""
-        copies = self._cards.copy(), self._records.copy(), self._terms.copy()
-        for copy in copies:
-            for key in keys:
+        cards, records, terms = self._cards.copy(), self._records.copy(), self._terms.copy()
+        current, ids = self._keys.copy(), self._ids.copy()
+        for key in keys:
+            for copy in (cards, records, terms):
                 copy.pop(key, None)
-        changed = set(keys)
-        return Cache(
-            *copies, {ident: key for ident, key in self._keys.items() if key not in changed}
-        )
+            if key in ids:
+                current.pop(ids.pop(key), None)
+        if len(ids) < len(current):  # Another thread has just emptied one of the two.
+            current, ids = {}, {}
+        return Cache(cards, records, terms, current, ids)
 
     def keys(
         self, ids: Collection[str], read: Callable[[Collection[str]], list[Card]]
@@ -77,6 +81,9 @@ class Cache:
         def read_keys(missing: Collection[str]) -> dict[str, int]:
             cards = read(missing)
             _hold(self._cards, {card.key: card for card in cards})
+            if len(self._keys) + len(cards) > CACHED_MAX:  # Both are emptied together.
+                self._ids.clear()
+            self._ids.update((card.key, card.id) for card in cards)
             return {card.id: card.key for card in cards}
 
         return _look_up(self._keys, ids, read_keys)
