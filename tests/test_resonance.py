@@ -55,6 +55,22 @@ def test_decay_empties_an_idle_set(tmp_path: Path, scores: dict[str, float]) -> 
     assert found.tick == 151
 
 
+def test_another_decay_holds_from_the_next_tick_on(tmp_path: Path) -> None:
+    slow = fresh(tmp_path)
+    for _turn in range(40):
+        slow.light({}, (), NOW)
+    slow.light({"a": 0.8, "b": 0.4}, (), NOW)
+    (file,) = tmp_path.rglob("resonance.sqlite")
+    fast = Resonance(file, LIMITS._replace(decay=0.5))
+    assert fast.read(NOW).values() == {"a": 0.8, "b": 0.4}
+    fast.light({}, (), NOW)
+    assert fast.read(NOW).values() == slow.read(NOW).values() == {"a": 0.4, "b": 0.2}
+    slow.light({"b": 0.4}, (), NOW)
+    assert slow.read(NOW).values() == {"b": 0.4, "a": 0.392}
+    Resonance(file, LIMITS._replace(decay=0.0)).light({"c": 0.3}, (), NOW)
+    assert set(slow.read(NOW).lit) == {"c"}
+
+
 def test_a_node_leaves_after_its_time(tmp_path: Path) -> None:
     state = fresh(tmp_path)
     state.light({"a": 0.9}, ["a"], NOW)

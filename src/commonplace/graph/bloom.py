@@ -113,7 +113,8 @@ def _links_from(
     own_hop = reached[layer[0]]
     for place, ident in enumerate(layer):
         strength = strong[ident]
-        ends = heaviest(neighbours.get(ident, ()), len(neighbours.get(ident, ())))
+        given = neighbours.get(ident, ())
+        ends = heaviest(given, len(given))
         for other, weight in ends[:per_node_max]:
             # What was reached before was there first: this link did not lead to it.
             if other == ident or reached.get(other, own_hop) < own_hop:

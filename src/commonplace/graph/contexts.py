@@ -308,19 +308,27 @@ def _read(
     without_type: str = "",
 ) -> list[SavedContext]:
     """Return at least *k* versions of each context, the newest first, as far as there are any."""
-    found: list[tuple[str, str, int, SavedContext]] = []
-    # Those that repeat a forgotten memory are left out, so a few more are read.
-    limit = k + SPARE if ids is not None else VERSIONS_MAX
-    for home, keys in _shown_keys(memory, readers, ids).items():
-        for ident in keys:
-            versions = readers[home].newest_versions(ident, limit, without_type)
-            for place, record in enumerate(versions):
-                if isinstance(record, Context):
-                    one = _saved(record)
-                    found.append((one.timestamp, ident, -place, one))
-    hidden = _hidden(memory, readers, {ident for *_order, one in found for ident in one.nodes})
-    found.sort(key=lambda one: one[:3], reverse=True)
-    return [one for *_order, one in found if hidden.isdisjoint(one.nodes)]
+    shown = _shown_keys(memory, readers, ids)
+
+    def read(limit: int) -> tuple[list[SavedContext], bool]:
+        found: list[tuple[str, str, int, SavedContext]] = []
+        for home, keys in shown.items():
+            for ident in keys:
+                versions = readers[home].newest_versions(ident, limit, without_type)
+                for place, record in enumerate(versions):
+                    if isinstance(record, Context):
+                        one = _saved(record)
+                        found.append((one.timestamp, ident, -place, one))
+        hidden = _hidden(memory, readers, {ident for *_order, one in found for ident in one.nodes})
+        found.sort(key=lambda one: one[:3], reverse=True)
+        kept = [one for *_order, one in found if hidden.isdisjoint(one.nodes)]
+        return kept, len(kept) < len(found)
+
+    if ids is None:
+        return read(VERSIONS_MAX)[0]
+    found, is_some_hidden = read(k)
+    # Those that repeat a forgotten memory were left out: a few more are read.
+    return read(k + SPARE)[0] if is_some_hidden else found
 
 
 def _hidden(memory: Recaller, readers: Sequence[Reader], ids: set[str]) -> set[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.errors import UsageError
@@ -151,8 +152,8 @@ class Lighting:
             strengths=strengths,
             refuse=around.refuse,
         )
-        hot = sorted(self._state.values().items(), key=lambda one: (-one[1], one[0]))[:HOT_MAX]
-        ids = list(dict.fromkeys([*found.hops, *(ident for ident, _value in hot)]))
+        hot = islice(self._state.lit, HOT_MAX)
+        ids = list(dict.fromkeys([*found.hops, *hot]))
         lit = self._score(visible, search, ids, found.hops, found.edges, persona)
         caps = caps_from_settings(self._memory.settings)
         best = select((Scored(one.id, one.type, one.score) for one in lit), caps)

@@ -1,13 +1,15 @@
 """Resonance: which nodes of a home are lit, and how strongly. The working set of its agents.
 
 It is state of this machine, in one SQLite file of the home: never in a log, never exported, shared
-by all agents and processes that use the home. A value is kept with the tick at which it was set, so
-that a tick changes one number, whatever the size of the set. If the file is damaged, a new one
-begins; if it cannot be written, contexts are built without it, and say so.
+by all agents and processes that use the home. A value is kept as a strength: its logarithm, brought
+back to tick 0. All strengths decay alike, so they stay in order, and a tick changes one number,
+whatever the size of the set. If the file is damaged, a new one begins; if it cannot be written,
+contexts are built without it, and say so.
 """
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from contextlib import closing, suppress
 from datetime import timedelta
@@ -31,13 +33,22 @@ BUSY_S_MAX = 2.0
 SEEDED_MAX = 20_000
 # Rows of nodes that have left the set are removed every so many ticks.
 TRIM_EVERY = 16
-VERSION = 1
+VERSION = 2
+# What counts as 0, of which there is no logarithm.
+VALUE_TINY = 1e-12
 TABLES = """
-CREATE TABLE IF NOT EXISTS clock (one INTEGER PRIMARY KEY, tick INTEGER);
-CREATE TABLE IF NOT EXISTS lit (id TEXT PRIMARY KEY, value REAL, tick INTEGER, lit_at TEXT,
-    shown_at TEXT) WITHOUT ROWID;
+DROP TABLE IF EXISTS clock;
+DROP TABLE IF EXISTS lit;
+CREATE TABLE clock (one INTEGER PRIMARY KEY, tick INTEGER, rate REAL);
+CREATE TABLE lit (id TEXT PRIMARY KEY, strength REAL, lit_at TEXT, shown_at TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS seeded (id TEXT PRIMARY KEY, uses INTEGER, last TEXT) WITHOUT ROWID
 """
+
+# The nodes of the working set, the strongest first.
+_KEPT = (
+    "SELECT id, strength, lit_at, shown_at FROM lit WHERE lit_at >= ? AND strength >= ?"
+    " ORDER BY strength DESC, id LIMIT ?"
+)
 
 
 class Lit(NamedTuple):
@@ -66,7 +77,7 @@ class State(NamedTuple):
     problem: str = ""
 
     def values(self) -> dict[str, float]:
-        """Return the value of each node."""
+        """Return the value of each node, the highest first."""
         return {ident: one.value for ident, one in self.lit.items()}
 
     def mean_value(self) -> float:
@@ -92,6 +103,11 @@ class Limits(NamedTuple):
             min(NODES_MAX, settings["context.nodes_max"]),
             timedelta(hours=float(settings["context.ttl_hours"])),
         )
+
+    @property
+    def rate(self) -> float:
+        """The logarithm of what a tick leaves of a value."""
+        return math.log(max(self.decay, VALUE_TINY))
 
     def after(self, before: Iterable[float], lit: Iterable[float]) -> list[float]:
         """Return the values of the working set after one tick in which some nodes were lit.
@@ -125,24 +141,24 @@ class Resonance:
         """
         moment = to_utc(now)
         chosen = frozenset(shown)
-        rows = [
-            (ident, value, moment, moment if ident in chosen else "")
-            for ident, value in scores.items()
-        ]
 
         def write(connection: sqlite3.Connection) -> State:
-            tick = _tick(connection) + 1
-            connection.execute("INSERT OR REPLACE INTO clock VALUES (1, ?)", (tick,))
+            clock = self._clock(connection)
+            clock = clock._replace(tick=clock.tick + 1)
+            connection.execute("INSERT OR REPLACE INTO clock VALUES (1, ?, ?)", clock)
             connection.executemany(
-                "INSERT INTO lit VALUES (?1, ?2, ?5, ?3, ?4) ON CONFLICT (id) DO UPDATE SET"
-                " value = ?2, tick = ?5, lit_at = ?3, shown_at = max(shown_at, ?4)",
-                [(*row, tick) for row in rows],
+                "INSERT INTO lit VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id) DO UPDATE SET"
+                " strength = ?2, lit_at = ?3, shown_at = max(shown_at, ?4)",
+                [
+                    (ident, clock.strength(value), moment, moment if ident in chosen else "")
+                    for ident, value in scores.items()
+                ],
             )
             (count,) = connection.execute("SELECT count(*) FROM lit").fetchone()
             # What left the set is not read any more; its rows are removed now and then.
-            if count > 2 * self._limits.size_max or tick % TRIM_EVERY == 0:
-                self._trim(connection, now)
-            return State(tick)
+            if count > 2 * self._limits.size_max or clock.tick % TRIM_EVERY == 0:
+                self._trim(connection, clock, now)
+            return State(clock.tick)
 
         return self._do(write, is_writing=True)
 
@@ -175,11 +191,12 @@ class Resonance:
         ]
 
         def write(connection: sqlite3.Connection) -> State:
-            tick = _tick(connection)
+            clock = self._clock(connection)
+            connection.execute("INSERT OR REPLACE INTO clock VALUES (1, ?, ?)", clock)
             connection.executemany(
-                "INSERT INTO lit VALUES (?1, ?2, ?3, ?4, '') ON CONFLICT (id) DO UPDATE SET"
-                " value = ?2, tick = ?3, lit_at = ?4",
-                [(ident, value, tick, moment) for ident, value in values if value],
+                "INSERT INTO lit VALUES (?1, ?2, ?3, '') ON CONFLICT (id) DO UPDATE SET"
+                " strength = ?2, lit_at = ?3",
+                [(ident, clock.strength(value), moment) for ident, value in values if value],
             )
             connection.executemany(
                 "INSERT INTO seeded VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET"
@@ -191,37 +208,45 @@ class Resonance:
                 " (SELECT id FROM seeded ORDER BY last DESC, uses DESC, id LIMIT ?)",
                 (SEEDED_MAX,),
             )
-            self._trim(connection, now)
-            return State(tick)
+            self._trim(connection, clock, now)
+            return State(clock.tick)
 
         self._do(write, is_writing=True)
 
     def _state(self, connection: sqlite3.Connection, now: datetime) -> State:
-        tick, limits = _tick(connection), self._limits
-        rows = connection.execute(
-            "SELECT id, value, tick, lit_at, shown_at FROM lit WHERE lit_at >= ? AND value >= ?",
-            (to_utc(now - limits.ttl), limits.value_min),
-        ).fetchall()
-        # What is left of 1 after so many ticks: many nodes were lit at the same one.
-        left = {
-            set_at: decayed(1.0, limits.decay, tick - set_at) for set_at in {r[2] for r in rows}
-        }
-        values = [
-            (-value, ident, lit_at, shown_at)
-            for ident, set_to, set_at, lit_at, shown_at in rows
-            if (value := round(set_to * left[set_at], DIGITS)) >= limits.value_min
-        ]
-        values.sort()
-        lit = {ident: Lit(-value, *times) for value, ident, *times in values[: limits.size_max]}
+        clock = _read_clock(connection) or _Clock(0, self._limits.rate)
+        lit: dict[str, Lit] = {}
+        # The highest first: what is left of a value is not above any that was lower.
+        for ident, strength, *times in connection.execute(_KEPT, self._kept(clock, now)):
+            lit[ident] = Lit(clock.value(strength), *times)
         (has_seeded,) = connection.execute("SELECT EXISTS (SELECT 1 FROM seeded)").fetchone()
-        return State(tick, lit, bool(has_seeded))
+        return State(clock.tick, lit, bool(has_seeded))
 
-    def _trim(self, connection: sqlite3.Connection, now: datetime) -> None:
+    def _trim(self, connection: sqlite3.Connection, clock: _Clock, now: datetime) -> None:
         """Remove the rows of what is no longer in the working set."""
-        kept = self._state(connection, now).lit
+        kept = connection.execute(_KEPT, self._kept(clock, now)).fetchall()
         rows = connection.execute("SELECT id FROM lit").fetchall()
-        gone = [(ident,) for (ident,) in rows if ident not in kept]
-        connection.executemany("DELETE FROM lit WHERE id = ?", gone)
+        gone = {row[0] for row in rows} - {row[0] for row in kept}
+        connection.executemany("DELETE FROM lit WHERE id = ?", [(ident,) for ident in gone])
+
+    def _kept(self, clock: _Clock, now: datetime) -> tuple[str, float, int]:
+        """Return the arguments of `_KEPT`: since when, how strong, and how many."""
+        limits = self._limits
+        # As much less as rounding may take from a value that is just enough.
+        least = clock.strength(limits.value_min) - VALUE_TINY
+        return to_utc(now - limits.ttl), least, limits.size_max
+
+    def _clock(self, connection: sqlite3.Connection) -> _Clock:
+        """Return the clock; if the setting of the decay has changed, all strengths are adapted."""
+        known = _read_clock(connection)
+        rate = self._limits.rate
+        if known is None:
+            return _Clock(0, rate)
+        if known.rate != rate:
+            connection.execute(
+                "UPDATE lit SET strength = strength + ?", (known.tick * (known.rate - rate),)
+            )
+        return _Clock(known.tick, rate)
 
     def _do(
         self, action: Callable[[sqlite3.Connection], State], *, is_writing: bool = False
@@ -252,11 +277,13 @@ class Resonance:
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version != VERSION:
-                for table in TABLES.split(";"):
-                    connection.execute(table)
-                connection.execute(f"PRAGMA user_version = {VERSION}")
+            if not _has_tables(connection):
+                connection.execute("BEGIN IMMEDIATE")
+                if not _has_tables(connection):  # Another process may have made them meanwhile.
+                    for table in TABLES.split(";"):
+                        connection.execute(table)
+                    connection.execute(f"PRAGMA user_version = {VERSION}")
+                connection.execute("COMMIT")
         except BaseException:
             connection.close()
             raise
@@ -287,9 +314,29 @@ def remove(path: Path) -> None:
             name.unlink(missing_ok=True)
 
 
-def _tick(connection: sqlite3.Connection) -> int:
-    row = connection.execute("SELECT tick FROM clock").fetchone()
-    return int(row[0]) if row else 0
+class _Clock(NamedTuple):
+    """The number of ticks so far, and the logarithm of what a tick leaves of a value."""
+
+    tick: int
+    rate: float
+
+    def strength(self, value: float) -> float:
+        """Return the strength of a node that has *value* now."""
+        return math.log(max(value, VALUE_TINY)) - self.tick * self.rate
+
+    def value(self, strength: float) -> float:
+        """Return the value that a node with *strength* has now."""
+        return round(math.exp(strength + self.tick * self.rate), DIGITS)
+
+
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return bool(version == VERSION)
+
+
+def _read_clock(connection: sqlite3.Connection) -> _Clock | None:
+    row = connection.execute("SELECT tick, rate FROM clock").fetchone()
+    return _Clock(int(row[0]), float(row[1])) if row else None
 
 
 def _share(value: object) -> float:
