@@ -11,7 +11,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.graph.resonance import Limits, Resonance, of_memory, read, seed
+from commonplace.graph.resonance import Limits, Resonance, State, of_memory, read, seed
 from commonplace.graph.scoring import decayed
 from commonplace.memory import Memory
 from conftest import SLOW_LAW
@@ -109,7 +109,7 @@ def test_a_damaged_file_begins_again(tmp_path: Path) -> None:
     for path in tmp_path.rglob("resonance.sqlite-*"):
         path.unlink()
     file.write_bytes(b"no database" * 100)
-    assert state.read(NOW) == state.read(NOW)._replace(tick=0, lit={})
+    assert state.read(NOW) == State(rows=[])
     assert state.light({"b": 0.5}, (), NOW).tick == 1
     with sqlite3.connect(file) as connection:
         connection.execute("DROP TABLE lit")

@@ -20,7 +20,7 @@ PER_NODE_MAX = 6
 # The most nodes in a working set, and so the most that light up for one question.
 NODES_MAX = 800
 # The most nodes that a hop adds: those with the heaviest links to the best.
-LAYER_MAX = 64
+LAYER_MAX = 32
 
 
 class Bloomed(NamedTuple):

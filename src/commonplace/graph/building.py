@@ -118,8 +118,7 @@ def build_context(
     if memory.homes[memory.trusted_home()].path.is_dir():
         after = resonance.of_memory(memory).light(lit, shown, moment)
     memory.engine().usage.add(_places(found, shown), to_utc(moment), None)
-    others = (one.value for ident, one in state.lit.items() if ident not in lit)
-    working = resonance.Limits.of(memory).after(others, lit.values())
+    working = resonance.Limits.of(memory).after(state.values_without(lit), lit.values())
     memory.note_injection(
         "context",
         frames.tokens(),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.errors import UsageError
@@ -152,7 +151,7 @@ class Lighting:
             strengths=strengths,
             refuse=around.refuse,
         )
-        hot = islice(self._state.lit, HOT_MAX)
+        hot = (row[0] for row in self._state.rows[:HOT_MAX])
         ids = list(dict.fromkeys([*found.hops, *hot]))
         lit = self._score(visible, search, ids, found.hops, found.edges, persona)
         caps = caps_from_settings(self._memory.settings)
@@ -278,6 +277,7 @@ class Lighting:
         of_persona = lowered(persona.tags if persona is not None else ())
         working_set = resonance.of_memory(self._memory)
         seeded = working_set.seeded(list(cards)) if self._state.has_seeded else {}
+        shown_at = self._state.shown_at
         recencies: dict[int, float] = {}
         found: list[LitNode] = []
         for ident, (address, card) in cards.items():
@@ -287,8 +287,7 @@ class Lighting:
             if name not in NODE_TYPES or (ident not in hops and similarity < least):
                 continue
             use = seeded.get(ident, NO_USE)
-            hot = self._state.lit.get(ident)
-            last = max(hot.shown_at if hot is not None else "", use.last)
+            last = max(shown_at.get(ident, ""), use.last)
             days = (now - max(card.micros, micros(last) if last else 0)) // _MICROS_PER_DAY
             if days not in recencies:
                 recencies[days] = recency(days, half_life)

@@ -12,7 +12,9 @@ from __future__ import annotations
 import math
 import sqlite3
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.files.plain import ensure
@@ -21,7 +23,7 @@ from commonplace.graph.scoring import DIGITS, decayed, mean
 from commonplace.records import to_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
     from typing import Any
@@ -66,19 +68,42 @@ class Use(NamedTuple):
     last: str = ""
 
 
-class State(NamedTuple):
+@dataclass(frozen=True)
+class State:
     """The working set of a home at one tick."""
 
     tick: int = 0
-    lit: Mapping[str, Lit] = {}
+    # The strongest first: id, strength, and when it was lit and shown last.
+    rows: Sequence[tuple[str, float, str, str]] = ()
+    # The logarithm of what is left of a value that was set at tick 0.
+    left: float = 0.0
     # Whether clients said anything about the use of nodes.
     has_seeded: bool = False
     # Why there is no state, in words; "" if there is.
     problem: str = ""
 
+    @cached_property
+    def lit(self) -> dict[str, Lit]:
+        """The nodes, those with the highest values first."""
+        left = self.left
+        return {
+            ident: Lit(round(math.exp(strength + left), DIGITS), lit_at, shown_at)
+            for ident, strength, lit_at, shown_at in self.rows
+        }
+
+    @cached_property
+    def shown_at(self) -> dict[str, str]:
+        """When each node was shown last; "" if it never was."""
+        return {row[0]: row[3] for row in self.rows}
+
     def values(self) -> dict[str, float]:
         """Return the value of each node, the highest first."""
         return {ident: one.value for ident, one in self.lit.items()}
+
+    def values_without(self, ids: Container[str]) -> list[float]:
+        """Return the values of the nodes that are not among *ids*."""
+        left = self.left
+        return [math.exp(row[1] + left) for row in self.rows if row[0] not in ids]
 
     def mean_value(self) -> float:
         """Return the mean of all values."""
@@ -215,12 +240,9 @@ class Resonance:
 
     def _state(self, connection: sqlite3.Connection, now: datetime) -> State:
         clock = _read_clock(connection) or _Clock(0, self._limits.rate)
-        lit: dict[str, Lit] = {}
-        # The highest first: what is left of a value is not above any that was lower.
-        for ident, strength, *times in connection.execute(_KEPT, self._kept(clock, now)):
-            lit[ident] = Lit(clock.value(strength), *times)
+        rows = connection.execute(_KEPT, self._kept(clock, now)).fetchall()
         (has_seeded,) = connection.execute("SELECT EXISTS (SELECT 1 FROM seeded)").fetchone()
-        return State(clock.tick, lit, bool(has_seeded))
+        return State(clock.tick, rows, clock.tick * clock.rate, bool(has_seeded))
 
     def _trim(self, connection: sqlite3.Connection, clock: _Clock, now: datetime) -> None:
         """Remove the rows of what is no longer in the working set."""
@@ -323,10 +345,6 @@ class _Clock(NamedTuple):
     def strength(self, value: float) -> float:
         """Return the strength of a node that has *value* now."""
         return math.log(max(value, VALUE_TINY)) - self.tick * self.rate
-
-    def value(self, strength: float) -> float:
-        """Return the value that a node with *strength* has now."""
-        return round(math.exp(strength + self.tick * self.rate), DIGITS)
 
 
 def _has_tables(connection: sqlite3.Connection) -> bool:
