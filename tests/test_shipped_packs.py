@@ -111,6 +111,11 @@ def test_lists_and_drawings_name_the_pack(
 ) -> None:
     with Memory.open(own_home, settings={"embedder.kind": "none"}) as memory:
         shipped.add(memory, "git-core")
-    for arguments in (["list", "--all-repos", "--limit", "5"], ["graph", "concept.git.reflog"]):
+    asked = (
+        ["list", "--all-repos", "--limit", "5"],
+        ["graph", "concept.git.reflog"],
+        ["history", "concept.git.reflog"],
+    )
+    for arguments in asked:
         assert main([*arguments, "--home", str(own_home)]) == 0
         assert "(pack git-core)" in capsys.readouterr().out

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from commonplace.cli.arguments import add_home, add_id, add_json
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import print_json, report_damages
-from commonplace.foreign import one_line
+from commonplace.foreign import one_line, origin
 from commonplace.records.sentences import sentence_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ def show_history(memory: Memory, ident: str, *, as_json: bool) -> int:
             edited = record.meta.get("edited")
             # The time of a version is when the thing was learned; its words may be younger.
             when = f" (edited {one_line(edited)})" if isinstance(edited, str) else ""
-            print(f"{time}  {kind:8}  {writer}  {summary(record)}{when}")
+            source = origin(record.meta, short=True)
+            said_by = f" ({source})" if source else ""
+            print(f"{time}  {kind:8}  {writer}  {summary(record)}{when}{said_by}")
     report_damages(memory)
     return 0
 
