@@ -243,61 +243,69 @@ class VectorStore:
         if model != self._model:
             self._clear()
             self._model = model
-        rows = _rows_after(connection, self._last_row)
-        size = self._snapshot.size
+        size, fresh = self._snapshot.size, _count_after(connection, self._last_row)
         # Removed vectors do no harm but use memory, so a few may stay; counting takes time.
-        if size + len(rows) > self._counted * (1 + GONE_SHARE_MAX) or size < COUNTED_FROM:
+        if size + fresh > self._counted * (1 + GONE_SHARE_MAX) or size < COUNTED_FROM:
             (count,) = connection.execute("SELECT count(*) FROM vector").fetchone()
-            if len(rows) + size - count > count * GONE_SHARE_MAX:
+            if fresh + size - count > count * GONE_SHARE_MAX:
                 self._clear()
-                rows = _rows_after(connection, 0)
+                size, fresh = 0, count
             self._counted = count
-        if rows:
-            self._last_row = rows[-1][0]
-            self._snapshot = _with_rows(self._snapshot, rows)
+        if fresh:
+            self._add_rows(connection, size + fresh)
+
+    def _add_rows(self, connection: sqlite3.Connection, total: int) -> None:
+        """Read the rows after the last one, some at a time: a million are 400 MB."""
+        rows = connection.execute(
+            "SELECT row, key, v FROM vector WHERE row > ? ORDER BY row", (self._last_row,)
+        )
+        snapshot, last = self._snapshot, self._last_row
+        while page := rows.fetchmany(SCAN_ROWS):
+            snapshot = _with_rows(snapshot, page, total)
+            last = page[-1][0]
+        self._snapshot, self._last_row = _with_order(snapshot), last
 
     def _clear(self) -> None:
         self._last_row = self._counted = 0
         self._snapshot = EMPTY
 
 
-def _rows_after(connection: sqlite3.Connection, row: int) -> list[tuple[int, int, bytes]]:
-    query = "SELECT row, key, v FROM vector WHERE row > ? ORDER BY row"
-    return connection.execute(query, (row,)).fetchall()
+def _count_after(connection: sqlite3.Connection, row: int) -> int:
+    query = "SELECT count(*) FROM vector WHERE row > ?"
+    return int(connection.execute(query, (row,)).fetchone()[0])
 
 
-def _with_rows(old: VectorSnapshot, rows: list[tuple[int, int, bytes]]) -> VectorSnapshot:
-    """Return *old* with more rows at its end, in the same arrays if they have room."""
+def _with_rows(
+    old: VectorSnapshot, rows: list[tuple[int, int, bytes]], total: int
+) -> VectorSnapshot:
+    """Return *old* with more rows at its end, in the same arrays if they have room.
+
+    New arrays have room for *total* rows, and some more.
+    """
     keys = np.array([key for _row, key, _v in rows], np.int64)
-    joined = b"".join(v for _row, _key, v in rows)
-    vectors = np.frombuffer(joined, np.int8).reshape(len(rows), -1)
-    size = old.size
-    all_keys = _grow(old.keys if size else None, size, keys)
-    all_rows = _grow(old.rows if size else None, size, vectors)
-    floats, signs, total = old.floats, old.signs, size + len(rows)
+    vectors = from_bytes([v for _row, _key, v in rows])
+    size, end = old.size, old.size + len(rows)
+    all_rows = _grow(old.rows if size else None, size, vectors, total)
+    floats, signs = old.floats, old.signs
     if total <= EXACT_MAX:
-        floats = _grow(floats, size, vectors.astype(np.float32))
+        floats = _grow(floats, size, vectors.astype(np.float32), total)
     else:
         floats = None
-        fresh = vectors if signs is not None else all_rows[:total]
-        signs = _grow(signs, size if signs is not None else 0, signs_of(fresh).T)
-    sorted_keys, sorted_rows = old.sorted_keys, old.sorted_rows
-    known = len(sorted_keys)
-    if not known or total - known > max(UNSORTED_MAX, known // UNSORTED_SHARE):
-        sorted_keys, sorted_rows = _sort(all_keys[:total])
-        known = total
-    later_keys, later_rows = _sort(all_keys[known:total])
-    return VectorSnapshot(
-        total,
-        all_keys,
-        all_rows,
-        floats,
-        signs,
-        sorted_keys,
-        sorted_rows,
-        later_keys,
-        known + later_rows,
-    )
+        fresh = vectors if signs is not None else all_rows[:end]
+        signs = _grow(signs, size if signs is not None else 0, signs_of(fresh).T, total)
+    all_keys = _grow(old.keys if size else None, size, keys, total)
+    return old._replace(size=end, keys=all_keys, rows=all_rows, floats=floats, signs=signs)
+
+
+def _with_order(found: VectorSnapshot) -> VectorSnapshot:
+    """Return *found* with the order of the keys that were added."""
+    keys, known = found.keys[: found.size], len(found.sorted_keys)
+    if not known or len(keys) - known > max(UNSORTED_MAX, known // UNSORTED_SHARE):
+        sorted_keys, sorted_rows = _sort(keys)
+        found = found._replace(sorted_keys=sorted_keys, sorted_rows=sorted_rows)
+        known = len(keys)
+    later_keys, later_rows = _sort(keys[known:])
+    return found._replace(later_keys=later_keys, later_rows=known + later_rows)
 
 
 def _sort(keys: Ints) -> tuple[Ints, Ints]:
@@ -318,10 +326,10 @@ def _look_up(wanted: Ints, keys: Ints, rows: Ints) -> Ints:
     return found
 
 
-def _grow(held: Any, size: int, more: Any) -> Any:  # noqa: ANN401 (arrays of any type)
+def _grow(held: Any, size: int, more: Any, total: int) -> Any:  # noqa: ANN401 (any array)
     """Return *held*, of which *size* rows are used, with the rows of *more* after them."""
     if held is None or size + len(more) > len(held):
-        room = (int(1.3 * (size + len(more))) + 1024, *more.shape[1:])
+        room = (int(1.3 * max(total, size + len(more))) + 1024, *more.shape[1:])
         # The signs are scanned column by column.
         roomy = np.empty(room, more.dtype, order="F" if more.dtype == np.uint64 else "C")
         if held is not None:
