@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from commonplace import Memory
+from commonplace.files.database import files_of
 from commonplace.graph import building
-from commonplace.graph.resonance import remove
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "agent-logs" / "beads"
 SET_MAX = 800
@@ -273,7 +273,8 @@ def evidence(
 
 
 def forget(memory: Memory) -> None:
-    remove(memory.home.resonance_file)
+    for path in files_of(memory.home.resonance_file):
+        path.unlink(missing_ok=True)
 
 
 def turns(count: int) -> int:

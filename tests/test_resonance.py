@@ -11,7 +11,15 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.graph.resonance import Limits, Resonance, State, of_memory, read, seed
+from commonplace.graph.resonance import (
+    Limits,
+    Resonance,
+    State,
+    WorkingSetFile,
+    of_memory,
+    read,
+    seed,
+)
 from commonplace.graph.scoring import decayed
 from commonplace.memory import Memory
 from conftest import SLOW_LAW
@@ -23,7 +31,7 @@ SCORES = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 1), max_size=
 
 def fresh(folder: Path, limits: Limits = LIMITS) -> Resonance:
     number = len(list(folder.iterdir()))
-    return Resonance(folder / str(number) / "resonance.sqlite", limits)
+    return Resonance(WorkingSetFile(folder / str(number) / "resonance.sqlite"), limits)
 
 
 @given(st.lists(SCORES, max_size=6), st.integers(1, 5))
@@ -61,13 +69,13 @@ def test_another_decay_holds_from_the_next_tick_on(tmp_path: Path) -> None:
         slow.light({}, (), NOW)
     slow.light({"a": 0.8, "b": 0.4}, (), NOW)
     (file,) = tmp_path.rglob("resonance.sqlite")
-    fast = Resonance(file, LIMITS._replace(decay=0.5))
+    fast = Resonance(WorkingSetFile(file), LIMITS._replace(decay=0.5))
     assert fast.read(NOW).values() == {"a": 0.8, "b": 0.4}
     fast.light({}, (), NOW)
     assert fast.read(NOW).values() == slow.read(NOW).values() == {"a": 0.4, "b": 0.2}
     slow.light({"b": 0.4}, (), NOW)
     assert slow.read(NOW).values() == {"b": 0.4, "a": 0.392}
-    Resonance(file, LIMITS._replace(decay=0.0)).light({"c": 0.3}, (), NOW)
+    Resonance(WorkingSetFile(file), LIMITS._replace(decay=0.0)).light({"c": 0.3}, (), NOW)
     assert set(slow.read(NOW).lit) == {"c"}
 
 
@@ -124,8 +132,9 @@ def test_processes_share_one_set(tmp_path: Path) -> None:
         "import sys\n"
         "from datetime import UTC, datetime, timedelta\n"
         "from pathlib import Path\n"
-        "from commonplace.graph.resonance import Limits, Resonance\n"
-        "state = Resonance(Path(sys.argv[1]), Limits(0.98, 0.05, 800, timedelta(hours=24)))\n"
+        "from commonplace.graph.resonance import Limits, Resonance, WorkingSetFile\n"
+        "file = WorkingSetFile(Path(sys.argv[1]))\n"
+        "state = Resonance(file, Limits(0.98, 0.05, 800, timedelta(hours=24)))\n"
         "now = datetime(2026, 11, 16, 12, tzinfo=UTC)\n"
         "for number in range(20):\n"
         "    assert not state.light({f'{sys.argv[2]}{number}': 0.9}, (), now).problem\n"
@@ -134,7 +143,7 @@ def test_processes_share_one_set(tmp_path: Path) -> None:
         subprocess.Popen([sys.executable, "-c", program, str(path), name]) for name in "abc"
     ]
     assert [child.wait() for child in children] == [0, 0, 0]
-    state = Resonance(path, LIMITS).read(NOW)
+    state = Resonance(WorkingSetFile(path), LIMITS).read(NOW)
     assert state.tick == 60
     assert len(state.lit) == 60
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 from commonplace import backlog
 from commonplace.background import Background
@@ -36,6 +36,7 @@ from commonplace.vocabulary import LIMIT_MAX
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from datetime import datetime
+    from pathlib import Path
 
     from commonplace.compose.answer import AnswerText
     from commonplace.embed.embedder import Vector
@@ -48,7 +49,15 @@ if TYPE_CHECKING:
     from commonplace.settings import Settings
     from commonplace.where.home import Home
 
+
+class Closing(Protocol):
+    """What is closed with the engine."""
+
+    def close(self) -> None: ...
+
+
 T = TypeVar("T")
+F = TypeVar("F", bound=Closing)
 LINE_TOKENS_MAX = 60
 JOBS_MAX = 8
 # A job waits this long, so that it does not share the processor with the answer before it.
@@ -106,6 +115,7 @@ class Engine:
         self.embedding = EmbeddingService(settings, clock, for_one_query=for_one_query)
         self.vectors = Vectors(self.indexes, self.embedding, settings)
         self.usage = UsageOfHomes(homes)
+        self._files: dict[Path, Closing] = {}
         self._background: Background | None = None
         self._is_catch_up_wanted = False
         self._jobs: deque[Callable[[], None]] = deque(maxlen=JOBS_MAX)
@@ -117,6 +127,13 @@ class Engine:
         for index in self.indexes:
             index.close()
         self.usage.close()
+        for file in self._files.values():
+            file.close()
+
+    def kept_open(self, path: Path, open_: Callable[[Path], F]) -> F:
+        """Return the file of state at *path* as *open_* opened it, once; it is closed with this."""
+        # If two threads come first, one of the two objects is dropped before it opened anything.
+        return cast("F", self._files.setdefault(path, self._files.get(path) or open_(path)))
 
     # --- Answers ----------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.compose.tokens import BYTES_PER_TOKEN
-from commonplace.files.plain import ensure
+from commonplace.files.database import Database
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -32,7 +32,6 @@ SAVINGS = (
 )
 # A plain search would deliver this many records, each from start to end.
 BEST_COUNT = 10
-BUSY_S_MAX = 2.0
 # How long counts stay in memory before they are written.
 FLUSH_S = 1.0
 TABLES = """
@@ -85,12 +84,11 @@ class Usage:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._file = Database(path, _prepare)
         self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
         self._counts: dict[str, int] | None = None
-        self._counts_version = -1
-        self._inode = 0
+        # Which connection they were read from, and what changes it had seen.
+        self._counts_from: tuple[sqlite3.Connection, int] | None = None
         # What was added since the last flush: id → (count, last), and the cost of answers.
         self._added: dict[str, tuple[int, str]] = {}
         self._cost = Answers()
@@ -109,26 +107,27 @@ class Usage:
         return count
 
     def _stored_counts(self) -> dict[str, int]:
-        if not self._path.exists():
+        if not self._file.exists():
             return {}
         with suppress(sqlite3.DatabaseError, OSError):
-            connection = self._open()
+            connection = self._file.connection()
             (version,) = connection.execute("PRAGMA data_version").fetchone()
-            if self._counts is None or version != self._counts_version:
+            if self._counts is None or self._counts_from != (connection, version):
                 self._counts = dict(connection.execute("SELECT id, count FROM use"))
-                self._counts_version = version
+                self._counts_from = connection, version
             return self._counts
-        self._start_over()
+        self._file.remove()  # It is damaged.
+        self._counts = None
         return {}
 
     def of(self, ident: str) -> tuple[int, str]:
         """Return (count, last used) of one id."""
         with self._lock:
             added, last = self._added.get(ident, (0, ""))
-            if self._path.exists():
+            if self._file.exists():
                 with suppress(sqlite3.DatabaseError, OSError):
                     query = "SELECT count, last FROM use WHERE id = ?"
-                    row = self._open().execute(query, (ident,)).fetchone()
+                    row = self._file.connection().execute(query, (ident,)).fetchone()
                     if row:
                         return row[0] + added, max(row[1], last)
             return added, last
@@ -136,13 +135,13 @@ class Usage:
     def answers(self) -> Answers:
         """Return the cost of all recalls for which this home was the nearest."""
         with self._lock:
-            if self._path.exists():
+            if self._file.exists():
                 with suppress(sqlite3.DatabaseError, OSError):
                     query = (
                         "SELECT recalls, empty, tokens, log_bytes, since, best_bytes, compared"
                         " FROM answers"
                     )
-                    row = self._open().execute(query).fetchone()
+                    row = self._file.connection().execute(query).fetchone()
                     return self._cost.plus(Answers(*row)) if row else self._cost
             return self._cost
 
@@ -170,8 +169,7 @@ class Usage:
             if not added and not cost.recalls and not later:
                 return
             with suppress(sqlite3.DatabaseError, OSError):
-                connection = self._open()
-                with connection:
+                with self._file.transaction() as connection:
                     self._write(connection, added, cost)
                     for statement, row in later:
                         connection.execute(statement, row)
@@ -206,13 +204,13 @@ class Usage:
             for ident in gone:
                 self._added.pop(ident, None)
             self._counts = None
-            if self._path.exists():
-                with suppress(sqlite3.DatabaseError, OSError):
-                    connection = self._open()
-                    with connection:
-                        connection.executemany(
-                            "DELETE FROM use WHERE id = ?", [(ident,) for ident in gone]
-                        )
+            if self._file.exists():
+                rows = [(ident,) for ident in gone]
+                with (
+                    suppress(sqlite3.DatabaseError, OSError),
+                    self._file.transaction() as connection,
+                ):
+                    connection.executemany("DELETE FROM use WHERE id = ?", rows)
 
     def write_later(self, statement: str, row: Sequence[Any]) -> None:
         """Have *statement* run with *row* when the counts are written."""
@@ -224,9 +222,9 @@ class Usage:
         """Return the rows of *query*; none if the file is missing or damaged."""
         self.flush()
         with self._lock:
-            if self._path.exists():
+            if self._file.exists():
                 with suppress(sqlite3.DatabaseError, OSError):
-                    return self._open().execute(query, arguments).fetchall()
+                    return self._file.connection().execute(query, arguments).fetchall()
         return []
 
     def trim(self, known: Callable[[Collection[str]], Collection[str]], ids_max: int) -> int:
@@ -245,55 +243,18 @@ class Usage:
     def close(self) -> None:
         self.flush()
         with self._lock:
-            self._close()
-
-    def _close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def _open(self) -> sqlite3.Connection:
-        if self._connection is not None and self._inode != _inode(self._path):
-            self._close()  # The file was removed or replaced; counts in the old one would be lost.
-            self._counts = None
-        if self._connection is None:
-            ensure(self._path)
-            self._connection = sqlite3.connect(
-                self._path, timeout=BUSY_S_MAX, check_same_thread=False
-            )
-            # An id may contain words of its record; erased ones must not stay in a free page.
-            self._connection.execute("PRAGMA secure_delete = ON")
-            # Counts are not worth a journal file for every answer; a damaged file is removed.
-            self._connection.execute("PRAGMA journal_mode = MEMORY")
-            self._connection.execute("PRAGMA synchronous = OFF")
-            for table in TABLES.split(";"):
-                self._connection.execute(table)
-            self._add_columns(self._connection)
-            self._inode = _inode(self._path)
-        return self._connection
-
-    @staticmethod
-    def _add_columns(connection: sqlite3.Connection) -> None:
-        rows = connection.execute("SELECT name FROM pragma_table_info('answers')")
-        known = {name for (name,) in rows}
-        for name in ADDED_COLUMNS:
-            if name not in known:
-                with suppress(sqlite3.OperationalError):  # Another process has just added it.
-                    connection.execute(f"ALTER TABLE answers ADD COLUMN {name} INTEGER DEFAULT 0")
-
-    def _start_over(self) -> None:
-        """Remove a damaged file of counts."""
-        self._close()
-        self._counts = None
-        with suppress(OSError):
-            self._path.unlink(missing_ok=True)
+            self._file.close()
 
 
-def _inode(path: Path) -> int:
-    try:
-        return path.stat().st_ino
-    except OSError:
-        return 0
+def _prepare(connection: sqlite3.Connection) -> None:
+    for table in TABLES.split(";"):
+        connection.execute(table)
+    rows = connection.execute("SELECT name FROM pragma_table_info('answers')")
+    known = {name for (name,) in rows}
+    for name in ADDED_COLUMNS:
+        if name not in known:
+            with suppress(sqlite3.OperationalError):  # Another process has just added it.
+                connection.execute(f"ALTER TABLE answers ADD COLUMN {name} INTEGER DEFAULT 0")
 
 
 class UsageOfHomes:

@@ -17,6 +17,7 @@ from commonplace.erasure.lines import claims, rewrite_without, strip
 from commonplace.erasure.traces import CHARS_MIN, find
 from commonplace.errors import CommonplaceError, FindingsLeft, unusable
 from commonplace.files import atomic
+from commonplace.files.database import files_of
 from commonplace.files.lock import hold
 from commonplace.files.plain import read_all
 from commonplace.index import removal
@@ -244,8 +245,7 @@ class _Removal:
 
     def _remove_working_set(self) -> None:
         """Remove the working set if it has an erased id; the next contexts make it again."""
-        file = self._home.resonance_file
-        paths = [file, *(file.with_name(file.name + end) for end in ("-wal", "-shm"))]
+        paths = files_of(self._home.resonance_file)
         if any(self._is_mentioned_in(path, ()) for path in paths):
             for path in paths:
                 self._try(_unlink, path)

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from contextlib import closing, suppress
+import threading
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.files.plain import ensure
+from commonplace.files.database import Database
 from commonplace.graph.bloom import NODES_MAX
 from commonplace.graph.scoring import DIGITS, decayed, mean
 from commonplace.records import to_utc
@@ -30,12 +30,11 @@ if TYPE_CHECKING:
 
     from commonplace.recaller import Recaller
 
-BUSY_S_MAX = 2.0
 # What clients say about the use of nodes is kept for this many of them, the latest used.
 SEEDED_MAX = 20_000
 # Rows of nodes that have left the set are removed every so many ticks.
 TRIM_EVERY = 16
-VERSION = 2
+VERSION = 3
 # What counts as 0, of which there is no logarithm.
 VALUE_TINY = 1e-12
 TABLES = """
@@ -43,6 +42,7 @@ DROP TABLE IF EXISTS clock;
 DROP TABLE IF EXISTS lit;
 CREATE TABLE clock (one INTEGER PRIMARY KEY, tick INTEGER, rate REAL);
 CREATE TABLE lit (id TEXT PRIMARY KEY, strength REAL, lit_at TEXT, shown_at TEXT) WITHOUT ROWID;
+CREATE INDEX lit_strength ON lit (strength DESC, id, lit_at, shown_at);
 CREATE TABLE IF NOT EXISTS seeded (id TEXT PRIMARY KEY, uses INTEGER, last TEXT) WITHOUT ROWID
 """
 
@@ -146,18 +146,54 @@ class Limits(NamedTuple):
         ]
 
 
-class Resonance:
-    """The working set in one file. It is opened for each call, so that it may be replaced."""
+class WorkingSetFile:
+    """The file of a working set, which the threads of one process use in turn."""
 
-    def __init__(self, path: Path, limits: Limits) -> None:
-        self._path = path
+    def __init__(self, path: Path) -> None:
+        self._database = Database(path, _prepare)
+        self._lock = threading.Lock()
+
+    def exists(self) -> bool:
+        """Whether there is such a file."""
+        return self._database.exists()
+
+    def do(
+        self, action: Callable[[sqlite3.Connection], State], *, is_writing: bool = False
+    ) -> State:
+        """Return what *action* returns. A damaged file is removed once, and begun again."""
+        with self._lock:
+            for is_last in (False, True):
+                try:
+                    with self._database.transaction(is_writing=is_writing) as connection:
+                        return action(connection)
+                except sqlite3.OperationalError as error:  # Busy, read-only, full: no damage.
+                    self._database.close()
+                    return State(problem=f"the working set cannot be used ({error})")
+                except (sqlite3.DatabaseError, OSError, TypeError, ValueError) as error:
+                    self._database.close()
+                    if is_last or isinstance(error, OSError):
+                        return State(problem=f"the working set cannot be used ({error})")
+                    self._database.remove()
+        raise AssertionError  # The loop returns.
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        with self._lock:
+            self._database.close()
+
+
+class Resonance:
+    """The working set in one file."""
+
+    def __init__(self, file: WorkingSetFile, limits: Limits) -> None:
+        self._file = file
         self._limits = limits
 
     def read(self, now: datetime) -> State:
         """Return the working set as it is."""
-        if not self._path.exists():
+        if not self._file.exists():
             return State()
-        return self._do(lambda connection: self._state(connection, now))
+        return self._file.do(lambda connection: self._state(connection, now))
 
     def light(self, scores: Mapping[str, float], shown: Collection[str], now: datetime) -> State:
         """Begin the next tick with the nodes in *scores* lit; those in *shown* were delivered.
@@ -185,7 +221,7 @@ class Resonance:
                 self._trim(connection, clock, now)
             return State(clock.tick)
 
-        return self._do(write, is_writing=True)
+        return self._file.do(write, is_writing=True)
 
     def seeded(self, ids: Collection[str]) -> dict[str, Use]:
         """Return what clients said about the use of *ids*."""
@@ -200,7 +236,7 @@ class Resonance:
                     found[ident] = Use(*row)
             return State()
 
-        self._do(read)
+        self._file.do(read)
         return found
 
     def seed(self, seeds: Mapping[str, Mapping[str, Any]], now: datetime) -> None:
@@ -236,7 +272,7 @@ class Resonance:
             self._trim(connection, clock, now)
             return State(clock.tick)
 
-        self._do(write, is_writing=True)
+        self._file.do(write, is_writing=True)
 
     def _state(self, connection: sqlite3.Connection, now: datetime) -> State:
         clock = _read_clock(connection) or _Clock(0, self._limits.rate)
@@ -270,52 +306,12 @@ class Resonance:
             )
         return _Clock(known.tick, rate)
 
-    def _do(
-        self, action: Callable[[sqlite3.Connection], State], *, is_writing: bool = False
-    ) -> State:
-        """Return what *action* returns. A damaged file is removed once, and begun again."""
-        for is_last in (False, True):
-            try:
-                with closing(self._open()) as connection:
-                    # A writer waits for others; a reader sees one state.
-                    connection.execute("BEGIN IMMEDIATE" if is_writing else "BEGIN")
-                    found = action(connection)
-                    connection.execute("COMMIT")
-                    return found
-            except sqlite3.OperationalError as error:  # Busy, read-only, full: nothing is damaged.
-                return State(problem=f"the working set cannot be used ({error})")
-            except (sqlite3.DatabaseError, OSError, TypeError, ValueError) as error:
-                is_damage = not isinstance(error, OSError)
-                if is_last or not is_damage:
-                    return State(problem=f"the working set cannot be used ({error})")
-                remove(self._path)
-        raise AssertionError  # The loop returns.
-
-    def _open(self) -> sqlite3.Connection:
-        ensure(self._path)
-        connection = sqlite3.connect(self._path, timeout=BUSY_S_MAX, isolation_level=None)
-        try:
-            # An id may contain words of its record; erased ones must not stay in a free page.
-            connection.execute("PRAGMA secure_delete = ON")
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            if not _has_tables(connection):
-                connection.execute("BEGIN IMMEDIATE")
-                if not _has_tables(connection):  # Another process may have made them meanwhile.
-                    for table in TABLES.split(";"):
-                        connection.execute(table)
-                    connection.execute(f"PRAGMA user_version = {VERSION}")
-                connection.execute("COMMIT")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
 
 def of_memory(memory: Recaller) -> Resonance:
     """Return the working set of the nearest home that the user trusts."""
-    home = memory.homes[memory.trusted_home()]
-    return Resonance(home.resonance_file, Limits.of(memory))
+    path = memory.homes[memory.trusted_home()].resonance_file
+    file = memory.engine().kept_open(path, WorkingSetFile)
+    return Resonance(file, Limits.of(memory))
 
 
 def read(memory: Recaller) -> State:
@@ -329,13 +325,6 @@ def seed(memory: Recaller, seeds: Mapping[str, Mapping[str, Any]]) -> None:
         of_memory(memory).seed(seeds, memory.now())
 
 
-def remove(path: Path) -> None:
-    """Remove the file of a working set, with what SQLite keeps beside it."""
-    for name in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
-        with suppress(OSError):
-            name.unlink(missing_ok=True)
-
-
 class _Clock(NamedTuple):
     """The number of ticks so far, and the logarithm of what a tick leaves of a value."""
 
@@ -345,6 +334,16 @@ class _Clock(NamedTuple):
     def strength(self, value: float) -> float:
         """Return the strength of a node that has *value* now."""
         return math.log(max(value, VALUE_TINY)) - self.tick * self.rate
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    if not _has_tables(connection):
+        connection.execute("BEGIN IMMEDIATE")
+        if not _has_tables(connection):  # Another process may have made them meanwhile.
+            for table in TABLES.split(";"):
+                connection.execute(table)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
 
 
 def _has_tables(connection: sqlite3.Connection) -> bool:

@@ -16,6 +16,7 @@ from commonplace.erasure import sections
 from commonplace.erasure.lines import remove_temporaries, strip_line
 from commonplace.errors import CommonplaceError, unusable
 from commonplace.files import atomic
+from commonplace.files.database import files_of
 from commonplace.files.lock import hold
 from commonplace.files.plain import read_all
 from commonplace.index import removal as index_removal
@@ -171,8 +172,7 @@ def _remove_states(home: Home, ids: set[str]) -> None:
 
     The working set is a database, in which an id does not stand apart: it goes in any case.
     """
-    file = home.resonance_file
-    for path in (file, *(file.with_name(file.name + end) for end in ("-wal", "-shm"))):
+    for path in files_of(home.resonance_file):
         _unlink(path)
     folders = {*home.hook_folders, home.clients_folder}
     if not any(folder.is_dir() for folder in folders):
