@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from commonplace.index import removal
 from commonplace.index.embedded import catch_up as catch_up_module
+from commonplace.index.embedded import settle
 from commonplace.index.embedded import text as text_module
 from commonplace.index.embedded.index import EmbeddedIndex
 from commonplace.index.embedded.parts import TABLES
@@ -132,6 +133,39 @@ def test_catching_up_equals_rebuilding_for_any_history(
         fresh = EmbeddedIndex(Home(home), in_memory=True)
         fresh.catch_up()
         assert told == dump(fresh)
+
+
+versions = st.lists(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["app", "app", "lib"]), st.sampled_from("aab"), st.integers(1, 6)
+        ),
+        max_size=4,
+    ),
+    max_size=8,
+)
+
+
+@given(versions)
+def test_a_record_of_many_versions_is_settled_as_if_it_were_read_whole(
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    turns: list[list[tuple[str, str, int]]],
+) -> None:
+    monkeypatch.setattr(settle, "VERSIONS_READ_MAX", 2)
+    home = tmp_path_factory.mktemp("many") / "home"
+    (home / "log").mkdir(parents=True)
+    index = EmbeddedIndex(Home(home), in_memory=True)
+    for turn in turns:
+        for repo, ident, day in turn:  # Times go back and forth; the same line may come again.
+            with (home / "log" / f"{repo}.jsonl").open("a", newline="") as log:
+                log.write(line(ident, "alpha rule", day, repo=repo))
+        index.catch_up()
+    monkeypatch.setattr(settle, "VERSIONS_READ_MAX", 1000)
+    fresh = EmbeddedIndex(Home(home), in_memory=True)
+    fresh.catch_up()
+    index.catch_up()
+    assert dump(index) == dump(fresh)
 
 
 def test_what_another_process_wrote_is_found_by_the_next_question(

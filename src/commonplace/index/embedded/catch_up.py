@@ -199,6 +199,7 @@ class CatchUp:
         progress: Callable[[int], None],
     ) -> tuple[int, Changes]:
         """Index a log and its archive again where they differ from the tables."""
+        self._settling.only_appended = False
         rows = self._connection.execute(
             "SELECT digest, key, position, archived FROM line WHERE log = ?", (log,)
         ).fetchall()
@@ -263,6 +264,7 @@ class CatchUp:
                 "UPDATE line SET position = ?, archived = ? WHERE key = ?",
                 (position, archived, key),
             )
+            self._settling.only_appended = False
             self._settling.changed_keys.add(key)
             self._settling.touch(record.id, (of, to), edges(record))
             return 0

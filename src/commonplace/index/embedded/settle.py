@@ -28,9 +28,16 @@ from commonplace.rules import (
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable
+    from typing import TypeAlias
 
     from commonplace.rules import Edge
 
+    # key, micros, log, position, standing, until, written
+    _Row: TypeAlias = tuple[int, int, str, int, int, int, int]
+
+# A record with more versions than this is not read whole when a version is added.
+VERSIONS_READ_MAX = 32
+_VERSIONS = "SELECT key, micros, log, position, standing, until, written FROM line WHERE id = ?"
 # The tables with rows of a line, by its key.
 _TABLES = ("line", "body", "units", "edge", "term_set", "unembedded", "old_term", "old_vector")
 
@@ -52,6 +59,8 @@ class Settling:
         self._subjects: set[str] = set()
         # The standing of the line that was current before, if there was one.
         self._standing_before: dict[str, Standing] = {}
+        # Whether lines were only added, each behind all others of its log.
+        self.only_appended = True
         (self._newest_before,) = self._connection.execute(
             "SELECT coalesce(max(key), 0) FROM line"
         ).fetchone()
@@ -70,6 +79,7 @@ class Settling:
         """Remove lines from the tables: they are no longer in their file."""
         execute = self._connection.execute
         for key in keys:
+            self.only_appended = False
             ident, kind, of, to = execute(
                 'SELECT id, kind, of, "to" FROM line WHERE key = ?', (key,)
             ).fetchone()
@@ -100,10 +110,10 @@ class Settling:
 
     def _choose_current(self, ident: str) -> None:
         rows = self._connection.execute(
-            "SELECT key, micros, log, position, standing, until, written FROM line WHERE id = ?"
-            " ORDER BY log, position",
-            (ident,),
+            f"{_VERSIONS} ORDER BY log, position LIMIT {VERSIONS_READ_MAX + 1}", (ident,)
         ).fetchall()
+        if len(rows) > VERSIONS_READ_MAX:
+            rows = self._last_versions(ident)
         before = next((row[0] for row in rows if row[4] != Standing.REPLACED), None)
         if before is not None:
             self._standing_before[ident] = next(
@@ -125,7 +135,31 @@ class Settling:
         if current is not None:
             self._promote(current)
 
-    def _set_until(self, rows: list[tuple[int, int, str, int, int, int, int]]) -> None:
+    def _last_versions(self, ident: str) -> list[_Row]:
+        """Return the lines of *ident*; of each log only the last, if the others stay as they are.
+
+        An older line stays as it is if the one after it was replaced by the same time as before.
+        """
+        if not self.only_appended:
+            return self._connection.execute(
+                f"{_VERSIONS} ORDER BY log, position", (ident,)
+            ).fetchall()
+        found: list[_Row] = []
+        logs = self._connection.execute("SELECT DISTINCT log FROM line WHERE id = ?", (ident,))
+        for (log,) in logs.fetchall():
+            last: list[_Row] = []
+            until = FOREVER
+            for row in self._connection.execute(
+                f"{_VERSIONS} AND log = ? ORDER BY position DESC", (ident, log)
+            ):
+                last.append(row)
+                if row[0] <= self._newest_before and row[5] == until:
+                    break
+                until = min(until, row[1])
+            found += reversed(last)
+        return found
+
+    def _set_until(self, rows: list[_Row]) -> None:
         """Store until when each line was the last of its log, by the times in the lines."""
         until, log = FOREVER, ""
         for key, micros, its_log, _position, _standing, known, _written in reversed(rows):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Increase this when the tables change, which lines can be read, how records stand, or the text of a
 # document. An old index is rebuilt, as it is when the terms change.
-SCHEMA_VERSION = 1500 + terms.VERSION
+SCHEMA_VERSION = 1600 + terms.VERSION
 BUSY_MS_MAX = 30_000
 # SQLite maps its shared memory in pieces of this size; reading a truncated one kills the process.
 SHARED_BYTES_MIN = 32_768
@@ -40,7 +40,8 @@ _SWITCH_TRIES_MAX = 100
 # terms of documents. `dropped` are documents that are no longer current and must be deleted from
 # the text index; `terms` is NULL for those that are not in it. `old_term` and `old_vector` keep
 # replaced lines for questions about the past. The edges of a record are read from their indexes
-# alone, the heaviest first; those that hide records have indexes of their own.
+# alone, the heaviest first; those that hide records have indexes of their own. A record may have
+# thousands of versions, so its current line has an index, too.
 SCHEMA = """
 CREATE TABLE file (
     path TEXT PRIMARY KEY, inode INTEGER, size INTEGER, mtime INTEGER, "end" INTEGER, tail BLOB);
@@ -56,6 +57,7 @@ CREATE TABLE line (
     wrong INTEGER NOT NULL DEFAULT 0, stale INTEGER NOT NULL DEFAULT 0);
 CREATE UNIQUE INDEX line_digest ON line (log, digest);
 CREATE INDEX line_id ON line (id, log, position);
+CREATE INDEX line_current ON line (id) WHERE standing > 0;
 CREATE INDEX line_of ON line (of) WHERE of IS NOT NULL;
 CREATE INDEX line_to ON line ("to") WHERE "to" IS NOT NULL;
 CREATE INDEX line_micros ON line (micros);
