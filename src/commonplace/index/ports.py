@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from commonplace.index.bm25 import Statistics
-from commonplace.records.nodes import NODE_KIND
+from commonplace.records.nodes import KINDS_OF_TYPE, NODE_KIND, NODE_TYPES
 from commonplace.rules import NO_FEEDBACK, Facts, Standing, Tally, add_feedback, is_private
 
 if TYPE_CHECKING:
@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from commonplace.records import Rate, Record
     from commonplace.rules import Edge
     from commonplace.where.home import Home
+
+
+# The kinds of records that a home may have many of: those that are nodes.
+COMMON_KINDS = frozenset(kind for kinds in KINDS_OF_TYPE.values() for kind in kinds)
+
+
+def kind_to_match(kind: str, type_: str) -> str:
+    """Return the name of a kind for searches: nodes that count as what they are have one each."""
+    return f"{kind}.{type_}" if kind == NODE_KIND else kind
 
 
 def no_progress(_done: int) -> None:
@@ -77,10 +86,15 @@ class Filter:
         )
 
     def kinds_to_match(self) -> frozenset[str] | None:
-        """Return the kinds of all records that may pass, where types of nodes are not known."""
-        if self.kinds is None or not self.node_types:
-            return self.kinds
-        return self.kinds | {NODE_KIND}
+        """Return the kinds that may pass, as `kind_to_match` names them.
+
+        `None` is all of them, or nearly all: a search that need not look at the kinds is faster,
+        and the few of another kind are dropped by their cards.
+        """
+        if self.kinds is None or self.kinds >= COMMON_KINDS:
+            return None
+        types = NODE_TYPES if NODE_KIND in self.kinds else self.node_types
+        return self.kinds | {kind_to_match(NODE_KIND, one) for one in types}
 
     def shows(self, standing: Standing) -> bool:
         """Whether a record of this standing may be in the answer."""

@@ -18,6 +18,7 @@ from commonplace.index.bm25 import Statistics
 from commonplace.index.document import document
 from commonplace.index.embedded.overlay import Overlay
 from commonplace.index.embedded.tables import state
+from commonplace.index.ports import kind_to_match
 from commonplace.index.terms import term_hash, terms
 from commonplace.records import from_line
 from commonplace.rules.statements import STATEMENT_KINDS
@@ -349,11 +350,13 @@ def _searchable(
 ) -> Iterator[tuple[int, str, str, int, bytes]]:
     """Yield the current searchable lines with a key in that range."""
     marks = ",".join("?" * len(STATEMENT_KINDS))
-    return connection.execute(
-        "SELECT key, repo, kind, micros, raw FROM line JOIN body USING (key)"
+    rows = connection.execute(
+        "SELECT key, repo, kind, type, micros, raw FROM line JOIN body USING (key)"
         f" WHERE key > ? AND key <= ? AND standing > 0 AND kind NOT IN ({marks}) ORDER BY key",
         (after, until, *sorted(STATEMENT_KINDS)),
     )
+    for key, repo, kind, type_, micros, raw in rows:
+        yield key, repo, kind_to_match(kind, type_), micros, raw
 
 
 def _schema() -> tantivy.Schema:
