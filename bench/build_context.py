@@ -26,6 +26,7 @@ import texts
 from latency import embed
 
 from commonplace import Memory
+from commonplace.server.http import GARBAGE_THRESHOLDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +83,9 @@ def measure(home: Path, size: int, builds: int, *, parts: bool) -> int:
             memory.engine().catch_up()
             embed(memory, size, 0)
         gc.collect()
-        gc.freeze()  # As the server does.
+        # As the server does.
+        gc.freeze()
+        gc.set_threshold(*GARBAGE_THRESHOLDS)
         taken: list[float] = []
         worked: list[float] = []
         profile = cProfile.Profile(time.thread_time)

@@ -16,8 +16,8 @@ import pytest
 
 from commonplace.client import McpServer, MemoryOrchestrator
 from commonplace.compose import tokens
-from commonplace.graph.building import BUILT_MAX
 from commonplace.graph.contexts import of_task
+from commonplace.graph.lighting import BUILT_MAX
 from commonplace.memory import Memory
 from commonplace.where.home import Home
 from conftest import make_repository
@@ -302,7 +302,8 @@ def test_what_the_client_built_is_no_word_of_the_agents_own(home: Path) -> None:
     assert [" built by " in line for line in listed] == [True] * 5 + [False]
     assert not any("save" in line.rpartition("by")[2] for line in listed)
     with Memory.open(home) as memory:
-        found = of_task(memory, "task-7", 16, BUILT_MAX)
+        with memory.engine().reading() as readers:
+            found = of_task(memory, readers, "task-7", 16, BUILT_MAX)
         assert [one.is_built for one in found] == [True] * BUILT_MAX + [False]
         built = found[0]
         assert "skill.cpp.templates.sfinae" in built.nodes

@@ -15,14 +15,14 @@ from commonplace.errors import UsageError
 from commonplace.graph import files_in_hand, frame_lines, resonance
 from commonplace.graph.bloom import HOPS_MAX, HOPS_MIN
 from commonplace.graph.constraints import file_lines
-from commonplace.graph.contexts import of_task, recall_context, save_context
-from commonplace.graph.lighting import KINDS, RANKED_MAX, SEEDS_MAX, Lighting
+from commonplace.graph.contexts import save_context
+from commonplace.graph.lighting import KINDS, RANKED_MAX, Lighting
 from commonplace.graph.scoring import mean, task_affinity
 from commonplace.graph.tasks import Task
 from commonplace.records import to_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
     from commonplace.compose.frames import Frames
     from commonplace.graph.contexts import SavedContext
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from commonplace.recaller import Recaller
 
 QUERY_CHARS_MAX = 4000
-BUILT_MAX = 2
 DRIFT_NODES = 3
 
 
@@ -96,7 +95,6 @@ def build_context(
         raise UsageError(f"the number of hops is {hops}, not between {HOPS_MIN} and {HOPS_MAX}")
     check_budget(budget_tokens)
     state = resonance.read(memory)
-    saved = _saved_before(memory, task)
     asked = memory.query(
         text[:QUERY_CHARS_MAX],
         automatic=True,  # From trusted homes only.
@@ -106,10 +104,10 @@ def build_context(
         limit=RANKED_MAX,
         kinds=KINDS,
     )
-    work = Lighting(memory, asked, task, state, saved, hops)
+    work = Lighting(memory, asked, task, state, hops)
     found, remarks = memory.engine().consult(asked, work.gather, lambda _found: [])
     in_hand, unread = files_in_hand.read(memory.repository.root, [*task.files, *_task_files(found)])
-    material = _material(found, text, task, saved, file_lines(in_hand))
+    material = _material(found, text, task, file_lines(in_hand))
     frames = compose(material, budget_tokens, memory.settings["context.knowledge_share"])
     shown = _shown_in(found, frames)
     lit = {one.id: one.score for one in found.lit}
@@ -144,27 +142,16 @@ def build_context(
     return BuiltContext(frames, found.selected, shown, len(lit), after.tick, version, notes)
 
 
-def _saved_before(memory: Recaller, task: Task) -> list[SavedContext]:
-    """Return the saved contexts of the task, or else of the session, the newest first."""
-    if task.id:
-        return of_task(memory, task.id, SEEDS_MAX // 2, BUILT_MAX)
-    if task.session:
-        return recall_context(memory, "session", task.session, SEEDS_MAX)
-    return []
-
-
-def _material(
-    found: Gathered, query: str, task: Task, saved: Sequence[SavedContext], files: list[str]
-) -> Material:
+def _material(found: Gathered, query: str, task: Task, files: list[str]) -> Material:
     """Return the lines and nodes that the frames are made of."""
     tools = [found.nodes[one.id] for one in found.selected if one.type == "tool"]
     return Material(
         problem=frame_lines.problem(query, task.id, task.tags, found.task),
         identity=frame_lines.identity(found.persona, tools, found.identity),
         knowledge=_knowledge(found),
-        episodic=frame_lines.episodic(saved, found.episodes),
+        episodic=frame_lines.episodic(found.saved, found.episodes),
         constraints=[*(rule.line for rule in found.rules), *files],
-        scratchpad=frame_lines.scratchpad(saved),
+        scratchpad=frame_lines.scratchpad(found.saved),
         query=query,
     )
 

@@ -276,15 +276,16 @@ def _is_latest(memory: Recaller, ident: str, known: _Latest | None) -> bool:
     return (now and (now.place, now.key)) == (known and (known.place, known.key))
 
 
-def of_task(memory: Recaller, task_id: str, k: int, built_max: int) -> list[SavedContext]:
+def of_task(
+    memory: Recaller, readers: Sequence[Reader], task_id: str, k: int, built_max: int
+) -> list[SavedContext]:
     """Return the last *k* contexts of a task that agents saved, and the last that were built.
 
     A task may have been built hundreds of times: those would hide what agents saved.
     """
     wanted = list(ids_by_log(memory, task_id).values())
-    with memory.engine().reading() as readers:
-        saved = _read(memory, readers, k, wanted, BUILT)
-        built = [one for one in _read(memory, readers, built_max, wanted) if one.is_built]
+    saved = _read(memory, readers, k, wanted, BUILT)
+    built = [one for one in _read(memory, readers, built_max, wanted) if one.is_built]
     found = [*saved[:k], *built[:built_max]]
     return sorted(found, key=lambda one: (one.timestamp, one.id, one.version), reverse=True)
 

@@ -16,6 +16,7 @@ from commonplace.errors import UsageError
 from commonplace.graph import resonance
 from commonplace.graph.bloom import PER_NODE_MAX, bloom
 from commonplace.graph.constraints import rules
+from commonplace.graph.contexts import of_task, recall_context
 from commonplace.graph.resonance import Use
 from commonplace.graph.scoring import (
     Signals,
@@ -60,6 +61,8 @@ EPISODIC_STRENGTH = 0.5
 # A node of another repository must be this much more like the question.
 ELSEWHERE = 2.0
 EPISODES_MAX = 8
+# So many of the contexts that were built for the task before; those that agents saved are more.
+BUILT_MAX = 2
 LOOKED_AT = 60
 PERSONA_VARIABLE = "COMMONPLACE_PERSONA"
 NO_USE = Use()
@@ -100,6 +103,8 @@ class Gathered:
     nodes: Mapping[str, GraphNode]
     persona: GraphNode | None
     task: GraphNode | None
+    # Of the task, or else of the session, the newest first.
+    saved: list[SavedContext]
     # Of the task, the newest first; else those that were selected.
     episodes: list[Record]
     rules: list[Rule]
@@ -117,14 +122,12 @@ class Lighting:
         query: Query,
         task: Task,
         state: State,
-        saved: Sequence[SavedContext],
         hops: int,
     ) -> None:
         self._memory = memory
         self._query = query
         self._task = task
         self._state = state
-        self._saved = saved
         self._hops = hops
         self._here = frozenset(memory.scope().here())
         self.notes: list[str] = []
@@ -136,10 +139,11 @@ class Lighting:
         persona = self._find_persona(consultation, visible)
         task = self._named(consultation, visible, "task", self._task.id)
         episodes = self._task_episodes(consultation)
+        saved = self._saved_before(consultation)
         search = consultation.search(self._query)
         tools = _tools_of(visible, persona)
         semantic = self._semantic(search)
-        episodic = self._episodic(task, episodes)
+        episodic = self._episodic(task, episodes, saved)
         strengths = dict.fromkeys(episodic, EPISODIC_STRENGTH) | semantic
         around = consultation.neighbourhood(PER_NODE_MAX, visible)
         found = bloom(
@@ -169,6 +173,7 @@ class Lighting:
             nodes,
             persona,
             task,
+            saved,
             episodes,
             rules(consultation, self._query.with_(repos=own), self._task.tags),
             self._here,
@@ -197,11 +202,22 @@ class Lighting:
         seeds = _of_each_type(types, caps_from_settings(self._memory.settings), SEEDS_MAX)
         return {ident: found[ident] / best if best else 1.0 for ident in seeds}
 
-    def _episodic(self, task: GraphNode | None, episodes: Sequence[Record]) -> list[str]:
+    def _saved_before(self, consultation: Consultation) -> list[SavedContext]:
+        """Return the saved contexts of the task, or else of the session, the newest first."""
+        task = self._task
+        if task.id:
+            return of_task(self._memory, consultation.readers, task.id, SEEDS_MAX // 2, BUILT_MAX)
+        if task.session:
+            return recall_context(self._memory, "session", task.session, SEEDS_MAX)
+        return []
+
+    def _episodic(
+        self, task: GraphNode | None, episodes: Sequence[Record], saved: Sequence[SavedContext]
+    ) -> list[str]:
         """Return the nodes of the task's saved contexts, the newest first, and its episodes."""
         found = [task.id] if task is not None else []
-        for saved in self._saved:
-            found += saved.nodes or _ids_in(saved.frame("knowledge"))
+        for one in saved:
+            found += one.nodes or _ids_in(one.frame("knowledge"))
         found = list(dict.fromkeys(found))
         ids = [one.id for one in episodes]
         room = max(SEEDS_MAX // 2, SEEDS_MAX - len(ids))

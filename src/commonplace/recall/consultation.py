@@ -30,7 +30,7 @@ class Consultation:
     """
 
     def __init__(self, readers: Sequence[Reader], search: Callable[[Query, bool], Search]) -> None:
-        self._readers = readers
+        self.readers = readers
         self._search = search
         self._standings = standings_of(readers)
 
@@ -48,13 +48,13 @@ class Consultation:
 
     def visible(self, query: Query) -> Visible:
         """Return what looks up records that pass the filters of *query*, each once."""
-        return graph.Visible(self._readers, query)
+        return graph.Visible(self.readers, query)
 
     def records(self, addresses: Collection[Address]) -> dict[Address, Record]:
         """Return the records at *addresses*."""
         return {
             (home, key): record
-            for home, reader in enumerate(self._readers)
+            for home, reader in enumerate(self.readers)
             for key, record in reader.records(
                 [key for number, key in addresses if number == home]
             ).items()
@@ -62,27 +62,27 @@ class Consultation:
 
     def neighbourhood(self, count: int, visible: Visible) -> Neighbourhood:
         """Return what reads links, of which the *count* heaviest of each record are wanted."""
-        return graph.Neighbourhood(self._readers, count, visible)
+        return graph.Neighbourhood(self.readers, count, visible)
 
     def terms(self, query: Query) -> tuple[Mapping[str, float], Callable[[str], float]]:
         """Return the weighted terms of the question, and what weighs each by its rarity."""
         wanted = query_terms(query.text)
-        known = (reader.statistics(wanted) for reader in self._readers)
+        known = (reader.statistics(wanted) for reader in self.readers)
         return wanted, cache(max(known, key=lambda one: one.documents).idf)
 
     def named(self, ids: Collection[str], query: Query) -> list[Hit]:
         """Return the records with *ids* that pass the filters of *query*, in the order of ids."""
-        return overview.named(self._readers, ids, query)
+        return overview.named(self.readers, ids, query)
 
     def latest(self, count: int, query: Query) -> list[Hit]:
         """Return the newest records that pass the filters."""
-        return overview.latest(self._readers, count, query)
+        return overview.latest(self.readers, count, query)
 
     def edges(self, ids: Collection[str], rel: str, query: Query) -> list[Edge]:
         """Return the edges of that relation at *ids*, stated in homes that *query* includes."""
         found = dict.fromkeys(
             edge
-            for number, reader in enumerate(self._readers)
+            for number, reader in enumerate(self.readers)
             if number not in query.without_homes
             for edge in reader.edges(ids, rel)
         )
