@@ -69,8 +69,8 @@ def bloom(
         while True:
             links = _links_from(layer, expand(layer), per_node_max, reached, strong)
             new = [ident for ident in links.best if ident not in reached]
-            best = sorted(new, key=lambda ident: (*links.best[ident][:2], ident))[:room]
-            if refuse is None or not refuse(links.deciding([*best, *layer])):
+            best = sorted(new, key=links.order)[:room]
+            if refuse is None or not refuse(links.deciding([*best, *layer], len(best) == room)):
                 break
         for ident in (*best, *layer):
             if ident in links.best:
@@ -81,8 +81,8 @@ def bloom(
     return Bloomed(reached, edges)
 
 
-class _Best(NamedTuple):
-    """The strongest link to a node: minus its strength, the place of its start in the layer."""
+class _Link(NamedTuple):
+    """A link to a node: minus its strength, and the place of its start in the layer."""
 
     rank: float
     place: int
@@ -90,14 +90,41 @@ class _Best(NamedTuple):
 
 
 class _Links(NamedTuple):
-    best: dict[str, _Best]
-    # Links on which it depends whether a later link of the same node counts.
-    doubtful: list[tuple[str, str]]
+    # The strongest link to each node.
+    best: dict[str, _Link]
+    # The links of a node that are not followed, as (end, link), after those that are.
+    waiting: list[tuple[list[str], list[tuple[str, _Link]]]]
 
-    def deciding(self, ids: Iterable[str]) -> list[tuple[str, str]]:
-        """Return the strongest link to each of *ids*, and the links that these depend on."""
-        leading = [(self.best[ident].start, ident) for ident in ids if ident in self.best]
-        return [*leading, *self.doubtful]
+    def order(self, ident: str) -> tuple[float, int, str]:
+        """Return what nodes are sorted by, the one with the strongest link first."""
+        link = self.best[ident]
+        return link.rank, link.place, ident
+
+    def deciding(self, ids: Sequence[str], is_full: bool) -> list[tuple[str, str]]:
+        """Return the links on which it depends that *ids* were chosen, and how strong they are.
+
+        Those are the strongest link to each, and the links of a node that another one waits for
+        which would count. *is_full* is whether there is no room for more nodes.
+        """
+        chosen = frozenset(ids)
+        last = max((self.order(ident) for ident in ids if ident in self.best), default=None)
+        found = [(self.best[ident].start, ident) for ident in ids if ident in self.best]
+        for followed, waiting in self.waiting:
+            if any(self._would_count(end, link, chosen, last, is_full) for end, link in waiting):
+                found += [(waiting[0][1].start, end) for end in followed]
+        return found
+
+    def _would_count(
+        self,
+        end: str,
+        link: _Link,
+        chosen: frozenset[str],
+        last: tuple[float, int, str] | None,
+        is_full: bool,
+    ) -> bool:
+        if end in chosen:
+            return end not in self.best or link[:2] < self.best[end][:2]
+        return not is_full or last is None or (link.rank, link.place, end) < last
 
 
 def _links_from(
@@ -108,26 +135,26 @@ def _links_from(
     strong: Mapping[str, float],
 ) -> _Links:
     """Return the strongest link of *layer* to each node that was not reached before it."""
-    best: dict[str, _Best] = {}
-    doubtful: list[tuple[str, str]] = []
+    best: dict[str, _Link] = {}
+    all_waiting: list[tuple[list[str], list[tuple[str, _Link]]]] = []
     own_hop = reached[layer[0]]
     for place, ident in enumerate(layer):
         strength = strong[ident]
         given = neighbours.get(ident, ())
         ends = heaviest(given, len(given))
-        for other, weight in ends[:per_node_max]:
+        waiting: list[tuple[str, _Link]] = []
+        for number, (other, weight) in enumerate(ends):
             # What was reached before was there first: this link did not lead to it.
             if other == ident or reached.get(other, own_hop) < own_hop:
                 continue
-            rank = -(weight * strength)
-            known = best.get(other)
-            if known is None or (rank, place) < known[:2]:
-                best[other] = _Best(rank, place, ident)
-        # A later link to a node of this layer counts if one before it does not hold. One to a new
-        # node need not be looked at: it is not stronger than the link that would be refused.
-        if any(reached.get(other) == own_hop for other, _weight in ends[per_node_max:]):
-            doubtful += [(ident, other) for other, _weight in ends[:per_node_max]]
-    return _Links(best, doubtful)
+            link = _Link(-(weight * strength), place, ident)
+            if number >= per_node_max:
+                waiting.append((other, link))
+            elif (known := best.get(other)) is None or link[:2] < known[:2]:
+                best[other] = link
+        if waiting:
+            all_waiting.append(([other for other, _weight in ends[:per_node_max]], waiting))
+    return _Links(best, all_waiting)
 
 
 def heaviest(neighbours: Iterable[tuple[str, float]], count: int) -> list[tuple[str, float]]:

@@ -145,7 +145,7 @@ class Lighting:
         semantic = self._semantic(search)
         episodic = self._episodic(task, episodes, saved)
         strengths = dict.fromkeys(episodic, EPISODIC_STRENGTH) | semantic
-        around = consultation.neighbourhood(PER_NODE_MAX, visible)
+        around = consultation.neighbourhood(PER_NODE_MAX + 1, visible)
         found = bloom(
             [*semantic, *episodic, *tools],
             around.expand,
