@@ -18,8 +18,10 @@ import argparse
 import json
 import random
 import shutil
+import statistics
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +31,10 @@ from commonplace.graph import building
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "agent-logs" / "beads"
 SET_MAX = 800
+# So many nodes of the working set are looked at again, where that is measured.
+HOT = 64
+# Processor time of each context, in seconds, by hops and whether the working set is used.
+TAKEN: dict[tuple[int, bool], list[float]] = {}
 QUESTIONS = 60
 SIZE = 2000
 SYLLABLES = [
@@ -250,7 +256,12 @@ def compare(nodes: list[dict[str, Any]], questions: list[Question], budgets: lis
                 ]
                 found[hops, keeps] = figures
                 name = f"hops {hops}, {'working set' if keeps else 'no working set'}"
-                print(f"{name:28}" + "".join(f"{one:.3f}".rjust(18) for one in figures))
+                took = f"{statistics.median(TAKEN.pop((hops, keeps))) * 1000:.1f} ms"
+                print(
+                    f"{name:28}"
+                    + "".join(f"{one:.3f}".rjust(18) for one in figures)
+                    + took.rjust(12)
+                )
     return sum(found[2, True]) > sum(found[0, False])
 
 
@@ -258,16 +269,20 @@ def evidence(
     home: Path, questions: list[Question], budget: int, hops: int, *, keeps: bool
 ) -> float:
     right = 0
+    hot = {"context.hot_nodes_max": HOT if keeps else 0}
     for number, one in enumerate(questions):
         # What was lit and used for other questions must not help or hinder this one.
         shutil.rmtree(home / ".state", ignore_errors=True)
         with Memory.open(home) as memory:
+            memory.settings.override(hot)
             task = f"task-{number}-{budget}-{hops}-{keeps}" if one.first else ""
             if one.first:
                 memory.build_context(one.first, task, budget, hops)
             if not keeps:
                 forget(memory)
+            start = time.thread_time()
             built = memory.build_context(one.text, task, budget, hops)
+            TAKEN.setdefault((hops, keeps), []).append(time.thread_time() - start)
         right += one.needed in built.frames.as_json()
     return right / len(questions)
 

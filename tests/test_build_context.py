@@ -19,6 +19,7 @@ from commonplace.graph import files_in_hand
 from commonplace.graph.lighting import PERSONA_VARIABLE
 from commonplace.graph.resonance import read
 from commonplace.memory import Memory
+from commonplace.records import to_utc
 from conftest import SLOW_LAW
 from test_frames import headings_of
 
@@ -460,3 +461,74 @@ def test_a_mistake_is_one_sentence_and_a_hint(
     assert found.out == ""
     assert found.err.startswith("error: ")
     assert "Traceback" not in found.err
+
+
+RULES = [
+    "Always support Python 3.9",
+    "Never use tabs; indent with 4 spaces",
+    "Use C++20 everywhere",
+    "Require Node 20 or newer",
+    "Run pytest before every commit",
+]
+
+
+def test_rules_are_shown_whatever_else_mentions_their_words(memory: Memory) -> None:
+    for rule in RULES:
+        memory.log(lesson=rule, repo=memory.repository.name)
+    for number in range(60):
+        text = f"The report of version {number} on style, lint and formatting convention passed"
+        memory.log(lesson=text, kind="fact", label=text, repo=memory.repository.name)
+    memory.log(lesson="Deploy on Fridays after a review", tags=["rule"])
+    built = memory.build_context("the login form", None, 900, save=False)
+    assert built.frames.texts["constraints"].count("\n- ") >= 5
+    for rule in RULES[-4:]:
+        assert rule in built.frames.texts["constraints"]
+
+
+def test_the_last_steps_of_a_task_are_shown_however_many_it_has(memory: Memory) -> None:
+    for number in range(80):
+        memory.record_episode(
+            {
+                "task_id": "task-9",
+                "context": {"goal": f"goal {number}" + " about the login form" * (number // 10)},
+                "action_log": [{"action": "edit", "target": "f.py", "result": f"ok {number}"}],
+                "outcome": "success",
+                "timestamp": to_utc(NOW - timedelta(minutes=100 - number)),
+            }
+        )
+    memory.upsert_nodes(
+        [
+            {
+                "id": "episode.t.1",
+                "type": "episode",
+                "label": "ran the linter",
+                "payload": {"outcome": "failed: unused import", "task_id": "task-9"},
+            }
+        ]
+    )
+    steps = memory.build_context("login", {"id": "task-9"}, 2000).frames.texts["episodic"]
+    assert "ran the linter" in steps
+    assert all(f"goal {number} " in steps for number in range(77, 80))
+    assert "goal 59 " not in steps
+
+
+def test_a_persona_that_did_not_fit_is_not_counted_as_shown(memory: Memory) -> None:
+    small = memory.build_context(QUERY, {"persona": "persona.reviewer"}, 20)
+    assert "persona.reviewer" not in small.shown
+    assert "persona.reviewer" in memory.build_context(QUERY, {"persona": "reviewer"}, 900).shown
+
+
+def test_domain_tags_are_tags_of_the_task(memory: Memory) -> None:
+    memory.upsert_nodes(
+        [
+            {
+                "id": "concept.own",
+                "type": "concept",
+                "label": "Ownership moves",
+                "meta": {"domain_tags": ["Rust"]},
+            }
+        ]
+    )
+    built = memory.build_context("Ownership moves", {"tags": ["rust"]}, 500)
+    (own,) = [one for one in built.selected if one.id == "concept.own"]
+    assert own.signals.task == 1.0

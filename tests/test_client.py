@@ -147,6 +147,38 @@ def test_observations_and_skills_come_back_in_their_frames() -> None:
     assert store.nodes["skill.cpp.prefer-raii"]["type"] == "skill"
 
 
+def test_the_steps_are_those_of_the_task_in_their_order() -> None:
+    async def work(memory: MemoryOrchestrator) -> Frames:
+        await memory.observe("compiled the parser", "failed: boom", task="other")
+        for number in range(3):
+            await memory.observe(f"step {number} of the parser", "ok", task=TASK)
+        return await memory.build_context("compile the parser", TASK, 900)
+
+    steps = talk(work, store_of(CPP)).episodic
+    assert "boom" not in steps
+    assert [steps.index(f"step {number}") for number in (2, 1, 0)] == sorted(
+        steps.index(f"step {number}") for number in range(3)
+    )
+
+
+def test_a_persona_and_a_task_are_found_by_their_names() -> None:
+    nodes = [
+        {"id": "persona.strict", "type": "persona", "label": "A strict reviewer"},
+        {"id": "task.t7", "type": "task", "label": "Fix the overload"},
+    ]
+    frames = talk(
+        lambda memory: memory.build_context("SFINAE", "t7", 800),
+        store_of([*CPP, *nodes]),
+        persona="strict",
+    )
+    assert "A strict reviewer" in frames.identity
+    assert "Fix the overload" in frames.problem
+    missing = talk(
+        lambda memory: memory.build_context("SFINAE", "t7", 800), store_of(CPP), persona="nobody"
+    )
+    assert any("no persona `nobody`" in note for note in missing.notes)
+
+
 def test_the_identity_is_that_of_the_persona_and_the_tools() -> None:
     persona = {
         "id": "persona.builder",

@@ -88,6 +88,27 @@ def test_each_scope_has_its_own_contexts(tmp_path: Path) -> None:
         assert steps("task", "three") == []
 
 
+def test_each_session_and_agent_has_its_own_save_of_the_same_frames(memory: Memory) -> None:
+    memory.save_context("one", STEPS, session="s1")
+    assert memory.save_context("one", STEPS, session="s2").is_new
+    assert memory.beside(agent_id="claude").save_context("one", STEPS, session="s2").is_new
+    assert [one.session for one in memory.recall_context("session", "s1")] == ["s1"]
+    assert [one.agent_id for one in memory.recall_context("agent", "claude")] == ["claude"]
+
+
+def test_the_last_contexts_of_a_session_are_found_behind_any_number_of_others(
+    memory: Memory,
+) -> None:
+    memory.save_context("one", step(0), session="s1")
+    for number in range(1, 130):
+        memory.save_context("one", step(number), session="s2")
+    assert [one.frame("episodic") for one in memory.recall_context("session", "s1")] == ["step 0"]
+    found = memory.recall_context("session", "s2", 200)
+    assert [one.frame("episodic") for one in found] == [f"step {n}" for n in range(129, 0, -1)]
+    assert len(memory.recall_context("repo", k=200)) == 130
+    assert len(memory.recall_context("agent", k=7)) == 7
+
+
 def test_frames_may_have_the_keys_of_a_context(memory: Memory) -> None:
     saved = memory.save_context("t", {"problem": "p", "knowledgeHDoD": {"a.b": {"label": "B"}}})
     assert saved.frames == [

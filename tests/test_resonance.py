@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -154,3 +155,16 @@ def test_an_erased_node_leaves_the_file(tmp_path: Path) -> None:
         seed(memory, {record.id: {"value": 0.9}, "other": {"value": 0.9}})
         assert memory.erase(record.id).left_in == []
         assert record.id not in read(memory).lit
+
+
+def test_a_working_set_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "home", settings={"embedder.kind": "none"}) as memory:
+        memory.log(lesson="x", context="y")
+        seed(memory, {"a": {"value": 0.9}})
+        with closing(sqlite3.connect(memory.home.resonance_file, isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            node = {"id": "c.two", "type": "concept", "label": "two", "resonance": {"value": 0.5}}
+            done = memory.upsert_nodes([node])
+    assert done.created == ["c.two"]
+    assert done.seeded == []
+    assert "the working set cannot be used" in done.notes[0]

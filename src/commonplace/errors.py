@@ -253,6 +253,19 @@ class NoAnswer(CommonplaceError):
         return f"the memory server did not answer: {self.args[0]}"
 
 
+class AccessRefused(NoAnswer):
+    """A memory server of `commonplace.client` that does not accept the token: nothing was done."""
+
+    exit_code = 72
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"status {status}")
+        self.hint = "`commonplace token add` makes one; what could not be saved is kept"
+
+    def __str__(self) -> str:
+        return f"the memory server refuses the token ({self.args[0]})"
+
+
 class ToolRefused(CommonplaceError):
     """A memory server of `commonplace.client` that refused a call, or has no such tool."""
 

@@ -250,6 +250,13 @@ SETTINGS: dict[str, Setting] = {
         minimum=0,
         maximum=1,
     ),
+    "context.hot_nodes_max": Setting(
+        0,
+        "how many nodes of the working set are looked at again for a new question, whether or not"
+        " it leads to them; measured, this found nothing more",
+        minimum=0,
+        maximum=800,
+    ),
     "context.decay": Setting(
         0.98,
         "what is left of the resonance of a node that a context does not light",

@@ -38,7 +38,11 @@ def add_build(parser: ArgumentParser) -> None:
         type=comma_list,
         help="Tags of the task: nodes with them, or with them in their path, are preferred",
     )
-    add("--persona", metavar="ID", help=f"The active persona (default: ${PERSONA_VARIABLE})")
+    add(
+        "--persona",
+        metavar="ID",
+        help=f"The active persona (default: ${PERSONA_VARIABLE}, or the setting `context.persona`)",
+    )
     add(
         "--files",
         metavar="PATH",

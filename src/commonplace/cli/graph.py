@@ -52,5 +52,6 @@ def run(args: Namespace) -> int:
     if not drawing.nodes:
         note("No nodes yet; `commonplace node put FILE` writes some")
     if drawing.is_cut:
-        note("There is more than is drawn; name a node to see what is around it")
+        hint = "another node" if args.id else "a node"
+        note(f"There is more than is drawn; name {hint} to see what is around it")
     return 0

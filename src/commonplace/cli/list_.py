@@ -10,6 +10,7 @@ from commonplace.cli.filters import add_filters, narrowing_of
 from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import note, number_of, print_json, style, terminal_columns
 from commonplace.foreign import one_line
+from commonplace.records.nodes import NODE_KIND, type_of
 from commonplace.vocabulary import LIMIT_MAX
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ def print_page(found: Page) -> None:
 
 def _cells(hit: Hit, prefix: str) -> tuple[str, str, str, str, str]:
     kind = str(hit.record.fields.get("event_type") or hit.kind)
+    if kind == NODE_KIND:  # Nodes count as what they are.
+        kind = type_of(hit.record)
     rate = str(hit.rate) if hit.rate is not None and hit.rate.tried else ""
     date, kind, ident = map(one_line, (hit.timestamp[:10], kind, prefix))
     return date, kind, rate, ident, hit.text

@@ -77,6 +77,7 @@ class Gatherer:
             for ident in (*saved.nodes, *answers.ids_in(_knowledge(saved)))
         ]
         episodic = [*episodes, *dict.fromkeys(shown)][: self._options.seeds_max]
+        # A search for a name also finds the node with that name in its path.
         await self._fetch([ident for ident in (persona, task.id, *episodic) if ident], hot, now)
         semantic += await self._from_working_set(hot, likeness)
         if len(semantic) < self._options.sparse_below:

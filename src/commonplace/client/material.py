@@ -64,7 +64,7 @@ def material(parts: Parts) -> Material:
             parts.persona, parts.of_type("tool"), names=parts.tools, ending=""
         ),
         knowledge=[Shown(one.node, one.score) for one in parts.selected if _is_knowledge(one.node)],
-        episodic=frame_lines.episodic(parts.contexts, _newest_first(parts.of_type("episode"))),
+        episodic=frame_lines.episodic(parts.contexts, _steps(parts)),
         constraints=[
             *(f"- {one_line(text)}" for text in task.constraints),
             *map(frame_lines.rule, rules),
@@ -74,5 +74,13 @@ def material(parts: Parts) -> Material:
     )
 
 
-def _newest_first(episodes: Sequence[GraphNode]) -> list[GraphNode]:
-    return sorted(episodes, key=lambda node: (frame_lines.time_of(node), node.id), reverse=True)
+def _steps(parts: Parts) -> list[GraphNode]:
+    """Return the episodes, without those of other tasks, the newest first."""
+    ours = [node for node in parts.of_type("episode") if _task_of(node) in ("", parts.task.id)]
+    return sorted(ours, key=lambda node: (frame_lines.time_of(node), node.id), reverse=True)
+
+
+def _task_of(node: GraphNode) -> str:
+    """Return the id of the task that an episode says it belongs to; "" if it says none."""
+    places = [place for place in (node.payload, node.meta) if isinstance(place, dict)]
+    return next((str(place["task_id"]) for place in places if place.get("task_id")), "")

@@ -21,7 +21,7 @@ from mcp_types import INVALID_PARAMS
 
 from commonplace.client.adapter import KomServerAdapter
 from commonplace.client.seven import READING, Listed, find
-from commonplace.errors import NoAnswer, ToolRefused
+from commonplace.errors import AccessRefused, NoAnswer, ToolRefused
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -36,6 +36,8 @@ _T = TypeVar("_T")
 
 CALL_S_MAX = 30.0
 PAGES_MAX = 50
+# The status of an answer to a wrong token, or to one without the right to ask.
+REFUSED = (401, 403)
 OUR_VARIABLES = "COMMONPLACE_"
 # Every way in which a connection fails: the SDK raises its own errors, those of its transports, and
 # groups of them.
@@ -68,9 +70,15 @@ class McpServer(KomServerAdapter):
     `async with` keeps one connection open; without it, every call opens its own.
     """
 
-    def __init__(self, connect: Connect, call_s_max: float = CALL_S_MAX) -> None:
-        """*connect* returns a context manager with a connected client of the MCP SDK."""
+    def __init__(
+        self, connect: Connect, call_s_max: float = CALL_S_MAX, refusals: list[int] | None = None
+    ) -> None:
+        """*connect* returns a context manager with a connected client of the MCP SDK.
+
+        It adds to *refusals* the status of answers that refuse the token: the SDK does not say.
+        """
         self._connect = connect
+        self._refusals = [] if refusals is None else refusals
         self._call_s_max = call_s_max
         self._group: TaskGroup | None = None
         self._lock = anyio.Lock()
@@ -79,19 +87,29 @@ class McpServer(KomServerAdapter):
     @classmethod
     def http(cls, url: str, token: str = "", call_s_max: float = CALL_S_MAX) -> McpServer:
         """Return the server at *url*, such as `http://127.0.0.1:8377/mcp`."""
+        refusals: list[int] = []
+
+        async def note_refusal(response: httpx2.Response) -> None:
+            if response.status_code in REFUSED:
+                refusals.append(response.status_code)
 
         @asynccontextmanager
         async def connect() -> AsyncIterator[Client]:
             headers = {"Authorization": f"Bearer {token}"} if token else {}
+            refusals.clear()
             async with (
-                httpx2.AsyncClient(headers=headers, timeout=call_s_max) as http,
+                httpx2.AsyncClient(
+                    headers=headers,
+                    timeout=call_s_max,
+                    event_hooks={"response": [note_refusal]},
+                ) as http,
                 Client(
                     streamable_http_client(url, http_client=http), read_timeout_seconds=call_s_max
                 ) as client,
             ):
                 yield client
 
-        return cls(connect, call_s_max)
+        return cls(connect, call_s_max, refusals)
 
     @classmethod
     def stdio(
@@ -173,8 +191,11 @@ class McpServer(KomServerAdapter):
                 raise
         except _FAILURES as error:
             if before is None or not may_repeat:
-                raise NoAnswer(_words(error)) from error
+                raise self._failure(error) from error
         return await self._with_connection(work, may_repeat=False)
+
+    def _failure(self, error: Exception) -> NoAnswer:
+        return AccessRefused(self._refusals[-1]) if self._refusals else NoAnswer(_words(error))
 
     async def _kept(self, group: TaskGroup) -> _Connection:
         async with self._lock:

@@ -13,15 +13,19 @@ if TYPE_CHECKING:
 
 INVOLVES_WEIGHT = 0.7
 _SLUG_CHARS_MAX = 60
+NUMBERS = 1 << 16
 
 
-def new_id(start: str, at: str) -> str:
-    """Return an id that no other has: *start*, the time and a few random digits."""
+def new_id(start: str, at: str, number: int = 0) -> str:
+    """Return an id that no other has: *start*, the time, a *number* and a few random digits.
+
+    Of several in one second, the one with the higher number came later.
+    """
     moment = at.replace("-", "").replace(":", "").partition(".")[0].rstrip("Z").lower()
-    return f"{start}{moment}-{secrets.token_hex(4)}"
+    return f"{start}{moment}-{number % NUMBERS:04x}{secrets.token_hex(3)}"
 
 
-def observation(
+def observation(  # noqa: PLR0913 (what an agent says of one step)
     action: str,
     outcome: str,
     at: str,
@@ -31,13 +35,14 @@ def observation(
     files: Sequence[str] = (),
     details: str = "",
     tags: Sequence[str] = (),
+    number: int = 0,
 ) -> dict[str, Any]:
     """Return the node of something that was done, linked to what was involved."""
     said = {"outcome": outcome, "task_id": task_id, "files": list(files), "details": details}
     payload = {"action": action, "at": at, **{name: text for name, text in said.items() if text}}
     place = slug(task_id, _SLUG_CHARS_MAX) or "work"
     return {
-        "id": new_id(f"episode.{place}.", at),
+        "id": new_id(f"episode.{place}.", at, number),
         "type": "episode",
         "label": " ".join(action.split()),
         "payload": payload,

@@ -10,6 +10,7 @@ import hashlib
 import logging
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
@@ -27,11 +28,11 @@ from commonplace.client.working_set import age_days
 from commonplace.compose.frames import check_budget, compose
 from commonplace.compose.hdod import as_json
 from commonplace.errors import UsageError
+from commonplace.foreign import one_line
 from commonplace.graph import scoring, selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from commonplace.client.adapter import KomServerAdapter
     from commonplace.client.gathering import Gathered
@@ -59,7 +60,7 @@ class MemoryOrchestrator:
         server: KomServerAdapter,
         embed: Embed | None = None,
         *,
-        state: Path | None = None,
+        state: Path | str | None = None,
         persona: str = "",
         tools: Sequence[str] = (),
         repo: str = "",
@@ -72,7 +73,9 @@ class MemoryOrchestrator:
         self._persona = persona
         self._tools = tuple(tools)
         self._clock = now
-        self._state = State(state, options.limits)
+        self._state = State(Path(state) if state is not None else None, options.limits)
+        # How many observations were made: those of one second stay in order.
+        self._observed = 0
         self._repo = repo
         self._gatherer = Gatherer(server, options, repo)
         self._lock = anyio.Lock()
@@ -147,8 +150,8 @@ class MemoryOrchestrator:
                 about,
                 [Scored(hot.hot[one.id].node, one.score) for one in chosen],
                 gathered.contexts,
-                hot.node(self._persona),
-                hot.node(about.id),
+                hot.named("persona", self._persona),
+                hot.named("task", about.id),
                 self._tools,
             )
             made = compose(material(parts), budget_tokens, self._options.knowledge_share)
@@ -193,6 +196,7 @@ class MemoryOrchestrator:
     ) -> str:
         """Write an observation after an action, linked to the nodes *involved*; return its id."""
         about = Task.of(task) if task is not None else None
+        self._observed += 1
         node = observing.observation(
             action,
             outcome,
@@ -202,6 +206,7 @@ class MemoryOrchestrator:
             files=files,
             details=details,
             tags=tuple(tags) or (about.tags if about else ()),
+            number=self._observed,
         )
         return await self._upsert(node)
 
@@ -273,7 +278,7 @@ class MemoryOrchestrator:
         hot = self._state.working_set
         reached = {ident: hot.hot[ident] for ident in gathered.bloomed.hops}
         near = await likeness.of(reached)
-        persona = hot.node(self._persona)
+        persona = hot.named("persona", self._persona)
         linked = scoring.persona_weights(persona)
         scores = {}
         for ident, one in reached.items():
@@ -339,6 +344,8 @@ class MemoryOrchestrator:
         down = self._gatherer.down
         notes = [f"{down}; the context is made of the working set"] if down else []
         notes += self._gatherer.notes
+        if self._persona and not self._state.working_set.named("persona", self._persona):
+            notes.append(f"there is no persona `{one_line(self._persona)}` on the server")
         if likeness.failure:
             notes.append(f"the embedder failed ({likeness.failure}); words were compared")
         if self._state.is_damaged:

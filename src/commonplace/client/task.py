@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from commonplace.errors import UsageError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+_HINT = "give a task such as {'id': 'task-7'}"
 
 
 class Task(NamedTuple):
@@ -28,10 +28,12 @@ class Task(NamedTuple):
         """Return the task of an id, or of a dictionary with `id` and any of the other fields."""
         if isinstance(given, Task):
             return given
+        if not isinstance(given, str | Mapping):
+            raise UsageError("the task is no id and no dictionary", _HINT)
         fields = {"id": given} if isinstance(given, str) else dict(given)
         ident, scratchpad = fields.get("id"), fields.get("scratchpad")
         if not isinstance(ident, str) or not ident.strip():
-            raise UsageError("the task has no id", "give a task such as {'id': 'task-7'}")
+            raise UsageError("the task has no id", _HINT)
         return cls(
             ident.strip(),
             _texts(fields.get("tags")),

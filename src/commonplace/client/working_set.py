@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 _DAY_MICROS = 86_400_000_000
 
 
+def names_of(type_: str, name: str) -> list[str]:
+    """Return the ids that a persona or a task with this name may have, as on the server."""
+    return [name, f"{type_}.{name}"] if name else []
+
+
 class Limits(NamedTuple):
     """How long nodes stay in the working set, and how many."""
 
@@ -70,6 +75,11 @@ class WorkingSet:
     def node(self, ident: str) -> GraphNode | None:
         found = self.hot.get(ident)
         return found.node if found else None
+
+    def named(self, type_: str, name: str) -> GraphNode | None:
+        """Return the node of that type with the id *name*, or with that name in its path."""
+        found = (self.node(ident) for ident in names_of(type_, name))
+        return next((node for node in found if node is not None), None)
 
     def add(self, found: Found, now: str) -> None:
         """Put a node into the set, or its newer version; what is known of its use stays."""

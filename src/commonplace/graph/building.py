@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.compose.frames import KNOWLEDGE_TYPES, Material, check_budget, compose
 from commonplace.compose.hdod import Shown
 from commonplace.errors import UsageError
+from commonplace.foreign import one_line
 from commonplace.graph import files_in_hand, frame_lines, resonance
 from commonplace.graph.bloom import HOPS_MAX, HOPS_MIN
 from commonplace.graph.constraints import file_lines
@@ -180,7 +181,11 @@ def _shown_in(found: Gathered, frames: Frames) -> list[str]:
     others += [
         one.id for one in found.episodes if any(line in texts for line in frame_lines.steps(one))
     ]
-    special = [one.id for one in (found.persona, found.task) if one is not None]
+    special = [
+        one.id
+        for one, kind in ((found.persona, "identity"), (found.task, "problem"))
+        if one is not None and one_line(one.id) in frames.texts.get(kind, "")
+    ]
     tools = [
         one.id
         for one in found.selected
@@ -200,7 +205,8 @@ def _drift(found: Gathered, frames: Frames) -> float | None:
     """Return how far the best nodes of the knowledge frame are from the question, from 0 to 1."""
     similar = {one.id: one.signals.similarity for one in found.selected}
     best = [similar[ident] for ident in frames.ids[:DRIFT_NODES]]
-    return round(1 - mean(best), 4) if best else None
+    # A cosine of rounded vectors may be a little over 1.
+    return round(min(1.0, max(0.0, 1 - mean(best))), 4) if best else None
 
 
 def _places(found: Gathered, ids: Collection[str]) -> list[tuple[int, str]]:

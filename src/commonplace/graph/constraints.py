@@ -1,7 +1,7 @@
 """Constraints of a task: the rules in force about style, versions and tests, and the files in hand.
 
-Rules are facts, lessons and patterns of this repository. They are found by such words and tags
-whatever the question is, because they apply to all work here.
+Rules are facts, lessons and patterns of this repository. The index notes which records state one,
+so they are found whatever the question is, because they apply to all work here.
 """
 
 from __future__ import annotations
@@ -12,25 +12,21 @@ from commonplace.compose import tokens
 from commonplace.compose.answer import summary_line
 from commonplace.compose.lines import inside
 from commonplace.foreign import one_line
-from commonplace.graph.rules import states_rule
-from commonplace.graph.scoring import words_of
-from commonplace.index.document import document
-from commonplace.records.nodes import node_of
+from commonplace.index import topics
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from commonplace.graph.files_in_hand import FileInHand
     from commonplace.recall.consultation import Consultation
+    from commonplace.recall.hits import Address, Hit
     from commonplace.recall.query import Query
-    from commonplace.records import Record
 
 RULES_MAX = 6
-LOOKED_AT = 40
+# So many of the newest rules are looked at, and of those so many are compared with the question.
+LOOKED_AT = 200
+COMPARED = 40
 RULE_TOKENS_MAX = 50
-KINDS = frozenset(["fact", "lesson", "pattern", "anti_pattern"])
-# Common words of such rules; the search ranks by them, and `is_rule` decides.
-WORDS = "style convention formatting lint version language standard tests testing policy constraint"
 
 
 class Rule(NamedTuple):
@@ -41,31 +37,33 @@ class Rule(NamedTuple):
 
 
 def rules(
-    consultation: Consultation, query: Query, tags: Collection[str], without: Collection[str] = ()
+    consultation: Consultation,
+    query: Query,
+    tags: Collection[str],
+    without: Collection[str] = (),
+    likeness: Callable[[Collection[Address]], Mapping[Address, float]] | None = None,
 ) -> list[Rule]:
-    """Return the rules of the logs that *query* names, those about *tags* of the task first."""
-    asked = query.with_(
-        text=" ".join([WORDS, *sorted(tags)]),
-        kinds=KINDS,
-        node_types=frozenset(["pattern"]),
-        limit=LOOKED_AT,
-        cutoff=False,
-        elsewhere=False,
-        extend=False,
-    )
+    """Return the rules of the logs that *query* names: those about *tags* of the task first.
+
+    Then those most like the question, by *likeness*, and the newest.
+    """
+    asked = query.with_(kinds=topics.RULE_KINDS, node_types=topics.RULE_NODE_TYPES, elsewhere=False)
     wanted = {tag.lower() for tag in tags}
-    found: list[tuple[int, int, Rule]] = []
-    for place, hit in enumerate(consultation.hits(asked, by_words=True)):
-        if hit.id not in without and is_rule(hit.record):
-            line = tokens.cut(summary_line(hit.record, short=True), RULE_TOKENS_MAX)
-            is_tagged = not wanted.isdisjoint(tag.lower() for tag in hit.record.tags)
-            found.append((not is_tagged, place, Rule(hit.id, inside(f"- {line}"))))
-    return [rule for _tagged, _place, rule in sorted(found)[:RULES_MAX]]
+    found = [
+        (wanted.isdisjoint(tag.lower() for tag in hit.record.tags), place, hit)
+        for place, hit in enumerate(consultation.of_topic(topics.RULE, LOOKED_AT, asked))
+        if hit.id not in without
+    ]
+    best = sorted(found, key=lambda one: one[:2])[:COMPARED]
+    if likeness is not None and len(best) > RULES_MAX:
+        alike = likeness([hit.address for _tagged, _place, hit in best])
+        best.sort(key=lambda one: (one[0], -alike[one[2].address], one[1]))
+    return [_rule(hit) for _tagged, _place, hit in best[:RULES_MAX]]
 
 
-def is_rule(record: Record) -> bool:
-    """Whether a record states a rule about style, versions or tests."""
-    return states_rule(words_of(node_of(record, links=False)), document(record).shown)
+def _rule(hit: Hit) -> Rule:
+    line = tokens.cut(summary_line(hit.record, short=True), RULE_TOKENS_MAX)
+    return Rule(hit.id, inside(f"- {line}"))
 
 
 def file_lines(files: Iterable[FileInHand]) -> list[str]:

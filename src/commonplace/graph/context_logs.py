@@ -22,7 +22,9 @@ TASK_ID_CHARS_MAX = 200
 
 def check_task(task_id: object) -> str:
     """Return the id of a task. Raises `RecordInvalid`."""
-    if not isinstance(task_id, str) or not task_id.strip():
+    if not isinstance(task_id, str) and task_id is not None:
+        raise RecordInvalid("task_id", "is no text", "such as `task-7`")
+    if not task_id or not task_id.strip():
         raise RecordInvalid("task_id", "is missing", "say which task the context belongs to")
     if len(task_id) > TASK_ID_CHARS_MAX:
         raise RecordInvalid("task_id", f"has over {TASK_ID_CHARS_MAX} characters")

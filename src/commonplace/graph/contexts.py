@@ -1,15 +1,14 @@
 """Saved contexts: the frames of a task, and those that were saved before.
 
 A task has one record of the kind `context` in a repository (`context_logs.py`). Saving adds a
-version of it, unless the frames are those of the latest one; recalling returns versions, the newest
-first.
+version of it, unless the same agent has just saved the same frames in the same session; recalling
+returns versions, the newest first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.compose.frames import KEYS, SAVE_FORMAT, SAVE_KIND, as_blocks
@@ -21,6 +20,7 @@ from commonplace.graph.context_logs import (
     ids_by_log,
     log_to_save,
 )
+from commonplace.index import topics
 from commonplace.index.ports import Filter
 from commonplace.recall import graph
 from commonplace.recall.visibility import shown_cards
@@ -28,17 +28,16 @@ from commonplace.records import Context, to_utc
 from commonplace.vocabulary import LIMIT_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Collection, Sequence
 
     from commonplace.index.ports import Reader
+    from commonplace.recall.hits import Address
     from commonplace.recaller import Recaller
     from commonplace.records import Record
 
 SCOPES = ("task", "session", "repo", "agent")
 K = 32
-# Of a scope other than a task, the versions of this many contexts are looked at, the latest saved.
-CONTEXTS_MAX = 500
-# And of each of them, this many versions.
+# A save that is sent again is looked for among so many versions.
 VERSIONS_MAX = 100
 SPARE = 4
 FRAMES_MAX = 64
@@ -176,9 +175,11 @@ def _with_save_id(memory: Recaller, latest: _Latest, save_id: str) -> SavedConte
 
 
 def _says_the_same(one: Record, other: Record) -> bool:
-    """Whether the frames are the same, and both are the agent's own, or both were built."""
-    names = ("frames", "event_type")
-    return all(one.fields.get(name) == other.fields.get(name) for name in names)
+    """Whether the frames are the same, of one agent and session, and both are its own or built."""
+    names = ("frames", "event_type", "agent_id")
+    return all(one.fields.get(name) == other.fields.get(name) for name in names) and (
+        one.meta.get("session") == other.meta.get("session")
+    )
 
 
 def recall_context(
@@ -197,15 +198,15 @@ def recall_context(
         raise UsageError(f"the id of the {scope} is missing", f"say which {scope}")
     if scope == "task":
         wanted = list(ids_by_log(memory, ident, repo).values())
-        return _versions(memory, k, lambda _one: True, wanted)
+        with memory.engine().reading() as readers:
+            return _read(memory, readers, k, wanted)[:k]
     if scope == "repo":
         named = ident or repo
-        logs = frozenset(memory.scope().named(named) if named else memory.scope().here())
-        return _versions(memory, k, lambda one: one.repo in logs)
-    logs = frozenset(memory.scope().named(repo)) if repo else frozenset()
-    wanted_id = ident or memory.agent_id
-    of = attrgetter("session" if scope == "session" else "agent_id")
-    return _versions(memory, k, lambda one: of(one) == wanted_id and (not repo or one.repo in logs))
+        logs = memory.scope().named(named) if named else memory.scope().here()
+        return _of_topics(memory, [topics.of_repository(log) for log in dict.fromkeys(logs)], k)
+    who = ident or memory.agent_id
+    topic = topics.of_session(who) if scope == "session" else topics.of_agent(who)
+    return _of_topics(memory, [topic], k, frozenset(memory.scope().named(repo)) if repo else None)
 
 
 def _logs_having(memory: Recaller, task_id: str) -> list[str]:
@@ -290,22 +291,51 @@ def of_task(
     return sorted(found, key=lambda one: (one.timestamp, one.id, one.version), reverse=True)
 
 
-def _versions(
-    memory: Recaller,
-    k: int,
-    accept: Callable[[SavedContext], bool],
-    ids: Sequence[str] | None = None,
+def _of_topics(
+    memory: Recaller, names: Sequence[str], k: int, logs: Collection[str] | None = None
 ) -> list[SavedContext]:
-    """Return the newest *k* versions that *accept* accepts, of contexts that are not hidden."""
+    """Return the newest *k* versions of contexts of some topics, in *logs*, that are not hidden."""
     with memory.engine().reading() as readers:
-        return [one for one in _read(memory, readers, k, ids) if accept(one)][:k]
+        wanted = k + SPARE
+        while True:
+            found: dict[Address, Record] = {}
+            is_all = True
+            for home, reader in enumerate(readers):
+                for name in names:
+                    keys = reader.newest_of_topic(name, wanted, versions=True)
+                    is_all = is_all and len(keys) < wanted
+                    found |= {(home, key): one for key, one in reader.records(keys).items()}
+            kept = _newest_shown(memory, readers, found, logs)
+            if len(kept) >= k or is_all:
+                return kept[:k]
+            wanted *= 4  # Many are hidden, or of other repositories.
+
+
+def _newest_shown(
+    memory: Recaller,
+    readers: Sequence[Reader],
+    found: Mapping[Address, Record],
+    logs: Collection[str] | None,
+) -> list[SavedContext]:
+    """Return those of *found* that may be shown, the newest first."""
+    shown = _shown_keys(memory, readers, list({record.id for record in found.values()}))
+    kept = [
+        (one.timestamp, one.version, address, one)
+        for address, record in found.items()
+        if record.id in shown.get(address[0], ())
+        for one in [_saved(record)]
+        if logs is None or one.repo in logs
+    ]
+    hidden = _hidden(memory, readers, {ident for *_order, one in kept for ident in one.nodes})
+    kept.sort(key=lambda one: one[:3], reverse=True)
+    return [one for *_order, one in kept if hidden.isdisjoint(one.nodes)]
 
 
 def _read(
     memory: Recaller,
     readers: Sequence[Reader],
     k: int,
-    ids: Sequence[str] | None,
+    ids: Sequence[str],
     without_type: str = "",
 ) -> list[SavedContext]:
     """Return at least *k* versions of each context, the newest first, as far as there are any."""
@@ -325,8 +355,6 @@ def _read(
         kept = [one for *_order, one in found if hidden.isdisjoint(one.nodes)]
         return kept, len(kept) < len(found)
 
-    if ids is None:
-        return read(VERSIONS_MAX)[0]
     found, is_some_hidden = read(k)
     # Those that repeat a forgotten memory were left out: a few more are read.
     return read(k + SPARE)[0] if is_some_hidden else found
@@ -339,9 +367,9 @@ def _hidden(memory: Recaller, readers: Sequence[Reader], ids: set[str]) -> set[s
 
 
 def _shown_keys(
-    memory: Recaller, readers: Sequence[Reader], ids: Sequence[str] | None
+    memory: Recaller, readers: Sequence[Reader], ids: Sequence[str]
 ) -> dict[int, dict[str, int]]:
-    """Return the contexts of each trusted home that may be shown: id and key. `None` is all."""
+    """Return the contexts of each trusted home that may be shown: id and key."""
     untrusted = frozenset(n for n, home in enumerate(memory.homes) if not memory.trusts(home))
     filter_ = Filter(
         kinds=frozenset(["context"]),
@@ -354,10 +382,7 @@ def _shown_keys(
     for home, reader in enumerate(readers):
         if home in untrusted:
             continue
-        if ids is None:
-            cards = reader.select(filter_, newest=CONTEXTS_MAX)
-        else:
-            cards = list(reader.cards(list(reader.keys(ids).values())).values())
+        cards = reader.cards(list(reader.keys(ids).values())).values()
         shown = shown_cards(readers, home, cards, filter_)
         if shown:
             found[home] = {card.id: card.key for card in shown}

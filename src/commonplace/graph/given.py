@@ -178,6 +178,8 @@ def _state(fields: Mapping[str, Any]) -> dict[str, Any]:
         "uses": ("stats.uses", check_count),
         "last_used_at": ("stats.last_used_at", check_time),
     }
+    if resonance.get("decay") is not None:  # The decay of this home applies.
+        _call("resonance.decay", _check_not_negative, resonance["decay"])
     for name, (field, check) in checks.items():
         if found[name] is not None:
             _call(field, check, found[name])

@@ -30,8 +30,8 @@ from commonplace.graph.scoring import (
     words_in,
 )
 from commonplace.graph.selection import Scored, caps_from_settings, select
+from commonplace.index import topics
 from commonplace.index.document import about_and_body, document
-from commonplace.learn.naming import is_of_task
 from commonplace.records import micros, to_utc
 from commonplace.records.nodes import KINDS_OF_TYPE, NODE_KIND, NODE_TYPES, GraphNode, node_of
 
@@ -54,8 +54,6 @@ if TYPE_CHECKING:
 SEEDS_MAX = 32
 # So many of the most alike are looked at, so that one type does not take all places.
 RANKED_MAX = 2 * SEEDS_MAX
-# So many of the working set are looked at again, those with the highest values.
-HOT_MAX = 64
 # What the task was about before is half as strong as what is most like the question.
 EPISODIC_STRENGTH = 0.5
 # A node of another repository must be this much more like the question.
@@ -63,7 +61,6 @@ ELSEWHERE = 2.0
 EPISODES_MAX = 8
 # So many of the contexts that were built for the task before; those that agents saved are more.
 BUILT_MAX = 2
-LOOKED_AT = 60
 PERSONA_VARIABLE = "COMMONPLACE_PERSONA"
 NO_USE = Use()
 _MICROS_PER_DAY = 86_400_000_000
@@ -155,7 +152,8 @@ class Lighting:
             strengths=strengths,
             refuse=around.refuse,
         )
-        hot = (row[0] for row in self._state.rows[:HOT_MAX])
+        hot_max = self._memory.settings["context.hot_nodes_max"]
+        hot = (row[0] for row in self._state.rows[:hot_max])
         ids = list(dict.fromkeys([*found.hops, *hot]))
         lit = self._score(visible, search, ids, found.hops, found.edges, persona)
         caps = caps_from_settings(self._memory.settings)
@@ -175,7 +173,12 @@ class Lighting:
             task,
             saved,
             episodes,
-            rules(consultation, self._query.with_(repos=own), self._task.tags),
+            rules(
+                consultation,
+                self._query.with_(repos=own),
+                self._task.tags,
+                likeness=search.likenesses,
+            ),
             self._here,
             "" if persona is not None else self._memory.read_at_start("IDENTITY.md"),
         )
@@ -227,17 +230,9 @@ class Lighting:
         """Return the episodes of the task, the newest first."""
         if not self._task.id:
             return []
-        asked = self._query.with_(
-            text=self._task.id,
-            kinds=frozenset(["episode"]),
-            node_types=frozenset(["episode"]),
-            limit=LOOKED_AT,
-            extend=False,
-        )
-        hits = consultation.hits(asked, by_words=True)
-        ours = [hit.record for hit in hits if is_of_task(hit.record, self._task.id)]
-        ours.sort(key=lambda one: (one.timestamp, one.id), reverse=True)
-        return ours[:EPISODES_MAX]
+        asked = self._query.with_(kinds=frozenset(["episode"]), node_types=frozenset(["episode"]))
+        topic = topics.of_task(self._task.id)
+        return [hit.record for hit in consultation.of_topic(topic, EPISODES_MAX, asked)]
 
     def _find_persona(self, consultation: Consultation, visible: Visible) -> GraphNode | None:
         """Return the active persona: of the caller, the environment or the settings."""

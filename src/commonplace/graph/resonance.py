@@ -239,10 +239,10 @@ class Resonance:
         self._file.do(read)
         return found
 
-    def seed(self, seeds: Mapping[str, Mapping[str, Any]], now: datetime) -> None:
+    def seed(self, seeds: Mapping[str, Mapping[str, Any]], now: datetime) -> State:
         """Take over what a client says of nodes: `value`, `uses` and `last_used_at`.
 
-        A use that is known to be more frequent, or later, stays.
+        A use that is known to be more frequent, or later, stays. Return the tick, or the problem.
         """
         moment = to_utc(now)
         values = [(ident, _share(one.get("value"))) for ident, one in seeds.items()]
@@ -272,7 +272,7 @@ class Resonance:
             self._trim(connection, clock, now)
             return State(clock.tick)
 
-        self._file.do(write, is_writing=True)
+        return self._file.do(write, is_writing=True)
 
     def _state(self, connection: sqlite3.Connection, now: datetime) -> State:
         clock = _read_clock(connection) or _Clock(0, self._limits.rate)
@@ -319,10 +319,12 @@ def read(memory: Recaller) -> State:
     return of_memory(memory).read(memory.now())
 
 
-def seed(memory: Recaller, seeds: Mapping[str, Mapping[str, Any]]) -> None:
-    """Take over what a client says of nodes: `value`, `uses` and `last_used_at` of each id."""
-    if seeds:
-        of_memory(memory).seed(seeds, memory.now())
+def seed(memory: Recaller, seeds: Mapping[str, Mapping[str, Any]]) -> str:
+    """Take over what a client says of nodes: `value`, `uses` and `last_used_at` of each id.
+
+    Return why that was not possible; "" if it was.
+    """
+    return of_memory(memory).seed(seeds, memory.now()).problem if seeds else ""
 
 
 class _Clock(NamedTuple):

@@ -41,6 +41,7 @@ class Task(NamedTuple):
         if isinstance(task, Task):
             known = task._asdict()
         elif isinstance(task, Mapping):
+            # An agent's own task may say more, such as its title.
             known = {name: task[name] for name in cls._fields if task.get(name)}
         else:
             known = {"id": task or ""}

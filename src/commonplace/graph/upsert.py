@@ -56,6 +56,8 @@ class UpsertResult(NamedTuple):
     seeded: list[str]
     # What was removed as a secret: `id`, `kind` and `field`, never a value.
     redacted: list[dict[str, str]]
+    # What could not be done, such as writing the state.
+    notes: list[str] = []  # noqa: RUF012 (a default that is never changed)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON shows it."""
@@ -216,7 +218,7 @@ class _Lines:
         written = [ident for ident in ids if ident in self._lines]
         changed = [ident for ident in written if self._was_there(ident)]
         seeds = {node.id: dict(node.state) for node in given if node.state}
-        resonance.seed(self._memory, seeds)
+        problem = resonance.seed(self._memory, seeds)
         return UpsertResult(
             ids=ids,
             created=[ident for ident in written if not self._was_there(ident)],
@@ -224,7 +226,8 @@ class _Lines:
             replaced=[] if self._merge else changed,
             unchanged=[ident for ident in ids if ident not in self._lines],
             recomputed_embeddings=_of_other_models(self._memory, given),
-            seeded=list(seeds),
+            seeded=[] if problem else list(seeds),
+            notes=[problem] if problem else [],
             redacted=[one for ident in written for one in self._redacted[ident]],
         )
 

@@ -205,6 +205,12 @@ class Reader(Facts, Protocol):
         Those with that `event_type` are left out.
         """
 
+    def newest_of_topic(self, name: str, limit: int, *, versions: bool = False) -> list[int]:
+        """Return the keys of the last *limit* records of a topic (`topics.py`), the newest first.
+
+        With *versions*, those of all their versions.
+        """
+
     def build(self) -> str:
         """Return what tells this index from one that was built again, whose keys are others."""
 

@@ -11,8 +11,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.index import topics
 from commonplace.index.terms import query_terms, term_set
-from commonplace.learn.naming import folders_of, is_of_task, names_path, paths_in_repository
+from commonplace.learn.naming import folders_of, names_path, paths_in_repository
 from commonplace.records import Handoff
 from commonplace.records.episodes import actions_of
 
@@ -136,13 +137,13 @@ class _Searches:
         ident = self._task.task_id.strip()
         if not ident:
             return []
-        found = self._naming(ident, {"episode", "ledger", "handoff"})
-        ours = [hit for hit in found if is_of_task(hit.record, ident)]
-        ours.sort(key=lambda hit: hit.timestamp, reverse=True)
-        episodes = [hit for hit in ours if hit.kind == "episode"][:TASK_EPISODES_MAX]
-        others = [hit for hit in ours if hit.kind != "episode"][:TASK_OTHERS_MAX]
-        kept = {hit.id for hit in (*episodes, *others)}
-        return [hit for hit in ours if hit.id in kept]
+        episodes = self._of_task(ident, {"episode"}, TASK_EPISODES_MAX)
+        others = self._of_task(ident, {"ledger", "handoff"}, TASK_OTHERS_MAX)
+        return sorted([*episodes, *others], key=lambda hit: hit.timestamp, reverse=True)
+
+    def _of_task(self, ident: str, kinds: Collection[str], count: int) -> list[Hit]:
+        asked = self._query.with_(kinds=frozenset(kinds))
+        return self._consultation.of_topic(topics.of_task(ident), count, asked)
 
     def _naming_file(self, kinds: Collection[str]) -> list[Hit]:
         """Return the records of *kinds* that name a file of the task, best first."""

@@ -1,9 +1,8 @@
-"""Whether a record names a task by its id, or a file by its path: whatever else it says."""
+"""Whether a record names a file by its path, whatever else it says."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -11,26 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from commonplace.recall.hits import Hit
-    from commonplace.records import Record
-
-# Where episodes, ledgers and handoffs name their task.
-_TASK_FIELDS = ("task_id", "current_task", "task", "bead")
-
-
-def is_of_task(record: Record, task_id: str) -> bool:
-    """Whether the record, its context or its `meta` says that it belongs to that task.
-
-    A ledger may add words to the id: `t-4: the login`.
-    """
-    for place in (record.fields, record.fields.get("context"), record.meta):
-        if not isinstance(place, Mapping):
-            continue
-        for name in _TASK_FIELDS:
-            value = place.get(name)
-            words = value.split() if isinstance(value, str) else []
-            if words and task_id in (value, words[0].rstrip(":,;.")):
-                return True
-    return False
 
 
 def paths_in_repository(files: Iterable[str], root: Path | None) -> list[str]:

@@ -42,6 +42,25 @@ def latest(readers: Sequence[Reader], count: int, query: Query) -> list[Hit]:
     ]
 
 
+def of_topic(readers: Sequence[Reader], name: str, count: int, query: Query) -> list[Hit]:
+    """Return the newest records of a topic that pass the filters."""
+    found: list[tuple[int, Card]] = []
+    for home, reader in enumerate(readers):
+        wanted = count + LOOKED_AT_FURTHER
+        while True:
+            keys = reader.newest_of_topic(name, wanted)
+            shown = shown_cards(readers, home, reader.cards(keys).values(), query)
+            if len(shown) >= count or len(keys) < wanted:
+                break
+            wanted *= 4  # Many are hidden, or do not pass.
+        found += ((home, card) for card in shown)
+    found.sort(key=lambda item: (item[1].micros, item[1].key), reverse=True)
+    return [
+        Hit(record, card.repo, rate=card.rate, address=(home, card.key))
+        for home, card, record in _with_records(readers, found[:count])
+    ]
+
+
 def _latest_of_home(
     readers: Sequence[Reader], home: int, reader: Reader, count: int, filter_: Filter
 ) -> list[Card]:

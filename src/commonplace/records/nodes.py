@@ -84,6 +84,13 @@ class GraphNode(NamedTuple):
         }
 
 
+def tags_of(record: Record) -> list[str]:
+    """Return the tags of a record and its domain tags, in lower case."""
+    domain = record.meta.get("domain_tags", ())
+    more = map(str, domain) if isinstance(domain, list | tuple) else ()
+    return list(dict.fromkeys(tag.lower() for tag in (*record.tags, *more)))
+
+
 def type_of(record: Record) -> str:
     """Return which of the nine types a record has; "" if it is no node, like feedback."""
     if record.kind == NODE_KIND:

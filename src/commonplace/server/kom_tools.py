@@ -68,6 +68,7 @@ class UpsertedModel(BaseModel):
     recomputed_embeddings: list[str]
     seeded: list[str]
     redacted: list[dict[str, str]]
+    notes: list[str] = []
 
 
 class ContextsModel(BaseModel):

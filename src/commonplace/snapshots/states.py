@@ -9,6 +9,7 @@ from commonplace.log.fold import log_lines
 from commonplace.log.logs import list_repos
 from commonplace.log.retire import digest
 from commonplace.records import from_line
+from commonplace.records.nodes import NODE_KIND, type_of
 from commonplace.rules import Fold, Stamp, written_micros
 from commonplace.snapshots import store
 from commonplace.snapshots.objects import Objects
@@ -34,10 +35,11 @@ class StateLine(NamedTuple):
 
 
 class Value(NamedTuple):
-    """What is kept of a current line: its log, and a digest of its bytes."""
+    """What is kept of a current line: its log, a digest of its bytes, and what it counts as."""
 
     repo: str
     digest: bytes
+    counts_as: str
 
 
 class State:
@@ -50,7 +52,8 @@ class State:
             record = _parse(line.raw)
             if record is not None:
                 stamp = Stamp(written_micros(record), line.repo, line.position)
-                self.fold.add(stamp, record, Value(line.repo, digest(line.raw)))
+                counts_as = type_of(record) if record.kind == NODE_KIND else record.kind
+                self.fold.add(stamp, record, Value(line.repo, digest(line.raw), counts_as))
 
     def visible(self, *, statements: bool = False) -> dict[str, Value]:
         """Return what was not forgotten, by id; superseded records as well."""
@@ -95,11 +98,14 @@ def of(home: Home, snapshot: Snapshot) -> State:
 
 
 def describe(home: Home, ident: str) -> tuple[Snapshot, dict[str, int]]:
-    """Return a snapshot, and how many records of each kind were current in it."""
+    """Return a snapshot, and how many records of each kind were current in it.
+
+    Nodes count as what they are.
+    """
     with store.holding(home):
         snapshot = store.find(home, ident)
         fold = of(home, snapshot).fold
-    kinds = Counter(fold.current(one).kind for one in fold.visible_ids())
+    kinds = Counter(fold.current(one).value.counts_as for one in fold.visible_ids())
     return snapshot, dict(sorted(kinds.items()))
 
 

@@ -18,10 +18,11 @@ from commonplace.index.embedded import sources
 from commonplace.index.embedded.settle import Settling
 from commonplace.index.embedded.tables import FOREVER
 from commonplace.index.ports import no_progress
+from commonplace.index.topics import topics_of
 from commonplace.index.units import dump, has_markup, units_of
 from commonplace.log import read
 from commonplace.records import Pattern, Record, encode, from_line, micros, parse_rate
-from commonplace.records.nodes import NODE_KIND, type_of
+from commonplace.records.nodes import NODE_KIND, tags_of, type_of
 from commonplace.rules import Standing, edges, is_statement, stated_rate, written_micros
 from commonplace.where.home import LOG_SUFFIX
 
@@ -251,7 +252,7 @@ class CatchUp:
                 digest, log, position, archived, record.id, record.kind, repo, record.timestamp,
                 micros(record.timestamp), written_micros(record), FOREVER, record.agent_id,
                 event_type if isinstance(event_type, str) else "",
-                "\n".join(tag.lower() for tag in record.tags), of, to, outcome,
+                "\n".join(tags_of(record)), of, to, outcome,
                 stated[0], stated[1], *_own_counts(record), Standing.REPLACED,
             ),
         )  # fmt: skip
@@ -277,6 +278,12 @@ class CatchUp:
             )
         if not (is_statement(record.kind) or has_nothing_to_search(record)):
             self._connection.execute("INSERT INTO unembedded VALUES (?)", (key,))
+        named = topics_of(record)
+        if named:
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO topic VALUES (?, ?, ?)",
+                [(name, micros(record.timestamp), key) for name in named],
+            )
         found = edges(record)
         if found:
             self._connection.executemany(

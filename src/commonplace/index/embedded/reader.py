@@ -173,6 +173,15 @@ class Reader(TableFacts):
         )
         return [from_line(raw) for (raw,) in rows]
 
+    def newest_of_topic(self, name: str, limit: int, *, versions: bool = False) -> list[int]:
+        current = "" if versions else f" AND {self.moment.condition}"
+        rows = self.connection.execute(
+            f"SELECT key FROM topic JOIN line USING (key) WHERE name = ?{current}"
+            " ORDER BY topic.micros DESC, key DESC LIMIT ?",
+            (name, *(() if versions else self.moment.arguments), limit),
+        )
+        return [key for (key,) in rows]
+
     def build(self) -> str:
         (row,) = self.connection.execute("SELECT value FROM state WHERE name = 'build'")
         return str(row[0])

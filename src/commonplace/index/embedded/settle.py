@@ -39,7 +39,17 @@ if TYPE_CHECKING:
 VERSIONS_READ_MAX = 32
 _VERSIONS = "SELECT key, micros, log, position, standing, until, written FROM line WHERE id = ?"
 # The tables with rows of a line, by its key.
-_TABLES = ("line", "body", "units", "edge", "term_set", "unembedded", "old_term", "old_vector")
+_TABLES = (
+    "line",
+    "body",
+    "units",
+    "edge",
+    "topic",
+    "term_set",
+    "unembedded",
+    "old_term",
+    "old_vector",
+)
 
 
 class Settling:
@@ -191,7 +201,7 @@ class Settling:
         execute("DELETE FROM old_vector WHERE key = ?", (key,))
         execute("DELETE FROM old_term WHERE key = ?", (key,))
         execute("DELETE FROM term_set WHERE key = ?", (key,))
-        for table in ("line", "body", "units", "edge", "unembedded"):
+        for table in ("line", "body", "units", "edge", "topic", "unembedded"):
             execute(f"UPDATE {table} SET key = ? WHERE key = ?", (new, key))
         return int(new)
 

@@ -41,7 +41,8 @@ _SWITCH_TRIES_MAX = 100
 # the text index; `terms` is NULL for those that are not in it. `old_term` and `old_vector` keep
 # replaced lines for questions about the past. The edges of a record are read from their indexes
 # alone, the heaviest first; those that hide records have indexes of their own. A record may have
-# thousands of versions, so its current line has an index, too.
+# thousands of versions, so its current line has an index, too. `topic` is what records are found by
+# besides their words (`index/topics.py`).
 SCHEMA = """
 CREATE TABLE file (
     path TEXT PRIMARY KEY, inode INTEGER, size INTEGER, mtime INTEGER, "end" INTEGER, tail BLOB);
@@ -81,6 +82,9 @@ CREATE TABLE vector (row INTEGER PRIMARY KEY AUTOINCREMENT, key INTEGER NOT NULL
 CREATE INDEX vector_key ON vector (key);
 CREATE TABLE old_vector (row INTEGER PRIMARY KEY, key INTEGER NOT NULL, v BLOB NOT NULL);
 CREATE INDEX old_vector_key ON old_vector (key);
+CREATE TABLE topic (name TEXT, micros INTEGER, key INTEGER, PRIMARY KEY (name, micros, key))
+    WITHOUT ROWID;
+CREATE INDEX topic_key ON topic (key);
 CREATE TABLE unembedded (key INTEGER PRIMARY KEY);
 CREATE TABLE state (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 """

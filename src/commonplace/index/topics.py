@@ -1,0 +1,126 @@
+"""Topics: what a record is found by besides its words. A task, a session, that it states a rule.
+
+A search ranks by words and meaning and returns the best. Who wants all records of a task, the last
+contexts of a session or the rules in force asks for a topic, the newest first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from commonplace.index.document import document
+from commonplace.records.nodes import tags_of, type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from commonplace.records import Record
+
+# Records that state a rule about style, versions or tests.
+RULE = "rule"
+# Which kinds may state one, and as what type nodes may.
+RULE_KINDS = frozenset(["fact", "lesson", "pattern", "anti_pattern"])
+RULE_NODE_TYPES = frozenset(["pattern"])
+# A rule is stated in a sentence or two; a long text that mentions one further on is no rule.
+RULE_CHARS_MAX = 2_000
+_TAGS = (
+    "api constraint constraints convention conventions format formatting language lint policy rule"
+    " rules signature signatures style test testing tests version versions"
+)
+TAGS = frozenset(_TAGS.split())
+_ABOUT = re.compile(
+    r"\b(?:style|format(?:s|ted|ting|ter)?|lint\w*|convention\w*|naming|indent\w*|line length"
+    r"|versions?|standard|language level|type hints?|docstrings?|(?:unit |regression )?tests?\b"
+    r"|pytest|testing|coverage|exceptions?|error (?:handling|polic\w+)|c\+\+ ?\d\d|python ?\d"
+    r"|node ?\d+|java ?\d+|es20\d\d|public api|signatures?|dependenc(?:y|ies))",
+    re.IGNORECASE,
+)
+# One of these is in every text that `_ABOUT` finds; looking for them is much faster.
+_STEMS = (
+    "style", "format", "lint", "convention", "naming", "indent", "line length", "version",
+    "standard", "language level", "type hint", "docstring", "test", "coverage", "exception",
+    "error ", "c++", "python", "node", "java", "es20", "public api", "signature", "dependenc",
+)  # fmt: skip
+_RULE = re.compile(
+    r"\b(?:must|never|always|prefer\w*|avoid|require[sd]?|do not|don't|only|use|uses|should|keep"
+    r"|instead|at least|at most|supports?|pinned?|before every|after every)\b",
+    re.IGNORECASE,
+)
+# Besides episodes, these are about a task.
+TASK_KINDS = ("ledger", "handoff")
+# Where they name it.
+_TASK_FIELDS = ("task_id", "current_task", "task", "bead")
+
+
+def of_task(task_id: str) -> str:
+    """Return the topic of the episodes, ledgers and handoffs of a task."""
+    return f"task/{task_id}"
+
+
+def of_session(session: str) -> str:
+    """Return the topic of the contexts that were saved in a session."""
+    return f"session/{session}"
+
+
+def of_agent(agent_id: str) -> str:
+    """Return the topic of the contexts that an agent saved."""
+    return f"agent/{agent_id}"
+
+
+def of_repository(repo: str) -> str:
+    """Return the topic of the contexts of a repository."""
+    return f"repo/{repo}"
+
+
+def topics_of(record: Record) -> list[str]:
+    """Return the topics of a record."""
+    if record.kind == "context":
+        session = record.meta.get("session")
+        return [
+            of_agent(record.agent_id),
+            of_repository(record.repo),
+            *([of_session(session)] if isinstance(session, str) and session else []),
+        ]
+    if record.kind in TASK_KINDS or type_of(record) == "episode":
+        return [of_task(one) for one in tasks_of(record)]
+    return [RULE] if is_rule(record) else []
+
+
+def tasks_of(record: Record) -> list[str]:
+    """Return the ids of the tasks that a record, its context, payload or `meta` says it belongs to.
+
+    A ledger may add words to the id: `t-4: the login`.
+    """
+    fields, found = record.fields, dict[str, None]()
+    for place in (fields, fields.get("context"), fields.get("payload"), record.meta):
+        named = place if isinstance(place, Mapping) else {}
+        for name in _TASK_FIELDS:
+            value = named.get(name)
+            words = value.split() if isinstance(value, str) else []
+            if words:
+                found |= dict.fromkeys([str(value), words[0].rstrip(":,;.")])
+    return [one for one in found if one]
+
+
+def is_rule(record: Record) -> bool:
+    """Whether a record states a rule about style, versions or tests."""
+    is_node = record.kind not in RULE_KINDS
+    if is_node and (record.kind != "node" or type_of(record) not in RULE_NODE_TYPES):
+        return False
+    words = {*tags_of(record), *record.id.lower().split(".")}
+    return states_rule(words, document(record).shown)
+
+
+def states_rule(words: Collection[str], text: str) -> bool:
+    """Whether a memory states such a rule, by its tags and the parts of its path, or its text."""
+    if not TAGS.isdisjoint(words):
+        return True
+    beginning = text[:RULE_CHARS_MAX]
+    lowered = beginning.lower()
+    return (
+        any(stem in lowered for stem in _STEMS)
+        and _ABOUT.search(beginning) is not None
+        and _RULE.search(beginning) is not None
+    )
