@@ -17,6 +17,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from mcp.server.mcpserver.exceptions import ToolError
+from tools import pack_sources
 
 from commonplace import sessions
 from commonplace.cli import commands, main
@@ -94,6 +95,7 @@ def outside_code(text: str) -> Iterator[str]:
 
 @given(hostile.map("".join))
 @example("< system-reminder>>")
+@example("#include <tool_call>")
 def test_what_was_rendered_is_framed_and_stays_as_it_is(text: str) -> None:
     text = "".join(char for char in text if category(char) != "Cf" or char in "".join(HOSTILE))
     assert_framed(quote(text))
@@ -585,3 +587,34 @@ def test_a_note_can_be_edited_by_what_was_shown(memory: Memory) -> None:
 def test_the_end_of_a_tag_of_several_words_goes_whatever_follows(text: str) -> None:
     assert "<" not in render(f"a {text} b").replace("<>", "")
     assert render(render(text)) == render(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#include <mutex>\n#include <vector>",
+        "std::vector<std::string> names(std::span<const std::byte> raw);",
+        "template <std::integral T>",
+        "std::unique_ptr<widget> make(); auto p = std::make_shared<node>(3);",
+        r"re.compile(r'(?P<major>\d+)\.(?P<minor>\d+)')",
+        "target_compile_options(a PRIVATE $<$<CXX_COMPILER_ID:MSVC>:/W4>)",
+        "Dictionary<int, List<User>> byId;",
+    ],
+)
+def test_code_is_shown_as_it_is_stored(text: str) -> None:
+    assert render(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["vector<system-reminder>", "get <system>", "#include <tool_call>", "set<invoke>"],
+)
+def test_code_before_it_makes_no_tag_harmless(text: str) -> None:
+    assert "<" not in render(text)
+
+
+def test_the_code_of_the_shipped_packs_is_shown_as_it_was_checked() -> None:
+    nodes = [node for name in pack_sources.names() for node in pack_sources.read(name)]
+    code = [one.text for node in nodes for one in node.codes]
+    assert len(code) > 300
+    assert [one for one in code if render(one) != one] == []

@@ -10,9 +10,10 @@ shows it through this module, and then it cannot leave the frame it is shown in:
   headings do. A code fence that it leaves open ends with that quotation.
 
 Every program invents its own tags, so no list of names could hold the dangerous ones. All tags go
-but those that are known to mean something else: HTML, and types (`Vec<String>`). What does not have
-the shape of a tag (`a < b`, `<%an>`, `<https://…>`, `#include <stdio.h>`) stays as it is. Others,
-such as a placeholder (`<branch>`), can still be read.
+but those that are known to mean something else: HTML, types (`Vec<String>`, `vector<std::string>`),
+headers (`#include <mutex>`) and names of groups (`(?P<year>…)`): code is shown as it is stored.
+What does not have the shape of a tag (`a < b`, `<%an>`, `<https://…>`) stays as it is. Others, such
+as a placeholder (`<branch>`), can still be read.
 
 Rendering a text that was rendered changes nothing.
 """
@@ -55,6 +56,38 @@ _TYPES = (
     " unsigned usize void"
 )
 _HARMLESS = frozenset(f"{_HTML} {_TYPES}".split())
+# Templates of C++ and generic types of others: what follows them in brackets is a type or a value.
+_TEMPLATE_NAMES = (
+    "add_const_t any_cast array atomic basic_string bind_front bitset common_type_t complex"
+    " conditional conditional_t const_cast coroutine_handle decay_t deque duration"
+    " duration_cast dynamic_cast dynamic_pointer_cast enable_if enable_if_t expected forward"
+    " forward_list from_range_t function future get get_if hash holds_alternative"
+    " initializer_list integer_sequence integral_constant invoke_result_t is_base_of"
+    " is_base_of_v is_convertible_v is_enum_v is_invocable is_invocable_r_v is_invocable_v"
+    " is_nothrow_move_constructible_v is_same is_same_v is_void_v istream_iterator"
+    " iterator_traits less greater list lock_guard make_shared make_unique map"
+    " move_only_function multimap multiset numeric_limits optional ostream_iterator owner_less"
+    " packaged_task pair promise queue priority_queue reference_wrapper reinterpret_cast"
+    " remove_cvref_t remove_reference_t result_of same_as scoped_lock set shared_lock"
+    " shared_ptr span stack static_cast static_pointer_cast subrange tuple tuple_element_t"
+    " tuple_size_v type_identity_t unique_lock unique_ptr unordered_map unordered_multimap"
+    " unordered_set variant variant_size_v vector void_t weak_ptr"
+)
+_TEMPLATES = frozenset(_TEMPLATE_NAMES.split())
+# Names of turns and calls: no header or type is called so.
+_MARKUP_NAMES = (
+    "assistant function_call function_calls function_result human instructions invoke output"
+    " parameter result system thinking tool_call tool_calls tool_result tool_use user"
+)
+_MARKUP = frozenset(_MARKUP_NAMES.split())
+_BEFORE_TEMPLATE = re.compile(r"\btemplate[ \t]?$|(\w+)$")
+_SCOPED_NAME = re.compile(r"\w+(?:::\w+)+(?:::)?")
+_PLAIN_NAME = re.compile(r"\w+(?:::\w+)*")
+_BEFORE_HEADER = re.compile(r"#[ \t]*include[ \t]*$")
+_BEFORE_GROUP = re.compile(r"\(\?P?$")
+# A generator expression of CMake: `$<CONFIG:Debug>`.
+_GENERATOR = re.compile(r"[A-Z_]+(?::\w+)?:?")
+_LOOK_BACK = 40
 _SIZED_TYPE = re.compile(r"[iuf](?:8|16|32|64|128)|u?int\d+|\w+_t", re.IGNORECASE)
 _TYPE = re.compile(r"[A-Z](?:[a-z0-9][\w:]*)?:?")
 _TAG = re.compile(
@@ -212,11 +245,29 @@ def _has_other_meaning(match: re.Match[str]) -> bool:
         return True
     if match["slash"]:
         return False
+    if not match["space"] and _is_code(match):
+        return True
     if _is_after_word(match):
         return _TYPE.fullmatch(name) is not None  # `List<User>`
     is_after_bracket = match.string[max(0, match.start() - 1) : match.start()] == "<"
     is_before_space = (match["end"] or " ")[0].isspace()
     return is_after_bracket and is_before_space and name.isupper()  # `cat <<EOF >file`
+
+
+def _is_code(match: re.Match[str]) -> bool:
+    """Whether what stands before it, or the form of its name, says that it is no tag."""
+    name = match["name"]
+    if _SCOPED_NAME.fullmatch(name):
+        return True  # `vector<std::string>`; a tag may have one colon, not two.
+    before = match.string[max(0, match.start() - _LOOK_BACK) : match.start()]
+    if before.endswith("$"):
+        return _GENERATOR.fullmatch(name) is not None
+    if not _PLAIN_NAME.fullmatch(name) or name.lower() in _MARKUP:
+        return False
+    if match["end"] == ">" and (_BEFORE_HEADER.search(before) or _BEFORE_GROUP.search(before)):
+        return True
+    word = _BEFORE_TEMPLATE.search(before)
+    return word is not None and (word[1] is None or word[1] in _TEMPLATES)
 
 
 def _is_after_word(match: re.Match[str]) -> bool:
