@@ -99,6 +99,10 @@ class SourceNode:
         return "" if self.checks else self.fields.get("unchecked", PROSE)
 
 
+# A line end within a paragraph: the sources are wrapped, what a pack says is not.
+_WRAP = re.compile(r"(?<=\S)\n(?=[^\s\-*#>|`])(?!\d+[.)]\s)")
+
+
 class SourceError(Exception):
     """A source of a pack that is not as it must be."""
 
@@ -123,6 +127,7 @@ def read(pack: str) -> list[SourceNode]:
         nodes += _read_file(path)
     for node in nodes:
         node.text = re.sub(r"\n{3,}", "\n\n", node.text).strip()  # Blocks of code stood there.
+        node.text = _WRAP.sub(" ", node.text)
     _check_all(nodes)
     return nodes
 

@@ -58,6 +58,10 @@ def opening_keys(memory: Memory, args: Namespace) -> keys.Keys:
 
 def seal(memory: Memory, args: Namespace) -> keys.Seal | None:
     """Return how to encrypt; `None` for `--plain`. Without a way named, the settings decide."""
+    if args.passphrase_file and (args.plain or args.to):
+        other = "--plain" if args.plain else "--to"
+        both = f"`--passphrase-file` and `{other}` exclude each other"
+        raise UsageError(both, "give one of them")
     if args.plain:
         return None
     if args.to or []:

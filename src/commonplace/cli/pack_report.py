@@ -77,14 +77,15 @@ def print_changes(done: Changes, verb: str) -> None:
     new, old = _numbers(done.version), _numbers(done.before)
     if new and new < old:
         note(f"{one_line(done.version)} is older than {one_line(done.before)}, which was here")
+    not_taken = "would not be taken" if done.place == QUARANTINED else "not taken"
     for mark, count, text in (
         ("+", done.added, "added"),
         ("~", done.changed, "changed"),
         ("-", done.removed, "removed"),
         ("=", done.unchanged, "unchanged"),
-        ("=", done.kept, "not taken: records of your own have the same ids"),
-        ("=", done.of_other_packs, "not taken: records of other packs have the same ids"),
-        ("=", done.forgotten, "not taken: you have forgotten them"),
+        ("=", done.kept, f"{not_taken}: records of your own have the same ids"),
+        ("=", done.of_other_packs, f"{not_taken}: records of other packs have the same ids"),
+        ("=", done.forgotten, f"{not_taken}: you have forgotten them"),
         ("=", done.skipped, "not taken: they judge or replace other records"),
         ("!", done.redacted, "held secrets or hidden characters, which were removed"),
     ):
@@ -124,10 +125,25 @@ def _print_difference(one: dict[str, Any]) -> None:
     here = f"that of {one_line(one['pack'])}" if one["pack"] else "yours"
     print(f"    = {one_line(one['id'])}: {here} is kept")
     for name in one["yours"]:
-        for whose, values in ((here, one["yours"]), ("theirs", one["theirs"])):
-            value = values.get(name)
-            text = flat(value)[:_VALUE_CHARS_MAX] if value is not None else "(nothing)"
-            print(f"        {one_line(name)}, {whose}: {one_line(text)}")
+        texts = [flat(values.get(name, "")) for values in (one["yours"], one["theirs"])]
+        start = _start_of_difference(*texts)
+        for whose, text in zip((here, "theirs"), texts, strict=True):
+            print(f"        {one_line(name)}, {whose}: {_part(text, start) or '(nothing)'}")
+
+
+def _start_of_difference(one: str, other: str) -> int:
+    """Return where a part of both texts begins that shows in what they differ."""
+    pairs = enumerate(zip(one, other, strict=False))
+    same = next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+    if max(len(one), len(other)) <= _VALUE_CHARS_MAX or same < _VALUE_CHARS_MAX // 2:
+        return 0
+    # From the beginning of a word, a few words before the difference.
+    return one.rfind(" ", 0, same - _VALUE_CHARS_MAX // 3) + 1
+
+
+def _part(text: str, start: int) -> str:
+    end = start + _VALUE_CHARS_MAX
+    return ("… " if start else "") + one_line(text[start:end]) + (" …" if end < len(text) else "")
 
 
 def print_flags(flags: Sequence[Flag], flagged: int) -> None:

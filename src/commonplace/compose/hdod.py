@@ -9,6 +9,7 @@ word. Pure: the server and the client library use the same functions.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.compose import tokens
@@ -33,6 +34,10 @@ BULLETS_MAX = 6
 BULLET_CHARS_MAX = 200
 # In fewer tokens, `details` would say too little to be worth their key.
 DETAILS_TOKENS_MIN = 12
+# The share of the room of a node that its code may have.
+CODE_SHARE = 0.7
+# A line end within a paragraph: the next line goes on, it is no item, heading, quotation or table.
+_WRAP = re.compile(r"(?<=\S)\n(?=[^\s\-*•#>|`])(?!\d+[.)]\s)")
 # What the first node inside another one costs besides itself: `"children":{},`.
 CHILDREN_TOKENS = 4
 # The fields that we write ourselves; a payload with the same names says it in `details`.
@@ -65,31 +70,33 @@ def materialise(nodes: Sequence[Shown], tokens_max: int, query: str = "") -> Mat
     left = tokens_max - cost({})
     entries: dict[str, Tree] = {}
     details: dict[str, str] = {}
+    codes: dict[str, str] = {}
     ids: list[str] = []
     for shown in nodes:
         ident = one_line(shown.node.id)  # The key: an id may contain what may not be shown.
         if ident in entries:
             continue
-        entry, long_text = entry_of(shown)
+        entry, long_text, long_code = entry_of(shown)
         needed = _entry_cost(ident, entry)
         if needed > left:
             entry = {name: entry[name] for name in OWN_FIELDS if name in entry}
             needed = _entry_cost(ident, entry)
             if needed > left:
                 continue  # A smaller one may still fit.
-        entries[ident], details[ident] = entry, long_text
+        entries[ident], details[ident], codes[ident] = entry, long_text, long_code
         ids.append(shown.node.id)
         left -= needed
-    waiting = [ident for ident, text in details.items() if text]
+    waiting = [ident for ident, text in details.items() if text or codes[ident]]
     for number, ident in enumerate(waiting, 1):
         # One long text must not take the room of all others.
         room = left if number == len(waiting) else left // 2
-        left -= _add_details(entries[ident], details[ident], wanted, room)
+        used = _add_code(entries[ident], codes[ident], room)
+        left -= used + _add_details(entries[ident], details[ident], wanted, room - used)
     return Materialised(nest(entries, [shown.node for shown in nodes]), ids)
 
 
-def entry_of(shown: Shown) -> tuple[Tree, str]:
-    """Return the short fields of a node, and its long text."""
+def entry_of(shown: Shown) -> tuple[Tree, str, str]:
+    """Return the short fields of a node, its long text, and its code if that is long."""
     node = shown.node
     label = tokens.cut(one_line(node.label), LABEL_TOKENS_MAX)
     entry: Tree = {"type": node.type, "label": label}
@@ -98,6 +105,7 @@ def entry_of(shown: Shown) -> tuple[Tree, str]:
     if source := origin(node.meta):
         entry["origin"] = source
     long_texts: list[str] = []
+    code = ""
     payload = node.payload if isinstance(node.payload, dict) else {"text": node.payload}
     if not label or label.endswith(" …"):
         long_texts.append(render(node.label))
@@ -107,11 +115,13 @@ def entry_of(shown: Shown) -> tuple[Tree, str]:
             continue
         if key not in OWN_FIELDS and is_atomic(value):
             entry[key] = render_value(value)
+        elif key == "code" and isinstance(value, str):
+            code = render(value)
         else:
             is_text = key in ("details", "text")
             text = render(value) if isinstance(value, str) else one_line(flat(value))
             long_texts.append(text if is_text else f"{key}: {text}")
-    return entry, "\n\n".join(long_texts)
+    return entry, "\n\n".join(long_texts), code
 
 
 def is_atomic(value: object) -> bool:
@@ -126,6 +136,16 @@ def is_atomic(value: object) -> bool:
             and len(flat(value)) <= ATOMIC_CHARS_MAX
         )
     return True
+
+
+def _add_code(entry: Tree, code: str, tokens_max: int) -> int:
+    """Put *code* into *entry* if it fits whole; return what that costs. Parts of it say nothing."""
+    needed = cost(code) + tokens.count('"code":,')
+    # The text about it comes first, so it has its share.
+    if not code or needed > tokens_max * CODE_SHARE:
+        return 0
+    entry["code"] = code
+    return needed
 
 
 def _add_details(entry: Tree, text: str, wanted: Mapping[str, float], tokens_max: int) -> int:
@@ -160,7 +180,9 @@ def bullets(text: str, wanted: Mapping[str, float], tokens_max: int) -> str:
 
 def _passages(text: str, wanted: Mapping[str, float]) -> list[tuple[int, str]]:
     """Return the passages of *text* with their positions, those with the most *wanted* first."""
-    found = [part for block in split_blocks(text) for part in split_block(block, BULLET_CHARS_MAX)]
+    # A sentence goes on in the next line.
+    whole = _WRAP.sub(" ", text)
+    found = [part for block in split_blocks(whole) for part in split_block(block, BULLET_CHARS_MAX)]
     lines = dict.fromkeys(one_line(part.text).lstrip("-*• ") for part in found)
     ranked: list[tuple[float, int, str]] = []
     for position, line in enumerate(filter(None, lines)):

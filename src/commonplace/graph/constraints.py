@@ -1,7 +1,7 @@
 """Constraints of a task: the rules in force about style, versions and tests, and the files in hand.
 
-Rules are facts, lessons and patterns of this repository. The index notes which records state one,
-so they are found whatever the question is, because they apply to all work here.
+Rules are facts, lessons and patterns of this repository, or of all of them. The index notes which
+records state one, so they are found whatever the question is: they apply to all work here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.compose import tokens
 from commonplace.compose.answer import summary_line
 from commonplace.compose.lines import inside
-from commonplace.foreign import one_line
+from commonplace.foreign import one_line, origin
 from commonplace.index import topics
 
 if TYPE_CHECKING:
@@ -62,8 +62,9 @@ def rules(
 
 
 def _rule(hit: Hit) -> Rule:
+    source = origin(hit.record.meta, short=True)
     line = tokens.cut(summary_line(hit.record, short=True), RULE_TOKENS_MAX)
-    return Rule(hit.id, inside(f"- {line}"))
+    return Rule(hit.id, inside(f"- ({source}) {line}" if source else f"- {line}"))
 
 
 def file_lines(files: Iterable[FileInHand]) -> list[str]:

@@ -53,7 +53,7 @@ def problem(
     """Return the question, what the agent says of its task, then what the node of the task says."""
     lines = [one_line(query), *text_lines(text)]
     if task is not None:
-        lines.append(f"Task {one_line(task.id)}: {_short(task.label)}")
+        lines.append(f"Task {one_line(task.id)}{_from(task)}: {_short(task.label)}")
         lines += _fields(task)
     elif task_id:
         lines.append(f"Task: {one_line(task_id)}")
@@ -75,7 +75,8 @@ def identity(
     """
     lines: list[str] = []
     if persona is not None:
-        lines = [f"Persona {one_line(persona.id)}: {_short(persona.label)}", *_fields(persona)]
+        who = f"Persona {one_line(persona.id)}{_from(persona)}: {_short(persona.label)}"
+        lines = [who, *_fields(persona)]
     elif note.strip():
         lines = text_lines(note)[:IDENTITY_LINES_MAX]
     if names or tools:
@@ -87,7 +88,8 @@ def identity(
 def tool(node: GraphNode) -> str:
     """Return a tool in one line."""
     about = "; ".join(_values(node))
-    return _short(f"- {one_line(node.label)}" + (f": {about}" if about else ""))
+    name = f"- {one_line(node.label)}{_from(node)}"
+    return _short(name + (f": {about}" if about else ""))
 
 
 def episodic(saved: Sequence[Saved], episodes: Sequence[Record | GraphNode]) -> list[str]:
@@ -140,7 +142,8 @@ def _outcome(node: GraphNode) -> str:
 def rule(node: GraphNode) -> str:
     """Return a node that is a rule, in one line."""
     label, about = one_line(node.label), "; ".join(_values(node))
-    return _short(f"- {label}: {about}" if about and about != label else f"- {label}")
+    name = f"- {label}{_from(node)}"
+    return _short(f"{name}: {about}" if about and about != label else name)
 
 
 def scratchpad(saved: Sequence[Saved], given: str | None = None) -> list[str]:
@@ -175,6 +178,15 @@ def text_lines(data: object, *, headings: bool = True) -> list[str]:
             indent = " " * min(8, len(line) - len(line.lstrip(" ")))
             found.append(inside(indent + shown))
     return found
+
+
+def _from(node: GraphNode) -> str:
+    """Return where a node that somebody else wrote came from, in brackets.
+
+    Before what it says: the end of a long line is cut.
+    """
+    source = origin(node.meta, short=True)
+    return f" ({source})" if source else ""
 
 
 def _bullet(line: str) -> str:

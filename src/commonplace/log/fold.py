@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from operator import itemgetter
 from typing import NamedTuple
 
 from commonplace.files.plain import open_for_read
@@ -133,8 +134,11 @@ def _is_unrelated(raw: bytes, needle: bytes) -> bool:
 
 
 def history(home: Home, ident: str) -> list[Record]:
-    """Return every version of the record *ident* and every record about it, oldest first."""
-    found: list[Record] = []
+    """Return every version of the record *ident* and every record about it, oldest first.
+
+    Within a log its order applies, between two logs the time at which lines were written.
+    """
+    found: list[tuple[int, Record]] = []
     for repo in list_logs(home):
         archived: list[Record] = []
         current: list[Record] = []
@@ -143,8 +147,11 @@ def history(home: Home, ident: str) -> list[Record]:
             lines = archived if log_line.archived else current
             if record is not None and lines[-1:] != [record]:  # A merge may repeat a line.
                 lines.append(record)
-        found += archived + current[_count_overlap(archived, current) :]
-    return found
+        latest = 0
+        for record in archived + current[_count_overlap(archived, current) :]:
+            latest = max(latest, written_micros(record))
+            found.append((latest, record))
+    return [record for _written, record in sorted(found, key=itemgetter(0))]
 
 
 def _parse_if_about(ident: str, raw: bytes) -> Record | None:

@@ -1,7 +1,8 @@
 """A line of a pack as the line of our log: checked, redacted, and without power over other records.
 
 A pack may be by anybody. So its records cannot hide, rate or outdate what the user has: statements
-about other records are left out, `supersedes` becomes `related_to`, and no time is in the future.
+about other records are left out, `supersedes` and `contradicts` become `related_to`, and no time is
+in the future.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 # What judges or hides another record.
 _VERDICTS = ("feedback", "forget")
-_REPLACING = ("supersedes", "superseded_by")
+_REPLACING = ("supersedes", "superseded_by", "contradicts")
 # What a step of ours notes in `meta` of its records, so that they can be undone together.
 _OF_STEPS = ("batch", "step")
 

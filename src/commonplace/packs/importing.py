@@ -67,7 +67,10 @@ class Changes:
     @property
     def records(self) -> int:
         """How many records of the pack are in its log."""
-        return self.added + self.changed + self.unchanged
+        found = self.added + self.changed + self.unchanged
+        # In quarantine a pack is whole: what stays out is decided when it is installed.
+        withheld = self.kept + self.forgotten + self.of_other_packs
+        return found + withheld if self.place == QUARANTINED else found
 
 
 def home_of(memory: Memory) -> Home:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace import inbox
 from commonplace.ask import answer
-from commonplace.errors import PackUnknown
+from commonplace.errors import PackUnknown, UsageError
 from commonplace.foreign import UNTRUSTED
 from commonplace.log import pack_logs
 from commonplace.memory import Memory
@@ -96,6 +96,8 @@ def release(memory: Memory, name: str) -> Released:
     try:
         released = pack_logs.release(home, name)
     except FileNotFoundError:
+        if name in pack_logs.names(home):
+            raise UsageError(f"the pack `{name}` is installed", "it is trusted already") from None
         raise PackUnknown(name, pack_logs.names(home.quarantine)) from None
     withdraw_review(memory, name)
     return released

@@ -27,7 +27,11 @@ _PATTERNS = {
         # Those of the reader, or all there are: other rules may be those of any program.
         rf"|(?:all|any|every)\s+{_ABOUT}(?:instructions?|prompts?|guidelines?)\b"
         rf"|{_ABOUT}your\s+(?:\w+\s+)?{_RULES}\b|{_ABOUT}{_RULES}\s+(?:above|before|so far)\b)"
-        rf"|\b(?:ignore|disregard|forget)\s+{_ABOUT}(?:previous|prior|preceding|above)\s*(?:[.!;]|$)"
+        rf"|\b(?:ignore|disregard|forget)\s+{_ABOUT}(?:previous|prior|preceding|above)"
+        rf"\s*(?:[.!;,]|$|(?:text|words|content|and|then)\b)"
+        # A command for the reader to run before it does its work.
+        r"|\b(?:important|attention|note to (?:the )?(?:ai|agent|assistant|model))\b\W{0,3}.{0,20}"
+        r"\byou (?:must|need to|have to|should)\b"
         rf"|\b(?:ignore|disregard|forget) (?:everything|anything|what)\b.{{0,20}}"
         rf"\b(?:above|before|said|told)\b"
         r"|\byou are now\b|\bfrom now on,? you\b|\bnew (?:system )?instructions?\s*:"
@@ -38,7 +42,7 @@ _PATTERNS = {
         re.IGNORECASE,
     ),
     "tool call": re.compile(
-        r"<\|[\w-]+\|>|\[/?INST\]|<<SYS>>|<function=[^<>]{1,200}>|</function>"
+        r"<\|[\w-]+\|>|\[/?INST\]|\[/?[A-Z]+(?:_[A-Z]+)+\]\s*[\[{]|<<SYS>>|<function=[^<>]{1,200}>|</function>"
         r"|</?(?:antml:)?(?:tool_call|tool_use|tool_result|function_calls?|function_results?|invoke|"
         r"parameter|system|system-reminder|assistant|human|thinking)\b[^<>]{0,200}>"
         r'|"(?:tool_calls|function_call|tool_use)"\s*:|```\s*tool_(?:code|call)'
@@ -52,11 +56,16 @@ _PATTERNS = {
 }
 
 
+# Cyrillic and Greek letters that look like Latin ones.
+_LOOKALIKES = str.maketrans("аеіоруѕсхһԁɡοανικ", "aeiopyscxhdgoavik")
+
+
 # A quick test of a whole line: without any of these, no pattern matches. In JSON any
 # character may be escaped, control characters are, and a quote within a text has a backslash.
 _SUSPECT = re.compile(
     rb"ignor|disregard|forget|overrid|bypass|follow|from now|are now|instruct|prompt|jailbreak"
-    rb"|user|human|operator|assistant|system|<|\[\\?/?inst|tool_|function_call"
+    rb"|important|attention|note to|user|human|operator|assistant|system|<|\[\\?/?inst"
+    rb"|[A-Z]_[A-Z]+\]|tool_|function_call"
     rb'|(?:arguments|parameters|input)\\"|\\[ubf]|[\x7f-\xff]',
     re.IGNORECASE,
 )
@@ -83,7 +92,7 @@ def flags(fields: Mapping[str, Any]) -> Iterator[Flag]:
         if may_hold_hidden(text) and remove_hidden(text) != text:
             yield Flag(ident, name, "hidden characters", _excerpt(remove_hidden(text), 0))
         # To a model, letters of another width are the same words.
-        plain = text if text.isascii() else normalize("NFKC", text)
+        plain = text if text.isascii() else normalize("NFKC", text).translate(_LOOKALIKES)
         for what, pattern in _PATTERNS.items():
             if found := pattern.search(plain):
                 yield Flag(ident, name, what, _excerpt(plain, found.start()))
