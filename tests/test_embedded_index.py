@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace.files import plain
 from commonplace.index import removal
 from commonplace.index.embedded import catch_up as catch_up_module
 from commonplace.index.embedded import settle
@@ -935,3 +936,21 @@ def test_an_index_that_another_process_made_again_is_not_removed(
     assert not other.is_replaced()
     assert matched(index, "quokka") == ["one"]
     other.close()
+
+
+def test_tables_of_any_size_are_opened_again(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged(memory, "the kettle is descaled with vinegar")
+    committed(memory)
+    (index,) = memory.engine().indexes
+    with index.reading() as reader:
+        build = reader.build()
+    index.close()
+    # The limit is for files that are read whole.
+    monkeypatch.setattr(plain, "FILE_BYTES_MAX", 10_000)
+
+    index.catch_up()
+
+    with index.reading() as reader:
+        assert reader.build() == build

@@ -66,19 +66,20 @@ def open_for_append(path: Path) -> int:
 def ensure(path: Path) -> None:
     """Create the file at *path* if it is missing. Raises `OSError` if it is no plain file of ours.
 
-    For libraries that open a file by its name, and would follow a link.
+    For libraries that open a file by its name, and would follow a link. It may have any size: a
+    database is not read as a whole.
     """
-    os.close(_open_for_append(path))
+    os.close(_open_for_append(path, any_size=True))
 
 
-def _open_for_append(path: Path) -> int:
+def _open_for_append(path: Path, *, any_size: bool = False) -> int:
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
     try:
         descriptor = nofollow.open_file(path, flags)
     except FileNotFoundError:
         make_folder(path.parent)
         descriptor = nofollow.open_file(path, flags)
-    return require_plain(descriptor, path)
+    return require_plain(descriptor, path, any_size=any_size)
 
 
 def open_for_read(path: Path) -> BinaryIO | None:
@@ -165,14 +166,14 @@ def _opener_of_named(path: str, flags: int) -> int:
     return _require_plain(descriptor, os.fstat(descriptor))
 
 
-def require_plain(descriptor: int, path: Path | str) -> int:
+def require_plain(descriptor: int, path: Path | str, *, any_size: bool = False) -> int:
     """Return *descriptor* if it is of a plain file of ours; otherwise close it and raise."""
     found = os.fstat(descriptor)
     _require_plain(descriptor, found)
     if not is_allowed_owner(found.st_uid):
         os.close(descriptor)
         raise PermissionError(errno.EPERM, "it belongs to another user", str(path))
-    if found.st_size > FILE_BYTES_MAX:
+    if found.st_size > FILE_BYTES_MAX and not any_size:
         os.close(descriptor)
         raise OSError(errno.EINVAL, f"it is over {FILE_BYTES_MAX:,} bytes", str(path))
     return descriptor
