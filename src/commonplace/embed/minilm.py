@@ -171,8 +171,11 @@ def _session(path: Path, *, for_one_query: bool) -> Session:
     # One thread embeds a short question faster than two, which wait for each other all the time.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    # The arena doubles the memory, and the graph in the package is optimised already.
+    # The arena doubles the memory. So does a memory pattern: it is kept for every shape that was
+    # seen, and texts have many lengths. Neither is faster here.
     options.enable_cpu_mem_arena = False
+    options.enable_mem_pattern = False
+    # The graph in the package is optimised already.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 3
     options.add_session_config_entry("session.disable_prepacking", "1" if for_one_query else "0")
