@@ -16,6 +16,13 @@ CHANGING = "\u200c\u200d\ufe00\ufe0f\U000e0101\u180b\u180e"
 ODD = f"a {CHANGING}\u200b\u061c\U000e0041\x1b[3m\u1820\u4e00\u0628\u0915\U0001f469\U0001f4bb\U0001f3fb"
 
 
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_hides_only_control_characters(text: str) -> None:
+    controls = {char for char in text if category(char) == "Cc"} - set(KEPT_CONTROLS)
+
+    assert may_hold_hidden(text) is bool(controls)
+
+
 @given(st.text() | st.text(alphabet=ODD))
 def test_what_is_left_holds_nothing_hidden(text: str) -> None:
     clean = remove_hidden(text)

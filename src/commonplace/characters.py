@@ -46,6 +46,9 @@ _TERMINAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 def may_hold_hidden(text: str) -> bool:
     """Whether *text* has a character that `remove_hidden` might remove: a quick test."""
+    if text.isascii():
+        # The same test for most texts, and several times as fast as a search.
+        return not text.replace("\n", "").replace("\t", "").replace("\r", "").isprintable()
     return _SUSPECT.search(text) is not None
 
 

@@ -187,6 +187,9 @@ class Reader(Facts, Protocol):
 
     def records(self, keys: Collection[int]) -> dict[int, Record]: ...
 
+    def record_bytes(self, keys: Collection[int]) -> int:
+        """Return the size of the lines of *keys* together."""
+
     def select(self, filter_: Filter, *, newest: int | None = None) -> list[Card]:
         """Return the shown records that pass, in the order of their lines; or only the *newest*."""
 

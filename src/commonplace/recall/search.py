@@ -14,7 +14,7 @@ from commonplace.recall import conflicts, dedupe, priors
 from commonplace.recall.candidates import Candidate, Candidates, Proposal
 from commonplace.recall.dedupe import Entry
 from commonplace.recall.hits import UNTRUSTED, Hit
-from commonplace.records import AntiPattern, Pattern, encode
+from commonplace.records import AntiPattern, Pattern
 from commonplace.records.episodes import errors_of
 from commonplace.rules import Standing
 
@@ -135,7 +135,7 @@ class Search:
         size = 0
         for home, reader in enumerate(self._readers):
             keys = [one.address[1] for one in self._ranked[:count] if one.address[0] == home]
-            size += sum(len(encode(one.fields).encode()) for one in reader.records(keys).values())
+            size += reader.record_bytes(keys)
         return size
 
     def explain(self) -> tuple[list[Hit], float]:

@@ -109,6 +109,10 @@ class Reader(TableFacts):
         rows = select_in(self.connection, "SELECT key, raw FROM body WHERE key IN ({})", keys)
         return {key: from_line(raw) for key, raw in rows}
 
+    def record_bytes(self, keys: Collection[int]) -> int:
+        query = "SELECT length(raw) FROM body WHERE key IN ({})"
+        return sum(size for (size,) in select_in(self.connection, query, keys))
+
     def units(self, keys: Collection[int]) -> dict[int, list[Unit]]:
         rows = select_in(self.connection, "SELECT key, found FROM units WHERE key IN ({})", keys)
         return {key: load(found) for key, found in rows}

@@ -28,7 +28,7 @@ BUSY_MS_MAX = 30_000
 SHARED_BYTES_MIN = 32_768
 CACHE_KIB = 4000
 READERS_KEPT_MAX = 4
-VALUES_AT_ONCE = 500
+VALUES_AT_ONCE = 512
 FOREVER = (1 << 63) - 1
 _SWITCH_TRIES_MAX = 100
 
@@ -290,7 +290,11 @@ def select_in(
     found: list[tuple[Any, ...]] = []
     for start in range(0, len(wanted), VALUES_AT_ONCE):
         some = wanted[start : start + VALUES_AT_ONCE]
-        marks = ",".join("?" * len(some))
+        # The last value is repeated up to a power of two, so that there are few different
+        # statements and most of them are already prepared.
+        count = 1 << (len(some) - 1).bit_length()
+        some += some[-1:] * (count - len(some))
+        marks = ",".join("?" * count)
         found += connection.execute(query.format(marks), (*some, *rest)).fetchall()
     return found
 
