@@ -232,8 +232,9 @@ def test_the_newest_memories_get_their_vectors_first_and_replaced_ones_last(
     assert texts == ["n3", "n2", "n1", "n0"]
 
 
+@pytest.mark.parametrize("halves_min", [100, 10_000], ids=["half of the signs first", "all signs"])
 def test_the_shortlist_by_signs_finds_what_the_exact_search_finds(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, halves_min: int
 ) -> None:
     many(memory, 600)
     index = index_of(memory)
@@ -250,6 +251,8 @@ def test_the_shortlist_by_signs_finds_what_the_exact_search_finds(
     monkeypatch.setattr(vectors_module, "EXACT_MAX", 10)
     monkeypatch.setattr(vectors_module, "SHORTLIST", 50)
     monkeypatch.setattr(vectors_module, "SCAN_ROWS", 128)
+    monkeypatch.setattr(vectors_module, "HALVES_MIN", halves_min)
+    monkeypatch.setattr(vectors_module, "HALVES_SHARE", 3)
     index.close()
     scan = snapshot(index_of(memory))
     approximate = scan.nearest(wanted, 5)

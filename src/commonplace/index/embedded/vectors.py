@@ -16,7 +16,7 @@ from commonplace.rules import Standing
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
     from threading import RLock
 
     from numpy.typing import NDArray
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Bytes = NDArray[np.int8]
     Words = NDArray[np.uint64]
+    Distances = NDArray[np.unsignedinteger[Any]]
+    # A word of the query's signs, its mask, and the same word of each row.
+    Column = tuple[np.uint64, np.uint64, Words]
 
 # Up to this number all vectors are compared; above it the sign bits choose some.
 EXACT_MAX = 3_000
@@ -35,8 +38,12 @@ SHORTLIST = 800
 LARGE_VALUE_MIN = 0.5
 SCALE = 127.0
 SCAN_ROWS = 32_768
-# A byte can count the bits of this many words of 64 without overflow.
+WORD_BITS = 64
+# A byte can count the bits of this many words without overflow. It is half of 384 signs.
 WORDS_A_BYTE = 3
+# From this number on, half of the signs choose one vector in so many; all signs choose from those.
+HALVES_MIN = 200_000
+HALVES_SHARE = 32
 # How many rows, or one in how many, are kept apart before their keys are sorted into the rest.
 UNSORTED_MAX = 4096
 UNSORTED_SHARE = 64
@@ -114,38 +121,64 @@ class VectorSnapshot(NamedTuple):
     def _shortlist(self, query: Vector, chosen: int) -> Ints:
         """Return about *chosen* rows whose signs differ least from the query's large values.
 
-        It scans 48 bytes of each vector.
+        It scans 48 bytes of each vector. Of many vectors it scans only half of the signs, those
+        that matter most to the query, and the other half of the nearest ones.
         """
         assert self.signs is not None, "the caller checks this"
         sizes = np.abs(query)
-        sure = np.where(sizes >= LARGE_VALUE_MIN * sizes.mean(), np.float32(1), np.float32(0))
+        sure = np.where(sizes >= LARGE_VALUE_MIN * sizes.mean(), sizes, np.float32(0))
         wanted, masks = (signs_of(row.reshape(1, -1))[:, 0] for row in (query, sure))
-        columns = list(zip(wanted, masks, self.signs.T, strict=True))
-        count = self.size
-        distance = np.empty(count, np.uint16)
-        differing = np.empty(SCAN_ROWS, np.uint64)
-        bits, sums = np.empty((2, SCAN_ROWS), np.uint8)
-        for start in range(0, count, SCAN_ROWS):  # These rows fit in the processor's cache.
-            part = distance[start : start + SCAN_ROWS]
-            part[:] = 0
-            rows = len(part)
-            xor, ones, summed = differing[:rows], bits[:rows], sums[:rows]
-            # Bytes are added several times as fast as anything wider.
-            for at in range(0, len(columns), WORDS_A_BYTE):
-                summed[:] = 0
-                for word, mask, column in columns[at : at + WORDS_A_BYTE]:
-                    np.bitwise_xor(column[start : start + rows], word, out=xor)
-                    np.bitwise_and(xor, mask, out=xor)
-                    np.bitwise_count(xor, out=ones)
-                    np.add(summed, ones, out=summed)
-                np.add(part, summed, out=part)
-        # The distance limit is estimated from a sample: the exact number does not matter.
-        step = max(1, count // SAMPLE)
-        sample = distance[::step]
-        place = min(chosen // step, len(sample) - 1)
-        nearest = np.searchsorted(np.cumsum(np.bincount(sample)), place, "right")
-        rows_found: Ints = np.flatnonzero(distance <= nearest)[: 4 * chosen]
-        return rows_found
+        # How much each word of signs matters: the sum of the query's values in it.
+        padded = np.pad(sure, (0, -len(sure) % WORD_BITS)).reshape(-1, WORD_BITS)
+        order = np.argsort(-padded.sum(axis=1), kind="stable")
+        columns = [(wanted[at], masks[at], self.signs[: self.size, at]) for at in order]
+        half, rest = columns[:WORDS_A_BYTE], columns[WORDS_A_BYTE:]
+        distance = _distances(half, self.size)
+        if self.size < HALVES_MIN:
+            return _nearest_rows(_sum(distance, rest), chosen)
+        rows = _nearest_rows(distance, self.size // HALVES_SHARE)
+        rest = [(word, mask, column[rows]) for word, mask, column in rest]
+        near: Ints = rows[_nearest_rows(_sum(distance[rows], rest), chosen)]
+        return near
+
+
+def _sum(distance: Distances, columns: Sequence[Column]) -> Distances:
+    """Return *distance* with that of other words added, in numbers that can hold the sum."""
+    found: Distances = distance.astype(np.uint16)
+    for at in range(0, len(columns), WORDS_A_BYTE):
+        np.add(found, _distances(columns[at : at + WORDS_A_BYTE], len(found)), out=found)
+    return found
+
+
+def _distances(columns: Sequence[Column], count: int) -> Distances:
+    """Return for each row how many of its signs under the masks differ from those wanted.
+
+    Bytes are added several times as fast as anything wider.
+    """
+    assert len(columns) <= WORDS_A_BYTE, "more would not fit in a byte"
+    found = np.zeros(count, np.uint8)
+    differing, bits = np.empty(SCAN_ROWS, np.uint64), np.empty(SCAN_ROWS, np.uint8)
+    for start in range(0, count, SCAN_ROWS):  # These rows fit in the processor's cache.
+        part = found[start : start + SCAN_ROWS]
+        rows = len(part)
+        xor, ones = differing[:rows], bits[:rows]
+        for word, mask, column in columns:
+            np.bitwise_xor(column[start : start + rows], word, out=xor)
+            np.bitwise_and(xor, mask, out=xor)
+            np.bitwise_count(xor, out=ones)
+            np.add(part, ones, out=part)
+    return found
+
+
+def _nearest_rows(distance: Distances, chosen: int) -> Ints:
+    """Return about *chosen* rows with the least distance, in order."""
+    # The distance limit is estimated from a sample: the exact number does not matter.
+    step = max(1, len(distance) // SAMPLE)
+    sample = distance[::step]
+    place = min(chosen // step, len(sample) - 1)
+    limit = np.searchsorted(np.cumsum(np.bincount(sample)), place, "right")
+    rows: Ints = np.flatnonzero(distance <= limit)[: 4 * chosen]
+    return rows
 
 
 _NONE = np.zeros(0, np.int64)
