@@ -160,6 +160,8 @@ def _session(path: Path, *, for_one_query: bool) -> Session:
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         # First by itself: onnxruntime would take an interrupt (Ctrl-C) in it for a missing library.
+        if for_one_query:
+            _import_numpy_without_threads()
         import numpy as np  # noqa: F401, PLC0415
         import onnxruntime  # noqa: PLC0415  (an extra, and 80 ms with NumPy)
         from onnxruntime.capi import onnxruntime_pybind11_state as errors  # noqa: PLC0415
@@ -193,3 +195,20 @@ def _session(path: Path, *, for_one_query: bool) -> Session:
             f"onnxruntime cannot load `{path}`: {error}", "it needs 1.17 or later"
         ) from error
     return session
+
+
+def _import_numpy_without_threads() -> None:
+    """Import NumPy, whose OpenBLAS would start threads that spin: a sixth of the import's time.
+
+    For a process that ends after one question; elsewhere it would slow down others' products.
+    """
+    name = "OPENBLAS_NUM_THREADS"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        import numpy as np  # noqa: F401, PLC0415
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
