@@ -253,13 +253,12 @@ class Reader(TableFacts):
         waiting = self._text.overlay.documents
         found = {key: waiting[key].hashes for key in keys if key in waiting}
         rest = [key for key in keys if key not in found]
-        return found | self._cache.terms(rest, self._read_terms)
+        stored = self._cache.terms(rest, self._read_terms)
+        return found | {key: frozenset(array("I", hashes)) for key, hashes in stored.items()}
 
-    def _read_terms(self, keys: Collection[int]) -> dict[int, frozenset[int]]:
-        rows = select_in(
-            self.connection, "SELECT key, hashes FROM term_set WHERE key IN ({})", keys
-        )
-        return {key: frozenset(array("I", hashes)) for key, hashes in rows}
+    def _read_terms(self, keys: Collection[int]) -> dict[int, bytes]:
+        query = "SELECT key, hashes FROM term_set WHERE key IN ({})"
+        return dict(select_in(self.connection, query, keys))
 
     # --- Meaning ----------------------------------------------------------------------------------
 

@@ -49,12 +49,13 @@ class Cache:
         self,
         cards: dict[int, Card] | None = None,
         records: dict[int, Record] | None = None,
-        terms: dict[int, frozenset[int]] | None = None,
+        terms: dict[int, bytes] | None = None,
         keys: dict[str, int] | None = None,
         ids: dict[int, str] | None = None,
     ) -> None:
         self._cards = {} if cards is None else cards
         self._records = {} if records is None else records
+        # As they are stored: a set of them takes twenty times as much memory.
         self._terms = {} if terms is None else terms
         # The key of the current line of an id, and the id of each such key.
         self._keys = {} if keys is None else keys
@@ -94,9 +95,7 @@ class Cache:
     def records(self, keys: Collection[int], read: _Read[Record]) -> dict[int, Record]:
         return _look_up(self._records, keys, read)
 
-    def terms(
-        self, keys: Collection[int], read: _Read[frozenset[int]]
-    ) -> dict[int, frozenset[int]]:
+    def terms(self, keys: Collection[int], read: _Read[bytes]) -> dict[int, bytes]:
         return _look_up(self._terms, keys, read)
 
 

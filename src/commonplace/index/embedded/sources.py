@@ -61,10 +61,12 @@ class Sources:
         home = self._home
         for folder in (home.log_folder, home.archive_folder, home.pack_logs_folder):
             for path in self._log_paths(folder):
-                with suppress(FileNotFoundError):
+                try:  # Not `suppress`: every question does this for every log.
                     stat = os.stat(path, follow_symlinks=False)
-                    if is_ours_by(stat):
-                        found[path] = stat_of(stat)
+                except FileNotFoundError:
+                    continue
+                if is_ours_by(stat):
+                    found[path] = stat_of(stat)
         return found
 
     def _log_paths(self, folder: Path) -> list[str]:

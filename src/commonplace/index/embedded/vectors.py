@@ -38,6 +38,7 @@ SHORTLIST = 800
 LARGE_VALUE_MIN = 0.5
 SCALE = 127.0
 SCAN_ROWS = 32_768
+FETCHED_ROWS = 256
 WORD_BITS = 64
 # A byte can count the bits of this many words without overflow. It is half of 384 signs.
 WORDS_A_BYTE = 3
@@ -293,9 +294,9 @@ class VectorStore:
             "SELECT row, key, v FROM vector WHERE row > ? ORDER BY row", (self._last_row,)
         )
         snapshot, last = self._snapshot, self._last_row
-        while page := rows.fetchmany(SCAN_ROWS):
+        while (page := _fetch(rows)).numbers:
             snapshot = _with_rows(snapshot, page, total)
-            last = page[-1][0]
+            last = page.numbers[-1]
         self._snapshot, self._last_row = _with_order(snapshot), last
 
     def _clear(self) -> None:
@@ -304,20 +305,39 @@ class VectorStore:
 
 
 def _count_after(connection: sqlite3.Connection, row: int) -> int:
-    query = "SELECT count(*) FROM vector WHERE row > ?"
-    return int(connection.execute(query, (row,)).fetchone()[0])
+    # Without a condition SQLite counts in an index, and reads no vectors.
+    query = "SELECT count(*) FROM vector" + (f" WHERE row > {row}" if row else "")
+    return int(connection.execute(query).fetchone()[0])
 
 
-def _with_rows(
-    old: VectorSnapshot, rows: list[tuple[int, int, bytes]], total: int
-) -> VectorSnapshot:
+class _Page(NamedTuple):
+    """Some rows of the table: their numbers, keys and vectors."""
+
+    numbers: list[int]
+    keys: list[int]
+    vectors: list[bytes]
+
+
+def _fetch(rows: sqlite3.Cursor) -> _Page:
+    """Return the next rows; several vectors are one piece of bytes."""
+    page = _Page([], [], [])
+    # Few at a time: their objects then stay in the processor's cache, which saves a quarter.
+    while len(page.numbers) < SCAN_ROWS and (some := rows.fetchmany(FETCHED_ROWS)):
+        numbers, keys, vectors = zip(*some, strict=True)
+        page.numbers.extend(numbers)
+        page.keys.extend(keys)
+        page.vectors.append(b"".join(vectors))
+    return page
+
+
+def _with_rows(old: VectorSnapshot, page: _Page, total: int) -> VectorSnapshot:
     """Return *old* with more rows at its end, in the same arrays if they have room.
 
     New arrays have room for *total* rows, and some more.
     """
-    keys = np.array([key for _row, key, _v in rows], np.int64)
-    vectors = from_bytes([v for _row, _key, v in rows])
-    size, end = old.size, old.size + len(rows)
+    keys = np.array(page.keys, np.int64)
+    vectors = np.frombuffer(b"".join(page.vectors), np.int8).reshape(len(keys), -1)
+    size, end = old.size, old.size + len(keys)
     all_rows = _grow(old.rows if size else None, size, vectors, total)
     floats, signs = old.floats, old.signs
     if total <= EXACT_MAX:
