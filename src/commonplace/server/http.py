@@ -63,6 +63,10 @@ HOOK_BYTES_MAX = 24 << 20
 # An answer creates thousands of small objects, nearly all of which are freed without the collector.
 # With Python's own thresholds it ran several times per answer and took an eighth of the time.
 GARBAGE_THRESHOLDS = (20_000, 20, 20)
+# glibc's name for how many pools of freed memory the threads have, and the number for ours. With
+# one for each thread, a server kept 25 MB more.
+M_ARENA_MAX = -8
+ARENAS_MAX = 2
 # The address at which this machine reaches a server that listens on all interfaces. Not every
 # system accepts both families at `::`.
 LOCAL_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
@@ -153,6 +157,7 @@ class HttpServer:
     def run(self, print_address: Callable[[str], None]) -> None:
         log_format.apply()
         gc.set_threshold(*GARBAGE_THRESHOLDS)
+        share_freed_memory()
         Connection.connections_max = raise_file_limit()
         for number in END_SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` ignores SIGHUP.
@@ -321,6 +326,13 @@ class HttpServer:
         except CommonplaceError as error:
             return api.error_response(error)
         return Response(self._metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def share_freed_memory() -> None:
+    """Make the threads share what glibc keeps of freed memory. Else each thread keeps its own."""
+    with suppress(OSError, AttributeError):
+        if sys.platform == "linux":
+            ctypes.CDLL(None).mallopt(M_ARENA_MAX, ARENAS_MAX)
 
 
 def give_back_memory() -> None:
