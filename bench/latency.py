@@ -7,12 +7,12 @@ warm p50 and p95 of `Memory.recall` in one process, in three rounds of 200 quest
 20 others: those of the quickest round, and the p50 of the slowest, since a machine shared with others slows down by half
 for minutes at a time; the same by words alone; p50 of FTS5 (porter, `OR` of the words, bm25, ten rows); a cold `commonplace recall` as a multiple of `python -c pass`
 (medians of whole processes), with the embedder and without; memories per second into the index, and that get their
-vectors; bytes of `.index/` and `log/`; peak RSS of the warm process. Above --vectors-max, vectors are drawn at random
+vectors; bytes of `.index/` and `log/`. Memory is measured by bench/memory.py: this process holds the texts too. Above --vectors-max, vectors are drawn at random
 instead of embedded (a model would need hours for a million, and the search takes the same time), and the query is embedded by
 the real model.
 
-The bar of 250 vectors a second is about texts of 60 pieces, as the figures were taken from which it comes; the first
-line measures that, on the same texts cut to 60 pieces. Real memories are nearly twice as long: `vectors_per_s` is theirs.
+The bar of 250 vectors a second is about real lengths, 110 pieces a memory on average: `vectors_per_s`. The first line
+is for comparison with older figures: texts cut to 60 pieces.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import math
 import os
 import random
 import re
-import resource
 import sqlite3
 import statistics
 import subprocess
@@ -43,12 +42,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WARM_UP, ASKED, ROUNDS = 20, 200, 3
-WARM_MS_MAX = {10_000: 5.0, 100_000: 8.0, 1_000_000: 20.0}
+WARM_MS_MAX = {10_000: 4.0, 100_000: 5.0, 1_000_000: 10.0}
 WORDS_MS_MAX = {10_000: 2.0}
 AS_OF_MAX = 10
 # A time at which about two thirds of the memories had been written.
 PAST, PAST_ASKED = "2026-08-31", 120
-COLD_MAX, COLD_WORDS_MAX = 25, 12
+COLD_MAX, COLD_WORDS_MAX = 15, 9
 VECTORS_PER_S_MIN, PIECES = 250, 60
 
 
@@ -60,10 +59,7 @@ def main() -> int:
     arguments = parser.parse_args()
     print("\n".join(texts.compare_shapes()), flush=True)
     per_s = short_texts_per_s()
-    print(
-        f"\n{per_s:,.0f} texts of {PIECES} pieces embedded a second; bar {VECTORS_PER_S_MIN}",
-        flush=True,
-    )
+    print(f"\n{per_s:,.0f} texts of {PIECES} pieces embedded a second", flush=True)
     rows = []
     for size in map(int, arguments.sizes.split(",")):
         with tempfile.TemporaryDirectory() as folder:
@@ -72,10 +68,6 @@ def main() -> int:
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1))
     missed = [said for row in rows for said in short_of(row)]
-    if per_s < VECTORS_PER_S_MIN:
-        missed.append(
-            f"{per_s:.0f} texts of {PIECES} pieces embedded a second, not {VECTORS_PER_S_MIN}"
-        )
     print("all bars hold" if not missed else "\n".join(f"MISSED: {said}" for said in missed))
     return 1 if missed else 0
 
@@ -90,6 +82,8 @@ def short_of(row: dict[str, float]) -> Iterator[str]:
         yield f"by words p50 {row['words_p50_ms']:.1f} ms {at}, not {WORDS_MS_MAX[size]:.0f}"
     if size == 10_000 and row["as_of_ratio"] > AS_OF_MAX:
         yield f"--as-of takes {row['as_of_ratio']:.1f} x a warm recall {at}, not {AS_OF_MAX}"
+    if 0 < row["vectors_per_s"] < VECTORS_PER_S_MIN:
+        yield f"{row['vectors_per_s']:.0f} memories embedded a second {at}, not {VECTORS_PER_S_MIN}"
     if size == 10_000 and row["cold_ratio"] > COLD_MAX:
         yield f"cold {row['cold_ratio']:.1f} x {at}, not {COLD_MAX}"
     if size == 10_000 and row["cold_words_ratio"] > COLD_WORDS_MAX:
@@ -126,7 +120,6 @@ def measure(home: Path, size: int, vectors_max: int) -> dict[str, float]:
         "as_of_ratio": past[0] / warm[0], "fts5_p50_ms": fts, "cold_ratio": cold,
         "cold_words_ratio": cold_words, "index_mb": status.bytes / 1e6,
         "log_mb": sum(path.stat().st_size for path in (home / "log").rglob("*.jsonl")) / 1e6,
-        "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Run every benchmark and write docs/BENCHMARKS.md: what was measured, when, on what, by which definition.
 
-    python bench/report.py [--only write,cli,quality,changes,savings,latency,server,hooks,learning,context,build_context]      (the other sections stay as they are)
+    python bench/report.py [--only write,cli,quality,changes,savings,latency,memory,server,hooks,learning,context,build_context]      (the other sections stay as they are)
 
 The figures in the document come from here and nowhere else.
 """
@@ -26,6 +26,7 @@ SCRIPTS = {
     "changes": "Rules that changed",
     "savings": "Tokens saved",
     "latency": "Speed of recall as the store grows",
+    "memory": "Memory as the store grows",
     "server": "The server",
     "hooks": "Hooks",
     "learning": "Learning",
