@@ -252,7 +252,7 @@ def test_the_shortlist_by_signs_finds_what_the_exact_search_finds(
     monkeypatch.setattr(vectors_module, "SHORTLIST", 50)
     monkeypatch.setattr(vectors_module, "SCAN_ROWS", 128)
     monkeypatch.setattr(vectors_module, "HALVES_MIN", halves_min)
-    monkeypatch.setattr(vectors_module, "HALVES_SHARE", 3)
+    monkeypatch.setattr(vectors_module, "HALVES_CHOSEN", 200)
     index.close()
     scan = snapshot(index_of(memory))
     approximate = scan.nearest(wanted, 5)

@@ -42,9 +42,9 @@ FETCHED_ROWS = 256
 WORD_BITS = 64
 # A byte can count the bits of this many words without overflow. It is half of 384 signs.
 WORDS_A_BYTE = 3
-# From this number on, half of the signs choose one vector in so many; all signs choose from those.
-HALVES_MIN = 200_000
-HALVES_SHARE = 32
+# From this number on, half of the signs choose that many vectors, and all signs choose from those.
+HALVES_MIN = 300_000
+HALVES_CHOSEN = 30_000
 # How many rows, or one in how many, are kept apart before their keys are sorted into the rest.
 UNSORTED_MAX = 4096
 UNSORTED_SHARE = 64
@@ -130,14 +130,14 @@ class VectorSnapshot(NamedTuple):
         sure = np.where(sizes >= LARGE_VALUE_MIN * sizes.mean(), sizes, np.float32(0))
         wanted, masks = (signs_of(row.reshape(1, -1))[:, 0] for row in (query, sure))
         # How much each word of signs matters: the sum of the query's values in it.
-        padded = np.pad(sure, (0, -len(sure) % WORD_BITS)).reshape(-1, WORD_BITS)
-        order = np.argsort(-padded.sum(axis=1), kind="stable")
+        by_word = np.add.reduceat(sure, range(0, len(sure), WORD_BITS))
+        order = np.argsort(-by_word, kind="stable")
         columns = [(wanted[at], masks[at], self.signs[: self.size, at]) for at in order]
         half, rest = columns[:WORDS_A_BYTE], columns[WORDS_A_BYTE:]
         distance = _distances(half, self.size)
         if self.size < HALVES_MIN:
             return _nearest_rows(_sum(distance, rest), chosen)
-        rows = _nearest_rows(distance, self.size // HALVES_SHARE)
+        rows = _nearest_rows(distance, HALVES_CHOSEN)
         rest = [(word, mask, column[rows]) for word, mask, column in rest]
         near: Ints = rows[_nearest_rows(_sum(distance[rows], rest), chosen)]
         return near
@@ -425,8 +425,9 @@ def as_keys(keys: Iterable[int]) -> Ints:
 def signs_of(vectors: Any) -> Words:  # noqa: ANN401 (floats or bytes)
     """Return the signs of each vector as 64-bit words, in the order in which a scan reads them."""
     packed = np.packbits(vectors > 0, axis=1)
-    padded = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))
-    words: Words = np.ascontiguousarray(padded.view(np.uint64).T)
+    if packed.shape[1] % 8:
+        packed = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))
+    words: Words = np.ascontiguousarray(packed.view(np.uint64).T)
     return words
 
 
