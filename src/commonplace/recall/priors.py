@@ -92,21 +92,23 @@ class Priors:
         self._words = query.text.lower()
         self._newest_micros = newest_micros
         self._weights = weights
+        # The factor of each kind of memory that was met.
+        self._kinds: dict[str, float] = {}
 
     def factors(self, card: Card, uses: int, text: Callable[[], str]) -> dict[str, float]:
         """Return every factor that is not 1, by its name; *text* returns the record's text."""
         query, weights = self._query, self._weights
         age_days = max(0.0, (self._newest_micros - card.micros) / _MICROS_A_DAY)
         found = {"recency": recency(age_days, weights)}
-        if card.rate is not None:
-            found["success"] = success(card.rate, weights)
+        if (rate := card.rate) is not None:
+            found["success"] = success(rate, weights)
         if doubts := card.feedback.wrong + card.feedback.stale:
             found["doubt"] = 0.5 ** min(DOUBTS_COUNTED_MAX, doubts)
         if uses:
             found["use"] = 1 + weights.use * _share_of_uses(uses)
         if card.confidence or card.used:
             found["evidence"] = evidence(card.confidence, card.used, weights)
-        found["kind"] = kind(card.kind, weights)
+        found["kind"] = self._of_kind(card.kind)
         if is_pack_log(card.log):
             found["pack"] = 1 - weights.pack
         if query.here and card.repo == query.here:
@@ -120,6 +122,12 @@ class Priors:
         return {
             name: round(value, 4) for name, value in found.items() if not -_SAME < value - 1 < _SAME
         }
+
+    def _of_kind(self, name: str) -> float:
+        found = self._kinds.get(name)
+        if found is None:
+            found = self._kinds[name] = kind(name, self._weights)
+        return found
 
 
 def recency(age_days: float, weights: Weights) -> float:
@@ -155,7 +163,6 @@ def wilson(rate: Rate) -> float:
     return max(0.0, (middle - spread) / (1 + _Z * _Z / n))
 
 
-@lru_cache(maxsize=64)
 def kind(name: str, weights: Weights) -> float:
     """Return the weight of its kind of memory, relative to the semantic one."""
     if name in EPISODIC_KINDS:

@@ -57,9 +57,11 @@ def rate(stated: str, feedback: Tally) -> Rate | None:
 
 def add_feedback(stated: Rate | None, feedback: Tally) -> Rate | None:
     """Return the *stated* rate plus *feedback*; `None` if the record was never tried."""
+    if not feedback.worked and not feedback.failed:
+        return stated
     worked, tried = stated or Rate(0, 0)
     tried += feedback.worked + feedback.failed
-    return None if stated is None and not tried else Rate(worked + feedback.worked, tried)
+    return Rate(worked + feedback.worked, tried)
 
 
 def is_doubted(feedback: Tally) -> bool:
