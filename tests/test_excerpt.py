@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from commonplace.compose import tokens
-from commonplace.compose.excerpt import MORE, Wanted, excerpt
+from commonplace.compose.excerpt import MORE, Wanted, excerpt, show_unit
 from commonplace.index.terms import query_terms
 from commonplace.index.units import units_of
 from test_units import TEXTS
@@ -55,6 +57,18 @@ def chunks(path, pages=20):
 """
 
 
+class Counted:
+    """Replaces each match by the same words and the next number."""
+
+    def __init__(self, words: str) -> None:
+        self._words = words
+        self._count = 0
+
+    def __call__(self, _match: re.Match[str]) -> str:
+        self._count += 1
+        return f"{self._words} {self._count}"
+
+
 def shown(question: str, tokens_max: int, text: str = NOTE, *, may_cut: bool = True) -> str:
     wanted = Wanted(query_terms(question), lambda _term: 1.0)
     title = "The worker dies" if text is NOTE else "A title"
@@ -71,11 +85,33 @@ def test_the_budget_holds_and_every_fence_is_closed(text: str, limit: int, quest
     assert blocks[-2].content == "after" or "after" in blocks[-2].content.split("\n")
 
 
-@given(TEXTS, st.integers(16, 300))
-def test_what_is_not_cut_has_whole_units(text: str, limit: int) -> None:
-    found = shown("first", limit, text, may_cut=False)
+@given(TEXTS, st.integers(16, 300), st.sampled_from(["first", "item paragraph", ""]))
+def test_every_unit_is_whole_or_followed_by_a_sign(text: str, limit: int, question: str) -> None:
+    text = text.replace(MORE, "")
+    found = " ".join(shown(question, limit, text, may_cut=False).split())
+    for unit in units_of(text):
+        words = " ".join(show_unit(unit, unit.of(text)).split())
+        # No unit begins without going on to its end.
+        beginning = words[: max(8, len(words) // 2)]
+        if beginning in found:
+            assert words in found or MORE in found
 
-    assert MORE not in found or MORE in text
+
+@given(TEXTS, st.integers(16, 300))
+def test_units_of_one_section_keep_their_order(text: str, limit: int) -> None:
+    numbered = re.sub("Some words of a paragraph", Counted("Paragraph number"), text)
+    found = shown("paragraph", limit, f"# One\n\n{numbered}")
+
+    places = [int(number) for number in re.findall(r"Paragraph number (\d+)", found)]
+    assert places == sorted(places)
+
+
+@given(st.text("abc -\"'$|&;\\/{}()*", min_size=3, max_size=60).map(str.strip).filter(len))
+def test_code_is_shown_exactly_as_it_is_stored(command: str) -> None:
+    text = f"# A\n\nIntro.\n\n## Fix\n\nRun this:\n\n```sh\n{command}\n  {command}\n```\n"
+    lines = [line.removeprefix("   ") for line in shown("run", 200, text).split("\n")]
+
+    assert lines[lines.index("```sh") + 1 :][:2] == [command, f"  {command}"]
 
 
 def test_a_note_that_fits_is_shown_whole() -> None:
@@ -90,7 +126,7 @@ def test_of_several_fixes_the_one_that_answers_comes_with_its_code() -> None:
 
     assert "Split files over 50 MB" in found
     assert "yield first, min(first + pages, total)" in found
-    assert "Solution: Split large files:" in found
+    assert "Solution > Split large files:" in found
     assert "POLL_S" not in found
     assert "POLL_S = 15" in shown("poll interval in seconds", 90)
 
@@ -128,3 +164,81 @@ def test_what_introduces_a_block_never_stands_alone() -> None:
 
     assert "rules of the cache:" in found
     assert "rule " in found.partition("rules of the cache:")[2]
+
+
+LONG_ITEM = (
+    "1. **Reserve the port first.** Ask the broker for a port before the server starts, "
+    "and keep the lease. " + "The lease ends when the process does, which takes a while. " * 12
+)
+
+
+def test_of_a_long_item_the_sentence_that_states_the_fix_is_shown() -> None:
+    found = shown(
+        "port taken", 70, f"# Ports\n\n## Solution\n\nTwo things help:\n\n{LONG_ITEM}\n2. Wait."
+    )
+
+    assert "Two things help:\n   1. **Reserve the port first.** Ask the broker" in found
+    assert f" {MORE}" in found
+    assert not re.search(r"\w …", found)  # It is cut at a sentence.
+
+
+def test_a_part_that_goes_on_in_the_next_one_reads_as_one_paragraph() -> None:
+    words = "The cache is cleared by the nightly job of the build server. " * 8
+    found = shown("cache", 400, f"{words.strip()}\n\nAnd more.")
+
+    assert words.strip() in found
+
+
+def test_the_statement_of_the_fix_comes_first_then_its_code_then_the_cause() -> None:
+    text = (
+        "# Slow start\n\n## Root cause\n\nEvery start reads the whole registry.\n\n"
+        f"## Investigation\n\n{'We looked at many things on the way. ' * 20}\n\n"
+        "## Solution\n\nKeep the registry in a cache.\n\n```sh\nwarm --cache\n```\n"
+    )
+    found = shown("slow start reads the registry", 70, text)
+
+    places = [found.index(one) for one in ("Keep the registry", "warm --cache", "Every start")]
+    assert places == sorted(places)
+    assert "Root cause:" in found
+    assert "many things" not in found
+
+
+def test_what_is_left_out_between_two_units_of_a_section_is_marked() -> None:
+    text = (
+        "# T\n\n## Fix\n\nClear the cache.\n\n"
+        f"{'Something else that is long. ' * 20}\n\nRestart the cache server."
+    )
+    assert f"Clear the cache.\n   {MORE}\n   Restart the cache server." in shown("cache", 45, text)
+
+
+def test_a_status_an_address_and_tags_alone_are_not_shown() -> None:
+    text = "Use the new key.\n\nClosed\n\nsomebody@example.org\n\n#ci #keys\n\nsrc/a.py, src/b.py\n\nRotate it."
+    found = shown("key", 100, text)
+
+    assert "Use the new key." in found
+    assert "Rotate it." in found
+    assert not re.search("Closed|example|#ci|src/", found)
+
+
+def test_an_unclosed_fence_and_a_fence_in_a_fence_leave_none_open() -> None:
+    text = "# A\n\n## Fix\n\n````md\n```sh\nls\n```\n````\n\n```py\n# no heading\nx = 1\n\n## Next\n\nWords.\n"
+    for limit in range(20, 80, 6):
+        lines = shown("fix", limit, text).split("\n")
+        opened = ""
+        for line in lines:
+            mark = re.match(r"\s*(`{3,})", line)
+            if mark and not opened:
+                opened = mark[1]
+            elif opened and line.strip() == opened:
+                opened = ""
+        assert not opened
+
+
+def test_a_table_and_a_diagram_are_whole_or_absent() -> None:
+    table = "| a | b |\n|---|---|\n" + "\n".join(f"| row {n} | x |" for n in range(6))
+    diagram = "```\n+---+    +---+\n| a | -> | b |\n+---+    +---+\n```"
+    text = f"# T\n\nFirst words.\n\n{table}\n\n{diagram}\n\nLast words."
+    for limit in range(20, 90, 5):
+        found = shown("row a b", limit, text, may_cut=False)
+        assert found.count("| row") in (0, 6)
+        assert found.count("+---+    +---+") in (0, 2)

@@ -95,8 +95,42 @@ def test_a_long_paragraph_is_several_units_at_sentences() -> None:
     units = units_of(text)
 
     assert len(units) > 1
-    assert all(unit.of(text).endswith("thing.") and unit.end - unit.start <= 620 for unit in units)
+    assert [unit.kind for unit in units] == ["paragraph", *["rest"] * (len(units) - 1)]
+    assert all(unit.of(text).endswith("thing.") and unit.end - unit.start <= 280 for unit in units)
 
 
 def test_units_of_a_text_without_markup_are_its_paragraphs() -> None:
     assert units_of("one\n\ntwo") == [Unit("paragraph", 0, 3), Unit("paragraph", 5, 8)]
+
+
+def test_a_long_item_is_its_sentences_and_what_is_within_it() -> None:
+    long = "It holds for every port of the server that is open. " * 8
+    text = f"Do this:\n\n1. **First.** {long}\n\n   ```sh\n   ls\n   ```\n\n   - inner\n2. second"
+    units = units_of(text)
+
+    kinds = [unit.kind for unit in units]
+    item, last = kinds.index("item"), len(kinds) - 1
+    assert kinds == ["paragraph", "item", *["rest"] * (last - 4), "code", "item", "item"]
+    own = kinds.index("code") - 1
+    assert [unit.lead for unit in units] == [-1, 0, *[-1] * (own - item), own, own, 0]
+    assert units[last].of(text) == "2. second"
+
+
+def test_only_the_last_sentence_of_a_long_paragraph_introduces_what_follows() -> None:
+    words = "The server reads every file of the folder when it starts, which takes long. " * 2
+    text = f"{words}Read it once:\n\n```sh\nwarm\n```"
+    units = units_of(text)
+
+    assert units[units[-1].lead].of(text) == "Read it once:"
+
+
+def test_a_line_in_bold_introduces_what_stands_below_it() -> None:
+    units = units_of("**Use the cache.**\n\nIt is warm.\n\nOther words.")
+
+    assert [unit.lead for unit in units] == [-1, 0, -1]
+
+
+@pytest.mark.parametrize("word", ["e.g.", "i.e.", "vs."])
+def test_an_abbreviation_ends_no_sentence(word: str) -> None:
+    text = f"Use one of the servers, {word} Redis or another that keeps its keys in memory. " * 5
+    assert not any(unit.of(text).startswith("Redis") for unit in units_of(text))

@@ -1,7 +1,8 @@
 """The units of a long text: paragraphs, list items, blocks of code, tables, and their headings.
 
 A unit makes sense by itself, so an excerpt is made of whole ones. They are found by a CommonMark
-parser when a record is indexed, and kept as positions in the text.
+parser when a record is indexed, and kept as positions in the text. A long paragraph or list item is
+several units, each of one or a few sentences: the first, and the rest of it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.index.passages import LABEL, SENTENCE
+from commonplace.index.passages import LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,11 +21,25 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 PARAGRAPH, ITEM, CODE, TABLE, QUOTE = "paragraph", "item", "code", "table", "quote"
-_KIND_OF = (PARAGRAPH, ITEM, CODE, TABLE, QUOTE)
+# A part of a paragraph or list item that is not its beginning.
+REST = "rest"
+_KIND_OF = (PARAGRAPH, ITEM, CODE, TABLE, QUOTE, REST)
+_TEXTS = (PARAGRAPH, ITEM, REST)
 _CODES = {kind: code for code, kind in enumerate(_KIND_OF)}
 NO_LEAD = -1
-# A longer paragraph is several units.
-PARAGRAPH_CHARS_MAX = 600
+# Until all units are known, the lead of what is within a list item.
+_INSIDE = -2
+# A longer paragraph or list item is several units, none of them shorter than the minimum.
+WHOLE_CHARS_MAX = 280
+PART_CHARS_MIN = 80
+# Of a longer paragraph, only the last sentence introduces what follows.
+LEAD_CHARS_MAX = 120
+# A sentence ends here: also behind bold text (`**Do this.** Then …`).
+SENTENCE = re.compile(
+    r"(?:(?<=[.!?。])|(?<=[.!?:]\*\*)|(?<=[.!?][)\"']))\s+(?=[A-Z0-9`\"'(\[*_]|[^\x00-\x7f])"
+)
+# What looks like the end of a sentence and is none.
+_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|cf|vs|etc|approx|resp)\.|^\s*\d+[.)])$")
 # A text without any of these has paragraphs only: the parser is not needed.
 _MARKUP = re.compile(
     r"^\s*(?:[#>|`~+*-]|\d+[.)]\s)|^(?: {4}|\t)|^\s*[=-]+\s*$|\||<!--", re.MULTILINE
@@ -33,6 +48,7 @@ _FRONT_MATTER = re.compile(r"\A---\n.*?\n---(?:\n|\Z)", re.DOTALL)
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _COMMENT = re.compile(r"\s*<!--.*?(?:-->|\Z)\s*", re.DOTALL)
 _FENCE = re.compile(r"\s*(?P<marks>`{3,}|~{3,})(?P<info>[^`]*)$")
+_BOLD_LINE = re.compile(r"\s*(?:\*\*[^*\n]+\*\*|__[^_\n]+__)[.:]?\s*")
 _HEADING = re.compile(r" {0,3}#{1,6}\s")
 _KINDS = {
     "paragraph_open": PARAGRAPH,
@@ -107,28 +123,42 @@ def _paragraphs(text: str, begin: int) -> Iterator[Unit]:
     for match in [*_BLANK_LINES.finditer(text, begin), None]:
         end = match.start() if match else len(text)
         if text[start:end].strip():
-            for part in _sentences(text, *_stripped(text, start, end)):
-                yield Unit(PARAGRAPH, *part)
+            yield from _in_parts(text, PARAGRAPH, *_stripped(text, start, end))
         start = match.end() if match else end
 
 
-def _sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return a paragraph in parts: a label such as `Fix:` begins one, and none is very long."""
-    found = [(start, start)]
-    for match in [*SENTENCE.finditer(text, start, end), None]:
-        stop = match.start() if match else end
-        begin = found[-1][1] if found[-1][0] == found[-1][1] else _after_space(text, found[-1][1])
-        is_label = LABEL.match(text, begin) and begin > start
-        is_long = stop - found[-1][0] > PARAGRAPH_CHARS_MAX and begin > found[-1][0]
-        if is_label or is_long:
-            found.append((begin, stop))
+def _in_parts(
+    text: str, kind: str, start: int, end: int, above: tuple[str, ...] = ()
+) -> Iterator[Unit]:
+    """Yield a paragraph or an item in units, none of them very long.
+
+    A label such as `Fix:` begins one, and so does the sentence that introduces a block.
+    """
+    is_long = end - start > WHOLE_CHARS_MAX
+    introduces = end - start > LEAD_CHARS_MAX and _introduces(text[start:end])
+    sentences = list(_sentences(text, start, end))
+    found = [Unit(kind, *sentences[0], above)]
+    for place, (begin, stop) in enumerate(sentences[1:], start=2):
+        last = found[-1]
+        is_lead = introduces and place == len(sentences)
+        is_enough = last.end - last.start >= PART_CHARS_MIN and end - begin >= PART_CHARS_MIN // 2
+        if LABEL.match(text, begin):
+            found.append(Unit(PARAGRAPH if kind == PARAGRAPH else REST, begin, stop, above))
+        elif is_lead or (is_long and is_enough):
+            found.append(Unit(REST, begin, stop, above))
         else:
-            found[-1] = found[-1][0], stop
-    return found
+            found[-1] = last._replace(end=stop)
+    yield from found
 
 
-def _after_space(text: str, at: int) -> int:
-    return at + len(text[at:]) - len(text[at:].lstrip())
+def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield from where to where each sentence goes, without the space between them."""
+    begin = start
+    for match in SENTENCE.finditer(text, start, end):
+        if not _ABBREVIATION.search(text, begin, match.start()):
+            yield begin, match.start()
+            begin = match.end()
+    yield begin, end
 
 
 def _segments(text: str, begin: int) -> Iterator[tuple[int, int]]:
@@ -180,8 +210,39 @@ def _parse(text: str, begin: int, end: int, headings: list[tuple[int, str]]) -> 
             continue
         above = tuple(title for _, title in headings)
         start, stop = _stripped(text, first, last)
-        parts = _sentences(text, start, stop) if kind == PARAGRAPH else [(start, stop)]
-        yield from (Unit(kind, *part, above) for part in parts)
+        if kind == PARAGRAPH:
+            yield from _in_parts(text, kind, start, stop, above)
+        elif kind == ITEM and stop - start > WHOLE_CHARS_MAX:
+            yield from _item_parts(text, tokens, number, starts, above)
+        else:
+            yield Unit(kind, start, stop, above)
+
+
+def _item_parts(
+    text: str, tokens: list[Token], number: int, starts: list[int], above: tuple[str, ...]
+) -> Iterator[Unit]:
+    """Yield a long list item in units: its sentences, then the blocks and items within it."""
+    item = tokens[number]
+    begin, end = (starts[min(line, len(starts) - 1)] for line in item.map or (0, 0))
+    blocks: list[tuple[str, int, int]] = []
+    for token in tokens[number + 1 :]:
+        if token.type == "list_item_close" and token.level == item.level:
+            break
+        is_item = token.type == "list_item_open" and token.level == item.level + 2
+        kind = _KINDS.get(token.type, "") if token.level == item.level + 1 else ""
+        if token.map is not None and (is_item or kind):
+            first, last = (starts[min(line, len(starts) - 1)] for line in token.map)
+            blocks.append((ITEM if is_item else kind, *_stripped(text, first, last)))
+    # The first block begins behind the mark of the item.
+    if not blocks or blocks[0][0] != PARAGRAPH or _stripped(text, begin, end)[0] != blocks[0][1]:
+        yield Unit(ITEM, *_stripped(text, begin, end), above)
+        return
+    yield from _in_parts(text, ITEM, *blocks[0][1:], above)
+    for kind, start, stop in blocks[1:]:
+        if kind == PARAGRAPH:
+            yield from _in_parts(text, REST, start, stop, above)
+        else:
+            yield Unit(kind, start, stop, above, _INSIDE)
 
 
 def _block_tokens(text: str) -> list[Token]:
@@ -203,19 +264,35 @@ def _parser() -> MarkdownIt:
 
 
 def _with_leads(units: list[Unit], text: str) -> list[Unit]:
-    """Return *units*; what a paragraph with a colon at its end introduces names it."""
+    """Return *units*, each with what introduces it.
+
+    That is a paragraph with a colon at its end, for all items of a list; for what is within an
+    item, it is that item.
+    """
     found: list[Unit] = []
-    lead = NO_LEAD
+    item = of_list = NO_LEAD  # The last unit of the item's own text, and what introduces the list.
     for number, unit in enumerate(units):
         before = units[number - 1] if number else None
         if before is None or before.headings != unit.headings:
-            lead = NO_LEAD
-        elif before.kind == PARAGRAPH:
-            lead = number - 1 if before.of(text).rstrip("*_ ").endswith(":") else NO_LEAD
-        elif not (before.kind == unit.kind == ITEM):
-            lead = NO_LEAD  # All items of a list have the same one, what follows has none.
+            before, item = None, NO_LEAD
+        lead = NO_LEAD
+        if unit.kind == REST:
+            item = number if item == number - 1 and number else item
+        elif unit.lead == _INSIDE:
+            lead = item
+        else:
+            if unit.kind == ITEM and item != NO_LEAD:
+                lead = of_list
+            elif before and before.kind in _TEXTS and _introduces(before.of(text)):
+                lead = number - 1
+            of_list, item = (lead, number) if unit.kind == ITEM else (NO_LEAD, NO_LEAD)
         found.append(unit._replace(lead=lead))
     return found
+
+
+def _introduces(text: str) -> bool:
+    """Whether *text* ends with a colon, or is a line in bold, which people use as a heading."""
+    return text.rstrip("*_ ").endswith(":") or _BOLD_LINE.fullmatch(text) is not None
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
