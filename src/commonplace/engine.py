@@ -23,7 +23,7 @@ from commonplace.index.embedded.index import EmbeddedIndex
 from commonplace.index.ports import Filter, no_progress
 from commonplace.lookup import FoundRecord
 from commonplace.recall import listing, overview
-from commonplace.recall.consultation import Consultation, from_elsewhere
+from commonplace.recall.consultation import Consultation, from_elsewhere, name_others
 from commonplace.recall.priors import Weights
 from commonplace.recall.query import TEXT_KINDS
 from commonplace.recall.search import Found, Fusion, Search
@@ -286,8 +286,10 @@ class Engine:
 
     def _compose(self, query: Query, search: Search, found: Found) -> AnswerText:
         best = max(found.statistics, key=lambda one: one.documents)
+        # Who names a repository knows where the answer comes from.
+        hits = found.hits if query.repos is not None else name_others(found.hits, query.here)
         return compose(
-            found.hits,
+            hits,
             search.wanted,
             cache(best.idf),
             query.tokens_max,

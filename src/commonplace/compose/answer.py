@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.compose import tokens
-from commonplace.compose.excerpt import MARGIN, Wanted, excerpt
+from commonplace.compose.excerpt import MARGIN, MORE, Wanted, excerpt
 from commonplace.foreign import FRAME, code, indent, one_line, origin, render
 from commonplace.index.document import about_and_body, document
 from commonplace.index.terms import term_set
@@ -26,13 +26,18 @@ if TYPE_CHECKING:
 
 SHORT_CHARS_MAX = 420
 TITLE_CHARS_MAX = 160
+TITLE_SOUGHT_CHARS_MAX = 2000
 TITLE_TOKENS_MIN = 4
 ENTRY_TOKENS_MIN = 12
-# So many short memories further down, of at most so many tokens, get their place before a long
-# one takes all; together at most this share.
-SHORT_KEPT_MAX, SHORT_TOKENS_MAX, SHORT_SHARE_MAX = 1, 80, 0.4
-# A long memory after the first needs this much room, and this share of the relevance of the best.
-LONG_TOKENS_MIN, LONG_RELEVANCE_SHARE = 80, 0.75
+# The second memory is always shown if it fits in this many tokens, whatever the first needs.
+ALWAYS_TOKENS_MAX = 40
+# One short memory, of at most this many tokens, gets its place before a long one takes all of it,
+# if it needs no more than this share.
+SHORT_TOKENS_MAX, SHORT_SHARE_MAX = 80, 0.4
+# Beside a long memory, a further one needs this share of the relevance of the best; a long one
+# needs more, and room.
+SHORT_RELEVANCE_SHARE, LONG_RELEVANCE_SHARE = 0.6, 0.75
+LONG_TOKENS_MIN = 100
 FRAMED_TOKENS_MIN = 60
 # How many errors and how much of its goal an episode tells, from long to short.
 EPISODE_SIZES = ((2, 200), (1, 200), (1, 40))
@@ -64,9 +69,9 @@ def compose(
     shown: list[Hit] = []
     left = tokens_max - tokens.count(header(len(hits), tokens_max)) - 1
     for index, hit in enumerate(hits):
-        if entries and not _is_worth_adding(hit, hits[0], left):
+        if entries and not _is_worth_adding(hit, index, hits[0], left):
             continue
-        room = left - _kept_for_short(hits[index + 1 :], left)
+        room = left - _kept_for_next(hits, index, left)
         entry = _entry(len(entries) + 1, hit, _text_of(hit, wanted, idf, choose=choose), room)
         # A part of a memory, or a title alone, is useful only as the first entry.
         if not entry and not entries:
@@ -89,25 +94,42 @@ def compose(
     return AnswerText(text, tokens.count(text), shown)
 
 
-def _is_worth_adding(hit: Hit, best: Hit, left: int) -> bool:
-    """Whether a further memory helps: a short one does, a long one if it is nearly as relevant."""
-    if _short_line(hit):
+def _is_worth_adding(hit: Hit, index: int, best: Hit, left: int) -> bool:
+    """Whether a further memory helps: it is short or there is room, and it is relevant enough."""
+    line = _short_line(hit)
+    if index == 1 and _is_always_shown(hit, line):
         return True
-    if left < LONG_TOKENS_MIN:
+    if line and _short_line(best):
+        return True  # In a list of short ones, each is quickly read.
+    if not line and left < LONG_TOKENS_MIN:
         return False
     own, most = (one.why.relevance if one.why else None for one in (hit, best))
-    return own is None or most is None or own >= LONG_RELEVANCE_SHARE * most
+    share = SHORT_RELEVANCE_SHARE if line else LONG_RELEVANCE_SHARE
+    return own is None or most is None or own >= share * most
 
 
-def _kept_for_short(hits: Sequence[Hit], left: int) -> int:
-    """Return how many tokens short memories further down need, so that a long one leaves them."""
-    needed = 0
-    for hit in hits[:SHORT_KEPT_MAX]:
-        line = _short_line(hit)
-        cost = tokens.count(f"2. [{hit.timestamp[:10]}] {line}{_tail(hit)}") + 1 if line else 0
-        if cost <= SHORT_TOKENS_MAX and needed + cost <= left * SHORT_SHARE_MAX:
-            needed += cost
-    return needed
+def _is_always_shown(hit: Hit, line: str) -> bool:
+    text = line or hit.document.shown
+    return not isinstance(hit.record, Episode) and tokens.count(text) <= ALWAYS_TOKENS_MAX
+
+
+def _kept_for_next(hits: Sequence[Hit], index: int, left: int) -> int:
+    """Return how many tokens the next memory needs, if it is short and this one must leave them."""
+    if index + 1 >= len(hits):
+        return 0
+    hit, following = hits[index], hits[index + 1]
+    line = _short_line(following)
+    must = index == 0 and _is_always_shown(following, line)
+    if not (line or must) or not _is_worth_adding(following, index + 1, hits[0], left):
+        return 0
+    text = line or indent(following.document.shown, MARGIN)
+    cost = tokens.count(f"2. [{following.timestamp[:10]}] {text}{_tail(following)}") + 1
+    if must and cost <= left // 2:
+        return cost
+    # All of this memory is worth more than a part of it and another one.
+    if tokens.count(hit.document.shown) + tokens.count(_tail(hit)) <= left:
+        return 0
+    return cost if cost <= min(SHORT_TOKENS_MAX, left * SHORT_SHARE_MAX) else 0
 
 
 def _text_of(
@@ -131,7 +153,7 @@ def _cut_text_of(
 def _title_entry(hit: Hit, tokens_max: int) -> str:
     """Return the first entry with its title only, when no more fits."""
     head = f"1. [{one_line(hit.timestamp[:10])}] "
-    title = _title(hit, render(hit.document.shown))
+    title = _title(hit)
     # The id and a warning are worth more than the end of a title.
     for tail in (_tail(hit), _marks(hit.marks)):
         room = tokens_max - tokens.count(head) - tokens.count(tail) - 1
@@ -178,13 +200,19 @@ def _short_line(hit: Hit) -> str:
     """Return a memory that is short in one line; "" if it is long, or its line ends matter."""
     if isinstance(hit.record, Episode) or hit.record.kind == "skill":
         return ""  # An episode tells the errors that the question is about, a skill its steps.
+    shown = hit.document.shown
+    if len(shown) > 2 * SHORT_CHARS_MAX or _has_lines(shown):
+        return ""
     line = summary_line(hit.record)
-    return line if len(line) <= SHORT_CHARS_MAX and not _has_code(hit.document.shown) else ""
+    return line if len(line) <= SHORT_CHARS_MAX else ""
 
 
-def _has_code(text: str) -> bool:
-    """Whether *text* holds code, in fences or indented, so that its line ends must be kept."""
-    return "```" in text or "\n    " in text or "\n\t" in text
+_LINES = re.compile(r"```|~~~|\n(?: {4}|\t)|\n\s*(?:[-*+|#>]|\d+[.)])\s")
+
+
+def _has_lines(text: str) -> bool:
+    """Whether *text* holds code, a list or a table, so that its line ends must be kept."""
+    return _LINES.search(text) is not None
 
 
 def _tail(hit: Hit) -> str:
@@ -231,12 +259,23 @@ def _skill_line(found: Document) -> str:
 
 
 def _lesson_line(record: Lesson) -> str:
-    text = one_line(record.lesson)
+    text = _one_line(record.lesson)
     if record.command and record.command not in record.lesson:
         separator = " " if text.endswith((".", ":", "!")) else ": "
         text += separator + code(record.command)
     context = one_line(record.context)
     return f"{context}: {text}" if context and context not in text else text
+
+
+_CODE_SPAN = re.compile(r"(`+[^`\n]+`+)")
+
+
+def _one_line(text: str) -> str:
+    """Return *text* in one line; code between backticks keeps its spaces, which matter in it."""
+    if "`" not in text or "  " not in text:
+        return one_line(text)
+    parts = _CODE_SPAN.split(render(text))
+    return render("".join(p if p[:1] == "`" else re.sub(r"\s+", " ", p) for p in parts).strip())
 
 
 def _episode(
@@ -262,7 +301,7 @@ def _episode(
 def _excerpt(hit: Hit, wanted: Wanted, tokens_max: int, *, may_cut: bool = False) -> str:
     """Return the memory whole, or the units of it that answer the question."""
     text, units = hit.document.shown, hit.units
-    title = _title(hit, render(text))
+    title = _title(hit)
     if hit.record.kind == "skill":
         # The description comes first, whatever the question: it says what the skill is for.
         title = tokens.cut(_skill_line(hit.document), max(ENTRY_TOKENS_MIN, tokens_max // 2))
@@ -277,19 +316,25 @@ def _beginning(hit: Hit, tokens_max: int) -> str:
 
 
 _TITLE_LINE = re.compile(r"^\s*(?:title:\s*|#\s+)(.+?)\s*$", re.MULTILINE)
+_CLAUSE = re.compile(r",? (?:—|--|\() ?|, (?=and |but |so |or |which |because )|; ")
 _FIRST_LINE = re.compile(r"^(?!\s*(?:#|---|```))\s*(\S.*)$", re.MULTILINE)
 
 
-def _title(hit: Hit, text: str) -> str:
+def _title(hit: Hit) -> str:
     """Return a title for a long memory: its context, its own title, or its first line."""
-    record = hit.record
+    record, text = hit.record, render(hit.document.shown[:TITLE_SOUGHT_CHARS_MAX])
     title = record.context if isinstance(record, Lesson) and record.context else ""
     if not title:
-        first = _TITLE_LINE.search(text[:2000])
+        first = _TITLE_LINE.search(text)
         first = first or _FIRST_LINE.search(text)
         title = first.group(1).strip("\"'") if first else text.strip().split("\n", 1)[0]
     title = one_line(title)
     if len(title) <= TITLE_CHARS_MAX:
         return title
     sentence = re.split(r"(?<=[.!?:;])\s", title[: TITLE_CHARS_MAX + 1], maxsplit=1)[0]
-    return sentence if len(sentence) <= TITLE_CHARS_MAX else tokens.cut(title, TITLE_CHARS_MAX // 4)
+    if len(sentence) <= TITLE_CHARS_MAX:
+        return sentence
+    clauses = [one.start() for one in _CLAUSE.finditer(title, 0, TITLE_CHARS_MAX)]
+    if clauses and clauses[-1] >= TITLE_CHARS_MAX // 3:
+        return f"{title[: clauses[-1]]} {MORE}"
+    return tokens.cut(title, TITLE_CHARS_MAX // 4)

@@ -10,6 +10,7 @@ from commonplace.index.terms import query_terms
 from commonplace.recall import graph, overview
 from commonplace.recall.visibility import standings_of
 from commonplace.rules import is_gone
+from commonplace.where.repository import ALL_REPOSITORIES, plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -92,6 +93,21 @@ class Consultation:
         )
         standing = self._standings.of({edge.by for edge in found})
         return [edge for edge in found if not is_gone(standing[edge.by])]
+
+
+def name_others(hits: Sequence[Hit], here: str) -> list[Hit]:
+    """Return *hits*, those from another repository with a mark that names it.
+
+    If the question comes from none, all are named, as far as they are from several.
+    """
+    named = {hit.repo for hit in hits} - {"", ALL_REPOSITORIES}
+    if not here and len(named) < 2:
+        return list(hits)
+    own = plain_name(here)
+    return [
+        from_elsewhere(hit) if hit.repo in named and plain_name(hit.repo) != own else hit
+        for hit in hits
+    ]
 
 
 def from_elsewhere(hit: Hit) -> Hit:
