@@ -69,7 +69,7 @@ def compose(
     shown: list[Hit] = []
     left = tokens_max - tokens.count(header(len(hits), tokens_max)) - 1
     for index, hit in enumerate(hits):
-        if entries and not _is_worth_adding(hit, index, hits[0], left):
+        if entries and not _is_worth_adding(hit, index, hits, left):
             continue
         room = left - _kept_for_next(hits, index, left)
         entry = _entry(len(entries) + 1, hit, _text_of(hit, wanted, idf, choose=choose), room)
@@ -94,18 +94,20 @@ def compose(
     return AnswerText(text, tokens.count(text), shown)
 
 
-def _is_worth_adding(hit: Hit, index: int, best: Hit, left: int) -> bool:
+def _is_worth_adding(hit: Hit, index: int, hits: Sequence[Hit], left: int) -> bool:
     """Whether a further memory helps: it is short or there is room, and it is relevant enough."""
     line = _short_line(hit)
     if index == 1 and _is_always_shown(hit, line):
         return True
-    if line and _short_line(best):
+    if line and _short_line(hits[0]):
         return True  # In a list of short ones, each is quickly read.
     if not line and left < LONG_TOKENS_MIN:
         return False
-    own, most = (one.why.relevance if one.why else None for one in (hit, best))
+    # The first is not always the most relevant one: it may be the newest version of a rule.
+    values = [one.why.relevance for one in hits if one.why and one.why.relevance is not None]
+    own = hit.why.relevance if hit.why else None
     share = SHORT_RELEVANCE_SHARE if line else LONG_RELEVANCE_SHARE
-    return own is None or most is None or own >= share * most
+    return own is None or own >= share * max(values)
 
 
 def _is_always_shown(hit: Hit, line: str) -> bool:
@@ -120,7 +122,7 @@ def _kept_for_next(hits: Sequence[Hit], index: int, left: int) -> int:
     hit, following = hits[index], hits[index + 1]
     line = _short_line(following)
     must = index == 0 and _is_always_shown(following, line)
-    if not (line or must) or not _is_worth_adding(following, index + 1, hits[0], left):
+    if not (line or must) or not _is_worth_adding(following, index + 1, hits, left):
         return 0
     text = line or indent(following.document.shown, MARGIN)
     cost = tokens.count(f"2. [{following.timestamp[:10]}] {text}{_tail(following)}") + 1

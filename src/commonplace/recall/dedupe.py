@@ -1,14 +1,18 @@
-"""Fold near-duplicates into the best proven one, and put the newest version of a rule first."""
+"""Fold near-duplicates into the best proven one, and put the newest version of a rule first.
+
+A rule is a short record, or the one sentence of a long record that says most about the question.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.index.terms import term_hash, term_set
 from commonplace.recall.priors import EPISODIC_KINDS, UNTRIED, wilson
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from commonplace.embed.embedder import Vector
     from commonplace.recall.candidates import Candidate
@@ -32,7 +36,22 @@ RULE_SHARE_MIN = 0.3
 NOTE_SHARE_MIN = 0.55
 # To mark the older one as superseded takes more, or a newer one that mentions a change.
 REPLACED = Likeness(0.42, 0.65)
-REPLACED_OPENLY_COSINE = 0.5
+REPLACED_OPENLY_COSINE = 0.62
+# A newer one that answers the question worse than this share, and shares few words with the older
+# one, is about something else, if perhaps about the same tool: it neither goes first nor makes the
+# older one untrue.
+SUBJECT_SHARE_MIN = 0.57
+# One that answers worse than this share goes first only if it is more alike.
+WORSE_SHARE_MAX = 0.68
+SAME_RULE_IF_WORSE = Likeness(0.25, 0.555)
+# A sentence of a long record is compared by its words alone, which takes more of them.
+SAME_STATEMENT = 0.25
+# Sentences of two long records about one subject are often somewhat alike.
+SAME_STATEMENTS = 0.4
+REPLACED_STATEMENT = 0.42
+# A long record holds a rule only if it has this share of its words.
+HELD_SHARE_MIN = 0.4
+STATEMENT_SHARE_MIN = 0.1
 # How much lower the success bound of a newer one that was tried may be.
 PROVEN_SLACK = 0.3
 # A lesson states the fix of an episode if it holds this share of the words of a resolution.
@@ -44,7 +63,16 @@ CHANGE = re.compile(
     r"dropped|took over|as of|used to|formerly|gone|retired)\b",
     re.IGNORECASE,
 )
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*(?:\n|[-*+] |\d+[.)] )\s*")
 SUPERSEDED = "superseded? a newer one is above"
+
+
+class Statement(NamedTuple):
+    """A sentence of a long record: its text, its terms, and how much of the question it covers."""
+
+    text: str
+    terms: frozenset[int]
+    share: float
 
 
 class Entry(NamedTuple):
@@ -63,6 +91,15 @@ class Entry(NamedTuple):
     sources: frozenset[str] = frozenset()
     # Whether a step of learning made it, which says itself what a new pattern supersedes.
     is_learned: bool = False
+    # Of a long record: the sentence that says most about the question, and which share.
+    statement: Statement | None = None
+
+    @property
+    def rule(self) -> frozenset[int]:
+        """The terms of the rule that it states, if any."""
+        if self.statement is not None:
+            return self.statement.terms
+        return self.terms if len(self.terms) <= RULE_TERMS_MAX else frozenset()
 
 
 def fold_twins(entries: Sequence[Entry]) -> list[Entry]:
@@ -96,6 +133,65 @@ def newest_first(entries: Sequence[Entry]) -> list[Entry]:
         else entry
         for place, entry in enumerate(ordered)
     ]
+
+
+def may_restate(terms: frozenset[int], timestamp: str, entries: Iterable[Entry]) -> bool:
+    """Whether a long record of that time may hold a newer version of a rule among *entries*."""
+    return len(terms) > RULE_TERMS_MAX and any(
+        entry.candidate.card.timestamp[:16] < timestamp[:16]
+        and entry.rule
+        and len(entry.rule & terms) >= HELD_SHARE_MIN * len(entry.rule)
+        for entry in entries
+    )
+
+
+def with_statements(entries: Sequence[Entry], weights: Mapping[str, float]) -> list[Entry]:
+    """Return *entries*; long ones that may state another version of a rule, with their statement.
+
+    To find the statement takes the text, so it is sought only where another of the same kind and
+    repository is older or newer, and is long as well or has many of its words.
+    """
+    return [
+        with_statement(one, weights)
+        if len(one.terms) > RULE_TERMS_MAX and any(_may_be_versions(one, two) for two in entries)
+        else one
+        for one in entries
+    ]
+
+
+def _may_be_versions(long: Entry, other: Entry) -> bool:
+    one, two = long.candidate.card, other.candidate.card
+    if one.timestamp[:16] == two.timestamp[:16] or (one.kind, one.repo) != (two.kind, two.repo):
+        return False
+    return len(other.terms) > RULE_TERMS_MAX or len(
+        other.terms & long.terms
+    ) >= HELD_SHARE_MIN * len(other.terms)
+
+
+def with_statement(entry: Entry, weights: Mapping[str, float]) -> Entry:
+    """Return a long *entry* with the sentence in it that says most about the question.
+
+    *weights* are those of the question's terms. Terms are stems, so most of them are in a text as
+    they are: only the best sentence is taken apart.
+    """
+    if len(entry.terms) <= RULE_TERMS_MAX:
+        return entry
+    whole = sum(weights.values()) or 1.0
+    best, most = "", 0.0
+    for sentence in _SENTENCE.split(entry.text()):
+        lower = sentence.lower()
+        held = sum(weight for stem, weight in weights.items() if stem in lower)
+        if held > most or (held == most and best and len(sentence) < len(best)):
+            best, most = sentence, held
+    terms = frozenset(map(term_hash, term_set(best)))
+    if not terms or len(terms) > RULE_TERMS_MAX:
+        return entry
+    return entry._replace(statement=Statement(best, terms, most / whole))
+
+
+def restates(later: Entry, entries: Iterable[Entry]) -> bool:
+    """Whether a sentence of *later* is a newer version of a rule among *entries*."""
+    return later.statement is not None and any(_goes_before(later, one) for one in entries)
 
 
 def lessons_first(entries: Sequence[Entry]) -> list[Entry]:
@@ -156,13 +252,20 @@ def _states_fix(lesson: Entry, episode: Entry) -> bool:
 
 def _goes_before(newer: Entry, older: Entry) -> bool:
     """Whether the newer one is put before the older one."""
-    if not _is_later(newer, older):
+    if not _is_later(newer, older) or not _answers_as_well(newer, older):
         return False
-    are_rules = _are_rules(newer, older)
-    share_min = RULE_SHARE_MIN if are_rules else NOTE_SHARE_MIN
-    if newer.score < share_min * older.score:
-        return False
-    if not _are_alike(newer, older, SAME_RULE if are_rules else SAME_NOTE):
+    if _states_rules(newer, older):
+        share_min = STATEMENT_SHARE_MIN
+        are_long = newer.statement is not None and older.statement is not None
+        bar = SAME_STATEMENTS if are_long else SAME_STATEMENT
+        are_alike = overlap(newer.rule, older.rule) >= bar
+    else:
+        are_rules = _are_rules(newer, older)
+        share_min = RULE_SHARE_MIN if are_rules else NOTE_SHARE_MIN
+        is_worse = newer.relevance < WORSE_SHARE_MAX * older.relevance
+        same_rule = SAME_RULE_IF_WORSE if is_worse else SAME_RULE
+        are_alike = _are_alike(newer, older, same_rule if are_rules else SAME_NOTE)
+    if newer.score < share_min * older.score or not are_alike:
         return False
     # One that was tried and mostly failed stays after a proven one; an untried one does not.
     rate = newer.candidate.card.rate
@@ -175,14 +278,42 @@ def _goes_before(newer: Entry, older: Entry) -> bool:
 
 def _supersedes(newer: Entry, older: Entry) -> bool:
     """Whether to mark the older one as possibly no longer true."""
-    if not _is_later(newer, older):
+    if not _is_later(newer, older) or not _answers_as_well(newer, older):
         return False
+    if _states_rules(newer, older):
+        # Only a short record is all about its one rule.
+        return older.statement is None and overlap(newer.rule, older.rule) >= (
+            SAME_STATEMENT if _tells_change(newer) else REPLACED_STATEMENT
+        )
     if not _are_rules(newer, older):
         return _are_alike(newer, older, SAME_NOTE)
     if _are_alike(newer, older, REPLACED):
         return True
     is_close = _cosine(newer, older) >= REPLACED_OPENLY_COSINE
-    return is_close and CHANGE.search(newer.text()) is not None
+    return is_close and _tells_change(newer)
+
+
+def _tells_change(newer: Entry) -> bool:
+    text = newer.statement.text if newer.statement else newer.text()
+    return CHANGE.search(text) is not None
+
+
+def _states_rules(newer: Entry, older: Entry) -> bool:
+    """Whether both state a rule, at least one of them in a sentence of a long record."""
+    if newer.statement is None and older.statement is None:
+        return False
+    return bool(newer.rule and older.rule)
+
+
+def _answers_as_well(newer: Entry, older: Entry) -> bool:
+    """Whether the newer one is about what was asked as well, not only about the same tool."""
+    if newer.statement is not None and older.statement is not None:
+        return newer.statement.share >= SUBJECT_SHARE_MIN * older.statement.share
+    if newer.statement is not None or older.statement is not None:
+        return True  # Of a long record, relevance says little about one sentence.
+    if overlap(newer.terms, older.terms) >= SAME_RULE.terms:
+        return True
+    return newer.relevance >= SUBJECT_SHARE_MIN * older.relevance
 
 
 def _is_later(newer: Entry, older: Entry) -> bool:

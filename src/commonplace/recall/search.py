@@ -34,6 +34,10 @@ CANDIDATES = 60
 CANDIDATES_MAX = 6400
 # How many of the best are compared with one another and with the question.
 CLOSE = 12
+# Among this many, a long record may state a newer version of a rule in one sentence.
+RESTATING = 24
+# Of this many, what a long record says in one sentence is always compared with later ones.
+LEADING = 2
 # How many resolutions of an episode are compared with what other memories say.
 FIXES_MAX = 40
 # Cards are read this many at a time, best first; priors rarely lift anything from further down.
@@ -118,6 +122,7 @@ class Search:
             return Found(hits, considered, self.statistics)
         entries = self._select_relevant(_close(ranked, max(CLOSE, query.limit)))
         if self._fusion.dedupe:
+            entries = self._with_statements(entries, ranked[: max(RESTATING, query.limit)])
             folded = dedupe.fold_twins(entries)
             if any(entry.fixes for entry in folded):
                 folded = dedupe.lessons_first(folded)
@@ -291,6 +296,42 @@ class Search:
             if value >= floor
         ]
 
+    def _with_statements(
+        self, entries: Sequence[Entry], ranked: Sequence[Candidate]
+    ) -> list[Entry]:
+        """Return *entries*, long ones with what they say about the question in one sentence.
+
+        A long record that is less relevant as a whole is added if that sentence is a newer version
+        of a rule among them.
+        """
+        weights = bm25.by_rarity(self.wanted, max(self.statistics, key=lambda one: one.documents))
+        found = dedupe.with_statements(entries, weights)
+        for place, entry in enumerate(found[:LEADING]):
+            if not entry.rule and any(_is_later(one, entry.candidate) for one in ranked):
+                found[place] = dedupe.with_statement(entry, weights)
+        kinds = {(one.candidate.card.repo, one.candidate.card.kind) for one in found if one.rule}
+        known = {one.candidate.address for one in found}
+        first = min((one.candidate.card.timestamp for one in found if one.rule), default="")
+        others = [
+            one
+            for one in ranked
+            if (one.card.repo, one.card.kind) in kinds
+            and one.card.timestamp > first
+            and one.address not in known
+        ]
+        self._candidates.read_terms([one.address for one in others])
+        terms_held = self._candidates.terms
+        others = [
+            one
+            for one in others
+            if dedupe.may_restate(terms_held(one.address), one.card.timestamp, found)
+        ]
+        for one, value in zip(others, self.relevances(others) if others else (), strict=True):
+            later = dedupe.with_statement(self._entry(one, value), weights)
+            if dedupe.restates(later, found):
+                found.append(later)
+        return found
+
     def _entry(self, one: Candidate, value: float) -> Entry:
         text = partial(self._candidates.text, one.address)
         terms_held = self._candidates.terms(one.address)
@@ -402,6 +443,14 @@ def relevance(
     if meaning is None:
         return covered
     return WORDS_SHARE * covered + (1 - WORDS_SHARE) * max(0.0, meaning)
+
+
+def _is_later(one: Candidate, other: Candidate) -> bool:
+    """Whether *one* is a later record of the same kind and repository."""
+    return (one.card.repo, one.card.kind) == (
+        other.card.repo,
+        other.card.kind,
+    ) and one.card.timestamp[:16] > other.card.timestamp[:16]
 
 
 def _close(ranked: Sequence[Candidate], count: int) -> list[Candidate]:
