@@ -203,6 +203,32 @@ def test_the_statement_of_the_fix_comes_first_then_its_code_then_the_cause() -> 
     assert "many things" not in found
 
 
+def test_a_heading_is_shown_below_which_one_it_stands_only_once() -> None:
+    found = shown("poll split", 150)
+
+    assert "Solution > Poll less often:" in found
+    assert "\n   Split large files:" in found
+
+
+def test_what_goes_on_after_the_title_has_no_sign() -> None:
+    words = "The cache of the runner is cleared by the nightly job of the build server. "
+    text = f"{words}{'It starts at two and reads every folder of the old releases. ' * 6}"
+    wanted = Wanted(query_terms("cache"), lambda _term: 1.0)
+    found = excerpt(text, units_of(text), wanted, words.strip(), 400)
+
+    assert MORE not in found
+
+
+def test_the_items_of_a_list_stay_below_what_introduces_them() -> None:
+    text = (
+        f"{'Words about other things. ' * 30}\n\nNotes:\n\n- The port is open.\n- Use the port.\n\n"
+        "Run the port check."
+    )
+    found = shown("port", 60, text)
+
+    assert found.index("Notes:") < found.index("- The port") < found.index("- Use the port")
+
+
 def test_what_is_left_out_between_two_units_of_a_section_is_marked() -> None:
     text = (
         "# T\n\n## Fix\n\nClear the cache.\n\n"

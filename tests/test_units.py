@@ -130,6 +130,14 @@ def test_a_line_in_bold_introduces_what_stands_below_it() -> None:
     assert [unit.lead for unit in units] == [-1, 0, -1]
 
 
+def test_a_line_with_a_colon_below_an_item_is_not_a_part_of_it() -> None:
+    text = "Scope:\n- one\n- two\nTests:\n- three"
+    units = units_of(text)
+
+    assert [unit.of(text) for unit in units] == ["Scope:", "- one", "- two", "Tests:", "- three"]
+    assert [unit.lead for unit in units] == [-1, 0, 0, -1, 3]
+
+
 @pytest.mark.parametrize("word", ["e.g.", "i.e.", "vs."])
 def test_an_abbreviation_ends_no_sentence(word: str) -> None:
     text = f"Use one of the servers, {word} Redis or another that keeps its keys in memory. " * 5

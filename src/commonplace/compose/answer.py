@@ -319,6 +319,7 @@ def _beginning(hit: Hit, tokens_max: int) -> str:
 
 _TITLE_LINE = re.compile(r"^\s*(?:title:\s*|#\s+)(.+?)\s*$", re.MULTILINE)
 _CLAUSE = re.compile(r",? (?:—|--|\() ?|, (?=and |but |so |or |which |because )|; ")
+_BARE_LABEL = re.compile(r"\W*\w[\w /-]{0,24}:\W*")
 _FIRST_LINE = re.compile(r"^(?!\s*(?:#|---|```))\s*(\S.*)$", re.MULTILINE)
 
 
@@ -331,6 +332,8 @@ def _title(hit: Hit) -> str:
         first = first or _FIRST_LINE.search(text)
         title = first.group(1).strip("\"'") if first else text.strip().split("\n", 1)[0]
     title = one_line(title)
+    if _BARE_LABEL.fullmatch(title):
+        return ""  # `Problem:`, which says nothing by itself.
     if len(title) <= TITLE_CHARS_MAX:
         return title
     sentence = re.split(r"(?<=[.!?:;])\s", title[: TITLE_CHARS_MAX + 1], maxsplit=1)[0]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.compose import tokens
@@ -53,6 +54,11 @@ UNDER = " > "
 # How useful a unit is, by the heading it stands under: what to do, how to prevent it and what
 # follows from it, neither, the cause, background.
 FIX, ADVICE, NEITHER, CAUSE, BACKGROUND = 1.0, 0.5, 0.0, -0.3, -1.0
+# Without a heading that says so: a sentence that begins with a verb such as "use".
+IMPERATIVE = 0.6
+# A fix beside one that answers this much better. It is shown after that, unless they are numbered.
+OTHER_FIX = 0.4
+OTHER_FIX_SHARE_MAX = 0.35
 _HEADINGS = {
     FIX: r"\b(solution|fix(ed|es)?|resol(ution|ved?)|remed(y|ies)|workaround|guidance|what to do|"
     r"what (worked|works)|how to|steps?|instead|decision|recommend(ation|ed)?s?|correct|answer|"
@@ -78,6 +84,7 @@ _METADATA = re.compile(
     r"(?:`?[\w./-]+\.\w{1,5}`?(?:[\s,]+|$)){2,})[.\s]*",
     re.IGNORECASE,
 )
+_NUMBER = re.compile(r"\d")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _INFO = re.compile(r"[\w.+#-]*")
 
@@ -141,6 +148,7 @@ def _rank(
         sections[headings] |= held[number]
     about = {headings: _share(terms, weights) for headings, terms in sections.items()}
     statement = _statement(units, numbers)
+    others = _other_fixes(about)
     found: dict[int, _Ranked] = {}
     section: tuple[str, ...] | None = None
     depth = 0.0
@@ -160,6 +168,8 @@ def _rank(
         before = found.get(number - 1)
         if unit.kind == CODE and before and units[number - 1].headings == unit.headings:
             score, use = max(score, before.score - PAIR_GAP), max(use, before.use)
+        if use == FIX and unit.headings in others:
+            use = OTHER_FIX
         for one in run:
             found[one] = _Ranked(one, score, use)
     heads = (one for one in found.values() if units[one.number].kind != REST or one.number == 0)
@@ -179,6 +189,19 @@ def _statement(units: Sequence[Unit], numbers: Iterable[int]) -> int:
     least = min(map(len, first), default=0)
     top = [number for headings, number in first.items() if len(headings) == least]
     return top[0] if len(top) == 1 else -1
+
+
+def _other_fixes(about: Mapping[tuple[str, ...], float]) -> set[tuple[str, ...]]:
+    """Return the sections with a fix that answers much worse than one in a section beside it."""
+    fixes = {one: share for one, share in about.items() if _use_of_section(one) == FIX}
+    best: dict[tuple[str, ...], float] = {}
+    for headings, share in fixes.items():
+        best[headings[:-1]] = max(share, best.get(headings[:-1], 0.0))
+    return {
+        headings
+        for headings, share in fixes.items()
+        if share < OTHER_FIX_SHARE_MAX * best[headings[:-1]] and not _NUMBER.search(headings[-1])
+    }
 
 
 def _held(text: str, wanted: Wanted) -> set[str]:
@@ -218,17 +241,24 @@ def _runs(units: Sequence[Unit], numbers: Iterable[int]) -> Iterator[list[int]]:
 
 def _use(unit: Unit, text: str) -> float:
     """Return from -1 (background) to 1 (instructions), by the nearest heading, else by the text."""
-    for heading in reversed(unit.headings):
-        uses = [use for use, words in _USES.items() if words.search(heading)]
-        if uses and not (FIX in uses and BACKGROUND in uses):
-            return uses[0]
+    if (by_heading := _use_of_section(unit.headings)) is not None:
+        return by_heading
     start = text.lstrip("*-• ")
     label = start.partition(":")[0]
     if len(label) < LABEL_CHARS_MAX:
         for use in (BACKGROUND, CAUSE):
             if _USES[use].search(label):
                 return use
-    return 1.0 if LABEL.match(start) else 0.6 if _IMPERATIVE.search(start) else 0.0
+    return FIX if LABEL.match(start) else IMPERATIVE if _IMPERATIVE.search(start) else NEITHER
+
+
+@lru_cache(maxsize=1000)
+def _use_of_section(headings: tuple[str, ...]) -> float | None:
+    for heading in reversed(headings):
+        uses = [use for use, words in _USES.items() if words.search(heading)]
+        if uses and not (FIX in uses and BACKGROUND in uses):
+            return uses[0]
+    return None
 
 
 def _choose(page: _Page, ranked: Sequence[_Ranked], tokens_max: int) -> set[int]:
@@ -266,12 +296,16 @@ def _in_order(
     place, before = 1, -2
     for number in sorted(chosen):
         unit = units[number]
+        value = use.get(number, 0.0)
+        if unit.kind == ITEM and value == IMPERATIVE:
+            value = NEITHER  # A list stays where it is, whatever its items begin with.
         goes_on = unit.kind == REST or (
             unit.kind == ITEM and units[number - 1].kind in (ITEM, REST)
         )
-        if not (goes_on and number and units[before].headings == unit.headings):
-            value = use.get(number, 0.0)
-            place = 0 if value > 0 else 2 if value == BACKGROUND else 1
+        if unit.lead in places:
+            place = places[unit.lead]
+        elif not (goes_on and number and units[before].headings == unit.headings):
+            place = 0 if value >= ADVICE else 2 if value == BACKGROUND else 1
         places[number] = place
         before = number
     return sorted(chosen, key=lambda number: (places[number], number))
@@ -367,9 +401,12 @@ class _Page:
             if not is_next:
                 self._end(parts, before, is_followed=is_below)
             heading = "" if is_below else self._heading(unit)
+            if before >= 0 and unit.headings[:-1] in _and_above(self.units[before].headings):
+                heading = heading.rpartition(UNDER)[2]  # What it stands under has been shown.
             if heading and not LABEL.match(shown.lstrip("*-•> ")):
                 parts.append(heading)
-            parts.append(f"{MORE} {shown.lstrip()}" if unit.kind == REST else shown)
+            is_cut = unit.kind == REST and not self._is_title(number - 1)
+            parts.append(f"{MORE} {shown.lstrip()}" if is_cut else shown)
             before = number
         self._end(parts, before, is_followed=False)
         body = "\n".join(map(_with_margin, parts))
@@ -377,6 +414,11 @@ class _Page:
         if first.startswith(self._title.removesuffix(f" {MORE}")) and not _FENCE.match(first):
             return body.removeprefix(MARGIN)  # The text begins with the title.
         return f"{self._title}\n{body}" if body else self._title
+
+    def _is_title(self, number: int) -> bool:
+        """Whether the title says what this unit does."""
+        unit = self.units[number]
+        return not _says_something(unit, self._text, self._title)
 
     def _end(self, parts: list[str], last: int, *, is_followed: bool) -> None:
         """Say with `…` that the last unit goes on, or that what it introduces is left out.
@@ -419,7 +461,7 @@ class _Page:
 
     def _show_heading(self, unit: Unit) -> str:
         last = one_line(unit.headings[-1]) if unit.headings else ""
-        if not last or last in self._title or self._title in last:
+        if not last or last in self._title or (self._title and self._title in last):
             return ""
         last = last.rstrip(":")
         above = [one for one in unit.headings[:-1] if one not in self._title]
@@ -434,6 +476,10 @@ class _Page:
         if len(last) > HEADING_CHARS_MAX:
             last = f"{last[:HEADING_CHARS_MAX].rpartition(' ')[0] or last} {MORE}"
         return f"{last}:"
+
+
+def _and_above(headings: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    return headings, headings[:-1]
 
 
 def _with_margin(text: str) -> str:

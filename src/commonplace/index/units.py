@@ -49,6 +49,8 @@ _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _COMMENT = re.compile(r"\s*<!--.*?(?:-->|\Z)\s*", re.DOTALL)
 _FENCE = re.compile(r"\s*(?P<marks>`{3,}|~{3,})(?P<info>[^`]*)$")
 _BOLD_LINE = re.compile(r"\s*(?:\*\*[^*\n]+\*\*|__[^_\n]+__)[.:]?\s*")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
+_LABEL_LINE = re.compile(r"[A-Z][^\n]{0,80}:\s*")
 _HEADING = re.compile(r" {0,3}#{1,6}\s")
 _KINDS = {
     "paragraph_open": PARAGRAPH,
@@ -166,7 +168,7 @@ def _segments(text: str, begin: int) -> Iterator[tuple[int, int]]:
 
     By the rules of CommonMark, all the rest of the text would be code.
     """
-    opened, start, after_blank = "", begin, False
+    opened, start, after_blank, in_list = "", begin, False, False
     # Where the text may go on if the fence that is open now is never closed.
     stop = None
     at = begin
@@ -178,6 +180,14 @@ def _segments(text: str, begin: int) -> Iterator[tuple[int, int]]:
             opened, stop = "", None
         elif opened and stop is None and after_blank and _HEADING.match(line):
             stop = at
+        if opened:
+            in_list = False
+        elif in_list and _LABEL_LINE.fullmatch(line):
+            # By the rules of CommonMark, it would go on with the item above it.
+            yield start, at
+            start, in_list = at, False
+        else:
+            in_list = bool(_ITEM.match(line)) or (in_list and bool(line.strip()))
         after_blank = not line.strip()
         at += len(line) + 1
     if opened and stop is not None:
