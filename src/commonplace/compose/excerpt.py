@@ -264,12 +264,17 @@ def _use_of_section(headings: tuple[str, ...]) -> float | None:
 def _choose(page: _Page, ranked: Sequence[_Ranked], tokens_max: int) -> set[int]:
     """Return the best units that fit together, each with what introduces it."""
     chosen: set[int] = set()
-    is_one_in_part = False
+    # What introduces the list of which items are shown in part; at first, any may be.
+    parted: int | None = None
     best = ranked[0].score if ranked else 0.0
+    is_block = bool(ranked) and page.units[ranked[0].number].kind in (CODE, TABLE)
     for one in ranked:
-        if one.score < (min(SCORE_MIN, best) if chosen else best - INSTEAD_MAX):
+        # A whole unit is better than a part of a table or of code.
+        if one.score < (min(SCORE_MIN, best) if chosen or is_block else best - INSTEAD_MAX):
             break
-        may_part = one.use == FIX and one.score >= best - PART_GAP_MAX and not is_one_in_part
+        lead = page.units[one.number].lead
+        may_part = one.use == FIX and one.score >= best - PART_GAP_MAX
+        may_part = may_part and (parted is None or parted == lead != NO_LEAD)
         for place, group in enumerate(page.groups(one.number, may_part=may_part or not chosen)):
             wider = chosen | group
             if wider == chosen:
@@ -279,7 +284,8 @@ def _choose(page: _Page, ranked: Sequence[_Ranked], tokens_max: int) -> set[int]
                 continue
             if tokens.count(page.show(_in_order(wider, page.units, ranked))) <= tokens_max:
                 chosen = wider
-                is_one_in_part = is_one_in_part or place > 0
+                if place > 0 and parted is None:
+                    parted = lead if lead != NO_LEAD else page.units[max(group)].lead
                 break
     return chosen
 
