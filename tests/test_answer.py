@@ -136,11 +136,8 @@ def test_entries_from_another_repository_name_it() -> None:
     assert "Two. (from the repository shop) [les-b]" in found
     assert "One. [les-a]" in found
     assert "Three. [les-c]" in found
-    assert all(not one.marks for one in name_others([here, here], ""))
-    assert [one.marks for one in name_others([here, there], "")] == [
-        ("from the repository app-12345678",),
-        ("from the repository shop",),
-    ]
+    assert not any(one.names_repo for one in name_others([here, here], ""))
+    assert all(one.names_repo for one in name_others([here, there], ""))
 
 
 def test_a_long_first_line_is_cut_between_clauses_as_a_title() -> None:

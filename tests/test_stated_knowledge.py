@@ -326,6 +326,6 @@ def test_tags_and_beads_are_searched_and_not_shown(agent: Agent, memory: Memory)
 
     for question in ("where is the staging database", "BD-003"):
         hit = memory.recall(question, all_repos=True).hits[0]
-        assert "lives on db7 [" in hit.text
+        assert "lives on db7 (from the repository project) [" in hit.text
     hit = memory.recall("BD-004", all_repos=True).hits[0]
     assert "BD-004" not in hit.text

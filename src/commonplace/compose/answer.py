@@ -220,7 +220,8 @@ def _has_lines(text: str) -> bool:
 def _tail(hit: Hit) -> str:
     """Return what stands behind a memory: its success rate, its marks and its id."""
     rate = f" ({hit.rate} success)" if hit.rate is not None and hit.rate.tried else ""
-    marks = _marks((origin(hit.record.meta, short=True), *hit.marks))
+    named = f"from the repository {hit.repo}" if hit.names_repo else ""
+    marks = _marks((named, origin(hit.record.meta, short=True), *hit.marks))
     return f"{rate}{marks} [{one_line(hit.id)}]"
 
 

@@ -96,7 +96,7 @@ class Consultation:
 
 
 def name_others(hits: Sequence[Hit], here: str) -> list[Hit]:
-    """Return *hits*, those from another repository with a mark that names it.
+    """Return *hits*; the answer names the repository of those from another one.
 
     If the question comes from none, all are named, as far as they are from several.
     """
@@ -105,8 +105,7 @@ def name_others(hits: Sequence[Hit], here: str) -> list[Hit]:
         return list(hits)
     own = plain_name(here)
     return [
-        from_elsewhere(hit) if hit.repo in named and plain_name(hit.repo) != own else hit
-        for hit in hits
+        replace(hit, names_repo=hit.repo in named and plain_name(hit.repo) != own) for hit in hits
     ]
 
 

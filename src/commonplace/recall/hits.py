@@ -58,6 +58,8 @@ class Hit:
     marks: tuple[str, ...] = ()
     # Rated wrong or stale more often than it worked.
     is_doubted: bool = False
+    # Whether the answer names its repository, which is not the one that was asked from.
+    names_repo: bool = False
     address: Address = (0, 0)
     uses: int = 0
     parsed: Document | None = field(default=None, compare=False, repr=False)
