@@ -33,6 +33,9 @@ SCRIPTS = {
     "context": "What the graph finds",
     "build_context": "Speed of a context",
 }
+# This one needs judges: its section is written by hand, and stays as it is.
+JUDGED = "Judged blind"
+TITLES = [*SCRIPTS.values(), JUDGED]
 
 
 def main() -> int:
@@ -53,7 +56,7 @@ def main() -> int:
         print(done.stdout + done.stderr, flush=True)
         worst = max(worst, done.returncode)
         sections[SCRIPTS[name]] = section(name, done.stdout, done.returncode)
-    parts = [sections[title].rstrip("\n") + "\n" for title in SCRIPTS.values() if title in sections]
+    parts = [sections[title].rstrip("\n") + "\n" for title in TITLES if title in sections]
     REPORT.write_text("\n".join([head(), *parts]), encoding="utf-8")
     print(f"wrote {REPORT.relative_to(FOLDER.parent)}")
     return worst
@@ -61,7 +64,7 @@ def main() -> int:
 
 def sections_of(text: str) -> dict[str, str]:
     """The sections by their titles; a benchmark's own output may hold headings too."""
-    titles = "|".join(re.escape(title) for title in SCRIPTS.values())
+    titles = "|".join(re.escape(title) for title in TITLES)
     parts = re.split(rf"^(?=## (?:{titles})$)", text, flags=re.MULTILINE)
     return {part.partition("\n")[0].removeprefix("## "): part for part in parts[1:]}
 
