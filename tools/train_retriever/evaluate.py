@@ -1,0 +1,180 @@
+"""Compare embedders as they are shipped, int8: vectors alone on held-out pairs and on a retrieval set, and the whole system.
+
+Every figure is a mean over questions of the reciprocal rank within the first ten; beside it stand the difference to the first model and
+the range that holds 95 % of the differences when the questions are drawn anew (paired bootstrap).
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from tools.train_retriever.clean import for_figures
+from tools.train_retriever.measure import gains, ranks
+from tools.train_retriever.pair import read_pairs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ROOT = Path(__file__).resolve().parents[2]
+DRAWS = 2_000
+
+Gains = dict[str, list[float]]  # By kind of question.
+
+
+class Difference(NamedTuple):
+    mean: float
+    low: float
+    high: float
+
+
+def evaluate(held_out: Path, models: list[Path], shared: Path | None = None) -> str:
+    """A table for each measurement, a row a kind and a column a model."""
+    tables: list[tuple[str, list[Gains]]] = [
+        ("vectors alone, held-out pairs", [pair_gains(held_out, model) for model in models])
+    ]
+    if shared:
+        for what in ("vectors alone", "whole system"):
+            found = [_in_own_process(what, model, shared) for model in models]
+            tables += [(f"{what}, {name}", [one[name] for one in found]) for name in found[0]]
+    return "\n\n".join(f"## {title}\n{_table(by_model)}" for title, by_model in tables)
+
+
+def pair_gains(held_out: Path, folder: Path) -> Gains:
+    from commonplace.embed.minilm import MiniLM  # noqa: PLC0415
+
+    pairs = for_figures(list(read_pairs(held_out)))
+    model = MiniLM.load(folder)
+    found = gains(
+        ranks(
+            model.encode([one.query for one in pairs]),
+            model.encode([one.positive for one in pairs]),
+        )
+    )
+    by_kind: Gains = defaultdict(list)
+    for one, gain in zip(pairs, found, strict=True):
+        by_kind[one.kind].append(float(gain))
+    return dict(by_kind)
+
+
+def _in_own_process(what: str, model: Path, shared: Path) -> dict[str, Gains]:
+    """A process keeps the model it has loaded, so each model gets one of its own."""
+    command = [
+        sys.executable,
+        "-m",
+        "tools.train_retriever.evaluate",
+        what,
+        str(model),
+        str(shared),
+    ]
+    done = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    found: dict[str, Gains] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def shared_gains(what: str, folder: Path, shared: Path) -> dict[str, Gains]:
+    from commonplace.embed import minilm  # noqa: PLC0415
+
+    quality = _bench()
+    minilm.FOLDER = folder
+    sets = [
+        quality.retrieval_set(shared / "agent-logs" / "retrieval"),
+        quality.devmembench_set(shared / "devmembench"),
+    ]
+    return {one.name: (_system if what == "whole system" else _vectors)(one) for one in sets}
+
+
+def _bench() -> Any:
+    """`bench/quality.py`, which is a script: it has the sets, and a home with a set in it."""
+    sys.path.insert(0, str(ROOT / "bench"))
+    return importlib.import_module("quality")
+
+
+def _system(found: Any) -> Gains:
+    quality = _bench()
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        quality.ingest(Path(scratch) / "home", found.documents) as memory,
+    ):
+        ours = quality.Ours(memory)
+        return _gains(found, ours.rank)
+
+
+def _vectors(found: Any) -> Gains:
+    from commonplace.embed.minilm import MiniLM  # noqa: PLC0415
+    from commonplace.index.passages import passages_to_embed  # noqa: PLC0415
+
+    model = MiniLM.load()
+    passages = [
+        (key, text)
+        for key, row in found.documents.items()
+        for text in passages_to_embed("", row["text"])
+    ]
+    vectors = model.encode([text for _key, text in passages])
+    asked = dict(
+        zip(
+            (q.text for q in found.questions),
+            model.encode([q.text for q in found.questions]),
+            strict=True,
+        )
+    )
+
+    def rank(question: str) -> list[str]:
+        best = np.argsort(-(vectors @ asked[question]), kind="stable")
+        return list(dict.fromkeys(passages[row][0] for row in best[:400]))[:10]
+
+    return _gains(found, rank)
+
+
+def _gains(found: Any, rank: Any) -> Gains:
+    by_kind: Gains = defaultdict(list)
+    for question in found.questions:
+        if question.relevant:
+            places = [
+                place
+                for place, key in enumerate(rank(question.text), 1)
+                if key in question.relevant
+            ]
+            by_kind[question.kind].append(1 / places[0] if places else 0.0)
+    return dict(by_kind)
+
+
+def difference(
+    before: NDArray[np.float64], after: NDArray[np.float64], seed: int = 1
+) -> Difference:
+    apart = after - before
+    chosen = np.random.default_rng(seed).integers(0, len(apart), (DRAWS, len(apart)))
+    low, high = np.percentile(apart[chosen].mean(axis=1), [2.5, 97.5])
+    return Difference(float(apart.mean()), float(low), float(high))
+
+
+def _table(by_model: list[Gains]) -> str:
+    first = by_model[0]
+    rows = [*first, "all"]
+    lines = []
+    for kind in rows:
+        values = [
+            np.array([gain for k, found in model.items() for gain in found if kind in (k, "all")])
+            for model in by_model
+        ]
+        cells = [f"{values[0].mean():.3f}"]
+        for value in values[1:]:
+            change = difference(values[0], value)
+            cells.append(
+                f"{value.mean():.3f}  {change.mean:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"
+            )
+        lines.append(f"{kind:24} {len(values[0]):5}  " + "   ".join(cells))
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(
+        json.dumps(shared_gains(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))) + "\n"
+    )
