@@ -77,6 +77,7 @@ def main() -> int:
         default=1.0,
         help="of the fine-tuned weights in a mix with the package's; less forgets less (default: all)",
     )
+    parser.add_argument("--note", default="", help="what the card says of the fine-tuning")
     parser.add_argument(
         "--target",
         type=Path,
@@ -94,7 +95,7 @@ def main() -> int:
     target.mkdir(parents=True, exist_ok=True)
     write_model(target, package)
     report = check(target, package)
-    tuned_by = arguments.weights and TUNED.format(share=arguments.share)
+    tuned_by = arguments.weights and TUNED.format(share=arguments.share, note=arguments.note)
     (target / "LICENSE").write_text(
         licence(package, "fine-tuned, " if tuned_by else ""), encoding="utf-8", newline="\n"
     )
@@ -614,7 +615,7 @@ identifiers, error codes and numbers, and should be fused with a lexical score. 
 TRAINED_ON = "it was trained on general English questions and answers, titles and comments."
 TUNED = (
     "| fine-tuned | by `tools/train_retriever`, on pairs of questions and answers made from the freely licensed packages in its "
-    "`sources.tsv`; share of the tuned weights: {share} |\n"
+    "`sources.tsv`; share of the tuned weights: {share}. {note} |\n"
 )
 TUNED_ON = "it was trained on general English questions and answers, titles and comments, then on documents and code of software."
 
