@@ -175,17 +175,17 @@ def test_each_piece_has_a_vector_of_length_one(embedder: MiniLM, pieces: WordPie
         assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
 
 
-def test_vectors_match_the_published_model(embedder: MiniLM) -> None:
+def test_vectors_stay_near_those_of_the_published_model(embedder: MiniLM) -> None:
     [vector] = embedder.encode(["This is an example sentence"])
 
-    # The first values that sentence-transformers gives in fp32.
-    assert np.allclose(vector[:3], [0.0677, 0.0635, 0.0487], atol=0.01)
+    # The first values that sentence-transformers gives in fp32; fine-tuning moved them a little.
+    assert np.allclose(vector[:3], [0.0677, 0.0635, 0.0487], atol=0.05)
 
 
 def test_the_shipped_files_match_their_checksums(embedder: MiniLM) -> None:
     embedder.verify()
 
-    assert embedder.name.startswith("all-MiniLM-L6-v2-int8-")
+    assert embedder.name.startswith("all-MiniLM-L6-v2-commonplace-1-int8-")
 
 
 def test_a_changed_byte_is_found_by_verifying(copied: Path) -> None:

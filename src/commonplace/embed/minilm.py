@@ -26,6 +26,9 @@ FOLDER = Path(__file__).parent / "models" / "minilm"
 PIECES_MAX = 256  # The length of its training texts; the rest of a text is cut.
 BATCH_PIECES_MAX = 256  # A batch of this size, with padding, fits in a core's cache.
 THREADS_MAX = 2
+# Ours is the first that was fine-tuned for Commonplace. The checksum in the full name tells builds
+# apart: vectors of another one are made anew.
+NAME = "all-MiniLM-L6-v2-commonplace-1-int8"
 MODEL = "model.onnx"
 VOCABULARY = "vocab.txt"
 
@@ -37,14 +40,14 @@ class Session(Protocol):
 
 
 class MiniLM:
-    """The loaded all-MiniLM-L6-v2 in int8. A text's vector does not depend on its batch."""
+    """The loaded model, in int8. A text's vector does not depend on its batch."""
 
     dimensions = 384
 
     def __init__(
         self, folder: Path, checksums: Mapping[str, str], pieces: WordPiece, session: Session
     ) -> None:
-        self.name = f"all-MiniLM-L6-v2-int8-{checksums[MODEL][:8]}"
+        self.name = f"{NAME}-{checksums[MODEL][:8]}"
         self._folder = folder
         self._checksums = checksums
         self._pieces = pieces
