@@ -19,12 +19,13 @@ from commonplace.index.bm25 import Statistics
 from commonplace.index.ports import Card, Filter
 from commonplace.index.terms import query_terms, term_hash, term_set
 from commonplace.recall import dedupe, overview, priors, search
-from commonplace.recall.candidates import Candidate, Candidates
+from commonplace.recall.candidates import Candidate, Candidates, Proposal
 from commonplace.recall.dates import parse_moment
 from commonplace.recall.dedupe import SUPERSEDED, Entry
 from commonplace.recall.hits import Explanation, Hit
 from commonplace.recall.priors import NO_PRIORS, Priors, Weights
 from commonplace.recall.query import Query
+from commonplace.recall.scoring import Scale
 from commonplace.recall.search import PAGE, Fusion, Search
 from commonplace.recall.visibility import shown_cards
 from commonplace.records import Rate, from_line, micros
@@ -630,29 +631,6 @@ def test_a_question_is_checked(asked: dict[str, Any], fits: bool) -> None:
 # --- Relevance ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("meaning", "said", "value"),
-    [
-        (None, {1, 2}, 1.0),
-        (None, {1}, 0.25),
-        (None, set(), 0.0),
-        (0.5, {1, 2}, 0.65),
-        (0.5, set(), 0.35),
-        (-0.5, {1, 2}, 0.3),
-    ],
-)
-def test_relevance_is_the_share_of_the_question_that_is_covered(
-    meaning: float | None, said: set[int], value: float
-) -> None:
-    found = search.relevance(meaning, frozenset(said), [(1, 1.0), (2, 3.0)], 4.0)
-
-    assert found == pytest.approx(value)
-
-
-def test_a_question_without_weight_covers_nothing() -> None:
-    assert search.relevance(None, frozenset([1]), [(1, 0.0)], 0.0) == 0.0
-
-
 @pytest.fixture
 def readers_of(index_engine: Engine, tmp_path: Path) -> Iterator[Callable[..., list[Reader]]]:
     """Readers of some homes, each given as its rows."""
@@ -697,22 +675,24 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("fusion", "expected"),
-    [
-        (Fusion(relevance_min=0.0, relevance_share_min=0.0), ["both", "one"]),
-        (Fusion(relevance_min=0.6, relevance_share_min=0.0), ["both"]),
-        (Fusion(relevance_min=1.01, relevance_share_min=0.0), []),
-        (Fusion(relevance_min=0.0, relevance_share_min=0.6), ["both"]),
-        (Fusion(relevance_min=0.0, relevance_share_min=1.0), ["both"]),
-    ],
-)
 def test_a_hit_must_be_relevant_by_itself_and_beside_the_best(
-    readers_of: Callable[..., list[Reader]], fusion: Fusion, expected: list[str]
+    readers_of: Callable[..., list[Reader]],
 ) -> None:
     (reader,) = readers_of(WORDS)
+    hits, _floor = searched([reader], "quokka wombat").explain()
+    both, one = (hit.why.relevance or 0.0 for hit in hits if hit.why)
 
-    assert found_ids(searched([reader], "quokka wombat", fusion).run()) == expected
+    def found(least: float, share: float) -> list[str]:
+        fusion = Fusion(relevance_min=least, relevance_share_min=share)
+        return found_ids(searched([reader], "quokka wombat", fusion).run())
+
+    assert 0 < one < both < 1
+    assert found(0.0, 0.0) == ["both", "one"]
+    assert found(one - 0.01, 0.0) == ["both", "one"]
+    assert found(one + 0.01, 0.0) == ["both"], "without a share the minimum is for each hit"
+    assert found(both + 0.01, 0.01) == []
+    assert found(0.0, one / both + 0.01) == ["both"]
+    assert found(0.0, 1.0) == ["both"]
 
 
 def test_without_the_cut_off_the_plain_ranking_comes_back(
@@ -729,13 +709,16 @@ def test_without_the_cut_off_the_plain_ranking_comes_back(
     assert found.statistics[0].documents == 3
 
 
-def test_the_floor_is_the_greater_of_both(readers_of: Callable[..., list[Reader]]) -> None:
+def test_the_best_hit_needs_the_minimum_and_the_others_a_share_of_the_best(
+    readers_of: Callable[..., list[Reader]],
+) -> None:
     asked = searched(
         readers_of(WORDS), "quokka", Fusion(relevance_min=0.2, relevance_share_min=0.5)
     )
 
     assert asked.relevance_floor(0.0) == 0.2
-    assert asked.relevance_floor(0.4) == 0.2
+    assert asked.relevance_floor(0.19) == 0.2
+    assert asked.relevance_floor(0.2) == 0.1
     assert asked.relevance_floor(1.0) == 0.5
 
 
@@ -745,22 +728,51 @@ def test_an_explanation_has_the_whole_ranking_and_the_floor(
     hits, floor = searched(readers_of(WORDS), "quokka wombat").explain()
 
     assert [hit.id for hit in hits] == ["both", "one"]
-    assert [hit.why.relevance for hit in hits if hit.why] == [1.0, pytest.approx(0.36, abs=0.1)]
-    assert floor == pytest.approx(0.3)
+    both, one = (hit.why.relevance or 0.0 for hit in hits if hit.why)
+    assert one < both
+    assert floor == pytest.approx(both * Fusion().relevance_share_min, abs=0.001)
 
 
 def test_scores_are_shares_of_a_whole_match(readers_of: Callable[..., list[Reader]]) -> None:
     readers = readers_of(WORDS)
     hit = searched(readers, "quokka wombat", weights=NO_PRIORS).run().hits[0]
     assert hit.why is not None
-    statistics = readers[0].statistics(["quokka", "wombat"])
-    whole = statistics.idf("quokka") + statistics.idf("wombat")
 
-    assert hit.why.fused == pytest.approx(hit.why.words / max(whole, hit.why.words), abs=0.001)
+    assert hit.why.fused == pytest.approx(1.0), "it says the whole question"
+    assert hit.why.fused == pytest.approx(sum(hit.why.parts.values()), abs=0.001)
     assert hit.score == pytest.approx(hit.why.fused, abs=0.001)
     (rare,) = searched(readers, "wombat thylacine", weights=NO_PRIORS, cutoff=False).run().hits
     assert rare.why is not None
     assert rare.why.fused < 0.6, "half of the question is in no document"
+
+
+def test_what_only_meaning_proposes_is_judged_by_its_words_as_well(
+    readers_of: Callable[..., list[Reader]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "CANDIDATES", 4)
+    rows = [lesson(f"l{n}", "quokka quokka") for n in range(8)]
+    (reader,) = readers_of([*rows, lesson("far", "a quokka in a text"), lesson("none", "bilby")])
+    keys = reader.keys(["far", "none"])
+
+    class Near:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(reader, name)
+
+        def nearest(self, _vector: Any, _limit: int) -> dict[int, float]:
+            return {keys["far"]: 0.8, keys["none"]: 0.8}
+
+        def similarity(self, _vector: Any, _keys: Any) -> dict[int, float]:
+            return {}
+
+    near: Any = Near()
+    asked = searched([near], "quokka", vector=lambda: np.zeros(1, np.float32), limit=2)
+    why = {hit.id: hit.why for hit in asked.explain()[0]}
+    far, none = why["far"], why["none"]
+
+    assert far is not None
+    assert none is not None
+    assert 0 < far.words <= min(one.words for key, one in why.items() if one and key[0] == "l")
+    assert none.words == 0
 
 
 def test_meaning_is_weighed_with_words_and_a_document_without_vectors_is_judged_by_words(
@@ -794,12 +806,13 @@ def test_meaning_is_weighed_with_words_and_a_document_without_vectors_is_judged_
     assert b is not None
     assert c is not None
 
+    scale = Scale.measure([a.words, c.words], a.words, 0.8, 0.4)
     assert (b.words, b.meaning) == (0.0, 0.8)
-    assert b.fused == pytest.approx(0.4)
+    assert b.fused == pytest.approx(sum(scale.parts(0.0, 0.8, 0.0).values()), abs=0.001)
     assert a.meaning == 0.4
-    assert a.fused == pytest.approx(0.6 + 0.4 * 0.5, abs=0.001)
+    assert a.fused == pytest.approx(sum(scale.parts(a.words, 0.4, 1.0).values()), abs=0.001)
     assert c.meaning is None
-    assert c.fused == pytest.approx(0.6 * c.words / a.words + 0.4 * c.words / a.words, abs=0.001)
+    assert c.fused == pytest.approx(sum(scale.parts(c.words, None, 1.0).values()), abs=0.001)
 
 
 def test_of_two_homes_with_one_id_the_nearest_answers(
@@ -869,9 +882,6 @@ def test_what_is_read_once_is_not_read_again(readers_of: Callable[..., list[Read
     assert asked.count("cards") == asked.count("term_sets") == asked.count("records") == 1
     assert candidates.text(addresses[0]) == "quokka wombat"
     assert term_hash("wombat") in candidates.terms(addresses[0])
-    scores = dict(zip(addresses, (0.2, 0.9), strict=True))
-    assert candidates.leaders({**scores, (0, -1): 5.0}, 5) == addresses[::-1]
-    assert candidates.leaders(scores, 1) == addresses[1:]
 
 
 # --- Several homes ------------------------------------------------------------------------------------
@@ -927,7 +937,7 @@ def test_page_after_page_of_a_hidden_chain_is_read_with_one_walk_along_it(
     for start in range(0, 300, PAGE):
         candidates.weigh((0, key) for key in keys[start : start + PAGE])
 
-    assert candidates.leaders(dict.fromkeys([(0, key) for key in keys], 1.0), 300) == []
+    assert candidates.choose([Proposal((0, key), 1.0, None, 1.0) for key in keys]) == []
     assert len(asked) <= len(readers) * (len(rows) + 2)
 
 

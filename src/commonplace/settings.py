@@ -83,7 +83,10 @@ SETTINGS: dict[str, Setting] = {
         0.4, "the weight of meaning (vectors) against words, 0 to 1", minimum=0, maximum=1
     ),
     "recall.relevance_min": Setting(
-        0.22, "the minimum relevance (0 to 1) of a hit", minimum=0, maximum=1
+        0.07,
+        "the minimum relevance of a hit: the probability (0 to 1) that it answers; 0 = no minimum",
+        minimum=0,
+        maximum=1,
     ),
     "recall.passages": Setting(
         True, "whether long memories are delivered as the passages that answer, or from their start"

@@ -19,7 +19,7 @@ from commonplace.files.plain import make_folder, read_small
 from commonplace.foreign import one_line
 from commonplace.learn.brief import NOTHING, brief, summary_of
 from commonplace.learn.gathering import Task
-from commonplace.learn.strictness import WORDS_ONLY_SHARE, is_helpful, is_relevant
+from commonplace.learn.strictness import is_helpful, is_relevant
 from commonplace.redaction.text import redact_text
 
 if TYPE_CHECKING:
@@ -211,8 +211,7 @@ def _block(memory: Recaller, goal: str, *, is_asked: bool) -> str:
         return is_asked or (is_helpful(hit) and is_relevant(hit, relevance_min))
 
     # As strict as the answers of hooks: agents read the file without asking for it.
-    by_words_min = relevance_min * WORDS_ONLY_SHARE
-    made = brief(memory, goal, Task(accept=accept), relevance_min=by_words_min)
+    made = brief(memory, goal, Task(accept=accept), relevance_min=relevance_min)
     # A comment ends at the first `-->`.
     said = goal.replace("--", "- -").rstrip("-")
     return "\n".join(

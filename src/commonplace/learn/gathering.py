@@ -47,7 +47,7 @@ HANDOFFS_LOOKED_AT = 20
 SKILLS_LOOKED_AT = 12
 KEYWORDS_MIN = 2
 # How much of an action an anti-pattern must name.
-ACTION_RELEVANCE_MIN = 0.6
+ACTION_SHARE_MIN = 0.6
 # The evidence that is followed to anti-patterns, and how much an anti-pattern is worth that was
 # found by what it rests on.
 SOURCES_MAX = 100
@@ -205,10 +205,14 @@ class _Searches:
             kinds=frozenset(["anti_pattern"]),
             text=words,
             limit=EPISODES_MAX,
-            relevance_min=ACTION_RELEVANCE_MIN,
             elsewhere=False,
         )
-        return self._consultation.hits(asked, by_words=True)
+        terms = self._action_terms()
+        return [
+            hit
+            for hit in self._consultation.hits(asked, by_words=True)
+            if len(terms & term_set(hit.document.text)) >= ACTION_SHARE_MIN * len(terms)
+        ]
 
     def _action_words(self) -> str:
         return " ".join(re.findall(r"\w+", self._task.action.replace("_", " ")))

@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from commonplace.recall.hits import Hit
 
-# Relevance by words alone is lower than relevance by words and meaning together.
-WORDS_ONLY_SHARE = 0.75
-# A long memory contains the common words of any prompt, so meaning has its own minimum.
-# Measured: of 40 prompts unrelated to 2,357 memories, 16 were given some without it and 5 with it;
-# of 146 related prompts, 127 and 123 were given the right one. (Relevance was half words and half
-# meaning then. With more meaning in it, as now: 1 of 30 instead of none; 77 % of 217 as before.)
+# In a store of few memories nearly any word that a prompt shares with one seems rare, so meaning
+# has its own minimum. Measured: of 40 prompts unrelated to 2,357 memories, 16 were given some
+# without it and 5 with it; of 146 related prompts, 127 and 123 were given the right one.
+# (Relevance was half words and half meaning then.)
 MEANING_MIN = 0.35
 
 
 def is_relevant(hit: Hit, relevance_min: float) -> bool:
-    """Whether *hit* is relevant enough, also by its meaning where that is known."""
+    """Whether *hit* is likely enough to answer, also by its meaning where that is known."""
     why = hit.why
-    if why is None or why.meaning is None or why.relevance is None:
-        return True  # Not embedded: the recall has judged it by its words.
-    return why.relevance >= relevance_min and why.meaning >= min(MEANING_MIN, relevance_min)
+    if why is None or why.relevance is None:
+        return True
+    is_meant = why.meaning is None or why.meaning >= min(MEANING_MIN, relevance_min)
+    return is_meant and why.relevance >= relevance_min
 
 
 def is_helpful(hit: Hit, session: str = "") -> bool:

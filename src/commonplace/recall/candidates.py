@@ -29,6 +29,8 @@ class Proposal(NamedTuple):
     words: float
     meaning: float | None
     fused: float
+    # What each engine adds to the fused score.
+    parts: Mapping[str, float] = {}
 
 
 class Candidate(NamedTuple):
@@ -41,6 +43,7 @@ class Candidate(NamedTuple):
     fused: float
     factors: Mapping[str, float]
     score: float
+    parts: Mapping[str, float] = {}
 
 
 class _WeightedCard(NamedTuple):
@@ -90,15 +93,6 @@ class Candidates:
         text = partial(self.text, (home, card.key))
         factors = self._priors.factors(card, self._uses(card.id), text)
         return _WeightedCard(card, factors, math.prod(factors.values()))
-
-    def leaders(self, scores: Mapping[Address, float], count: int) -> list[Address]:
-        """Return the best *count* of the weighed documents by *scores* and priors."""
-        weighed = [
-            (one.prior * score, address)
-            for address, score in scores.items()
-            if (one := self._weighed.get(address))
-        ]
-        return [address for _score, address in sorted(weighed, reverse=True)[:count]]
 
     def choose(self, proposals: Sequence[Proposal]) -> list[Candidate]:
         """Return those of *proposals* that may be shown, with their priors."""
@@ -161,6 +155,7 @@ class Candidates:
             words=round(one.words, 4),
             meaning=None if one.meaning is None else round(one.meaning, 4),
             fused=round(one.fused, 4),
+            parts={name: round(value, 4) for name, value in one.parts.items()},
             factors=one.factors,
             relevance=None if relevance is None else round(relevance, 4),
         )
@@ -179,5 +174,12 @@ class Candidates:
 def _candidate(one: Proposal, weighed: _WeightedCard) -> Candidate:
     score = round(one.fused * weighed.prior, 6)
     return Candidate(
-        one.address, weighed.card, one.words, one.meaning, one.fused, weighed.factors, score
+        one.address,
+        weighed.card,
+        one.words,
+        one.meaning,
+        one.fused,
+        weighed.factors,
+        score,
+        one.parts,
     )

@@ -29,15 +29,17 @@ class Explanation:
     meaning: float | None
     fused: float
     factors: Mapping[str, float] = field(default_factory=dict)
-    # How much of the question the hit covers; only the best candidates have it.
+    # How likely the hit is to answer the question; only the best candidates have it.
     relevance: float | None = None
+    # What words, meaning and coverage add to the fused score.
+    parts: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, float]:
         """Return the numbers by their names, as `--explain` and JSON show them."""
         found = {"words": self.words}
         if self.meaning is not None:
             found["meaning"] = self.meaning
-        found |= {"fused": self.fused, **self.factors}
+        found |= {**self.parts, "fused": self.fused, **self.factors}
         if self.relevance is not None:
             found["relevance"] = self.relevance
         return found

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from commonplace.index import bm25
 from commonplace.index.document import document
 from commonplace.index.terms import query_terms, term_hash, term_set, terms
-from commonplace.recall import conflicts, dedupe, priors
+from commonplace.recall import conflicts, dedupe, priors, scoring
 from commonplace.recall.candidates import Candidate, Candidates, Proposal
 from commonplace.recall.dedupe import Entry
 from commonplace.recall.hits import UNTRUSTED, Hit
+from commonplace.recall.scoring import Circumstances, Scale
 from commonplace.records import AntiPattern, Pattern
 from commonplace.records.episodes import errors_of
 from commonplace.rules import Standing
@@ -49,16 +50,16 @@ DERIVED_KINDS = ("pattern", "anti_pattern")
 QUERY_CHARS_MAX = 4000
 # The best relevance is sought among this many of the ranking.
 EXPLAINED = 20
-# Relevance by words, where there is a vector too.
-WORDS_SHARE = 0.3
+# How many of the best by meaning alone are compared with the question's words as well.
+NEAR = 20
 
 
 class Fusion(NamedTuple):
-    """How the engines are weighed, and when a hit is relevant enough (docs/decisions/0006)."""
+    """How the engines are weighed, and when a hit is relevant enough (docs/decisions/0039)."""
 
     dense: float = 0.4
-    relevance_min: float = 0.22
-    relevance_share_min: float = 0.3
+    relevance_min: float = 0.07
+    relevance_share_min: float = 0.1
     # Whether near-duplicates are folded; off only for measurements.
     dedupe: bool = True
 
@@ -106,6 +107,7 @@ class Search:
         self.statistics = [reader.statistics(self.wanted) for reader in readers]
         self._candidates = Candidates(readers, query, uses, weights)
         self._ranked: list[Candidate] = []
+        self._weights_of_terms: list[tuple[list[tuple[int, float]], float]] | None = None
 
     @property
     def compares_meaning(self) -> bool:
@@ -178,16 +180,20 @@ class Search:
     def _propose(self, limit: int) -> tuple[list[Proposal], bool]:
         """Return the proposals of both engines, best first, and whether there may be more."""
         words: dict[Address, float] = {}
-        more = False
+        # Of a home with more matches than these, the score that the others have at most.
+        left_out: dict[int, float] = {}
         for home, reader in enumerate(self._readers):
             matches = reader.match(self.wanted, self.statistics[home], self._query, limit)
             words |= {(home, key): score for key, score in matches}
-            more = more or len(matches) >= limit
+            if matches and len(matches) >= limit:
+                left_out[home] = matches[-1][1]
+        more = bool(left_out)
         meaning: dict[Address, float] = {}
+        # The best by words are read while the model works; most of them stay among the best.
+        leading = _best(words, PAGE)
+        self._candidates.weigh(leading)
+        self._candidates.read_terms(leading)
         if self._vector is not None:
-            # The best by words are read while the model works; most of them stay among the best.
-            self._candidates.weigh(sorted(words, key=words.__getitem__, reverse=True)[:PAGE])
-            self._candidates.read_terms(self._candidates.leaders(words, CLOSE))
             vector = self._vector()
             for home, reader in enumerate(self._readers):
                 near = reader.nearest(vector, limit)
@@ -195,33 +201,68 @@ class Search:
                 cosines = near | reader.similarity(vector, rest)
                 meaning |= {(home, key): cosine for key, cosine in cosines.items()}
                 more = more or (self._query.repos is not None and len(cosines) >= limit)
-        return self._fuse(words, meaning), more
+            nearest = _best(meaning, NEAR)
+            self._candidates.read_terms(nearest)
+            leading = list(dict.fromkeys([*leading, *nearest]))
+        held = self._held(leading)
+        for address in leading:
+            home = address[0]
+            if address not in words and home in left_out and held[address]:
+                estimated = self._estimate_words(address, held[address])
+                words[address] = min(left_out[home], estimated)
+        return self._fuse(words, meaning, held), more
 
     def _fuse(
-        self, words: Mapping[Address, float], meaning: Mapping[Address, float]
+        self,
+        words: Mapping[Address, float],
+        meaning: Mapping[Address, float],
+        held: Mapping[Address, float],
     ) -> list[Proposal]:
-        """Add the engines' weighted scores, as shares of the best cosine and a full word match.
+        """Add what words, meaning and coverage say of each document.
 
-        A document that has no vector yet is judged by its words alone.
+        If documents hold only a common word of the question, none is a good match by words: then
+        words are trusted less.
         """
-        best_words = max(words.values(), default=0.0) or 1.0
-        # If documents hold only a common word of the question, none is a good match by words.
-        whole = max(best_words, *(self._whole_match(one) for one in self.statistics))
-        best_meaning = max(meaning.values(), default=0.0) or 1.0
-        weight = self._fusion.dense if self._vector is not None else 0.0
+        scale = Scale.measure(
+            words.values(),
+            self.whole_match(),
+            max(meaning.values(), default=0.0),
+            self._fusion.dense if self._vector is not None else 0.0,
+        )
+        whole = [weight for _terms, weight in self._weighted_terms()]
         found = []
         for address in words.keys() | meaning.keys():
-            score = words.get(address, 0.0)
-            cosine = meaning.get(address)
-            # A document without a vector is judged by its words alone.
-            dense_share = score / best_words if cosine is None else max(0.0, cosine) / best_meaning
-            fused = (1 - weight) * score / whole + weight * dense_share
-            found.append((-fused, address, score, cosine))
-        found.sort()  # Addresses are unique, so later fields are never compared.
-        return [Proposal(address, score, cosine, -rank) for rank, address, score, cosine in found]
+            score, cosine = words.get(address, 0.0), meaning.get(address)
+            covered = held[address] / whole[address[0]] if held.get(address) else 0.0
+            parts = scale.parts(score, cosine, covered)
+            found.append((-sum(parts.values()), address, score, cosine, parts))
+        found.sort(key=lambda one: one[:2])
+        return [
+            Proposal(address, score, cosine, -rank, parts)
+            for rank, address, score, cosine, parts in found
+        ]
+
+    def _estimate_words(self, address: Address, held: float) -> float:
+        terms_held = len(self._candidates.terms(address))
+        average = self.statistics[address[0]].average_terms
+        return scoring.estimate_words(held, terms_held, average)
+
+    def _held(self, addresses: Collection[Address]) -> dict[Address, float]:
+        """Return the weight of the question's terms in each document; their terms were read."""
+        weighted = [found for found, _whole in self._weighted_terms()]
+        held = {}
+        for address in addresses:
+            terms_held = self._candidates.terms(address)
+            held[address] = sum(
+                weight for hash_, weight in weighted[address[0]] if hash_ in terms_held
+            )
+        return held
+
+    def whole_match(self) -> float:
+        """Return the score of an average document that holds each term of the question once."""
+        return max(self._whole_match(one) for one in self.statistics)
 
     def _whole_match(self, statistics: Statistics) -> float:
-        """Return the score of an average document that holds each term of the question once."""
         weighted = sorted(bm25.by_rarity(self.wanted, statistics).values(), reverse=True)
         return sum(weighted[: min(bm25.QUERY_TERMS_MAX, round(statistics.average_terms))])
 
@@ -244,11 +285,18 @@ class Search:
     # --- Relevance --------------------------------------------------------------------------------
 
     def relevances(self, candidates: Sequence[Candidate]) -> list[float]:
-        """Return how much of the question each candidate covers, from 0 to about 1."""
-        self._candidates.read_terms(one.address for one in candidates)
-        weighted = self._weighted_terms()
+        """Return how likely each candidate is to answer the question, from 0 to 1."""
+        covered = self.covered([one.address for one in candidates])
+        given = self._circumstances()
+        held = self._held(covered)
         return [
-            relevance(one.meaning, self._candidates.terms(one.address), *weighted[one.address[0]])
+            scoring.relevance(
+                one.meaning,
+                # What was not proposed by its words may hold some of them.
+                one.words or self._estimate_words(one.address, held[one.address]),
+                covered[one.address],
+                given[one.address[0]],
+            )
             for one in candidates
         ]
 
@@ -266,25 +314,40 @@ class Search:
                 for key, cosine in reader.similarity(vector, keys).items() if keys else ():
                     found[home, key] = max(0.0, cosine)
         rest = [address for address in addresses if address not in found]
-        self._candidates.read_terms(rest)
-        weighted = self._weighted_terms() if rest else []
-        for address in rest:
-            terms_held = self._candidates.terms(address)
-            found[address] = relevance(None, terms_held, *weighted[address[0]])
-        return found
+        return found | self.covered(rest)
+
+    def covered(self, addresses: Collection[Address]) -> dict[Address, float]:
+        """Return which share of the question, weighed by rarity, each document contains."""
+        self._candidates.read_terms(addresses)
+        whole = [weight for _terms, weight in self._weighted_terms()]
+        return {
+            address: held / whole[address[0]] if whole[address[0]] else 0.0
+            for address, held in self._held(addresses).items()
+        }
+
+    def _circumstances(self) -> list[Circumstances]:
+        memories = sum(one.documents for one in self.statistics)
+        whole, count = self.whole_match(), len(self.wanted)
+        return [Circumstances(whole, count, one.average_terms, memories) for one in self.statistics]
 
     def _weighted_terms(self) -> list[tuple[list[tuple[int, float]], float]]:
         """Return for each home the weights of the question's terms, and their sum."""
-        weighted = []
-        for statistics in self.statistics:
-            by_rarity = bm25.by_rarity(self.wanted, statistics)
-            hashed = [(term_hash(term), weight) for term, weight in by_rarity.items()]
-            weighted.append((hashed, sum(by_rarity.values())))
-        return weighted
+        if self._weights_of_terms is None:
+            self._weights_of_terms = []
+            for statistics in self.statistics:
+                by_rarity = bm25.by_rarity(self.wanted, statistics)
+                hashed = [(term_hash(term), weight) for term, weight in by_rarity.items()]
+                self._weights_of_terms.append((hashed, sum(by_rarity.values())))
+        return self._weights_of_terms
 
     def relevance_floor(self, best: float) -> float:
-        """Return the relevance that a hit needs if the best one has *best*."""
-        return max(self._fusion.relevance_min, self._fusion.relevance_share_min * best)
+        """Return the relevance that a hit needs if the best one has *best*.
+
+        The minimum says whether the question is answered at all; if it is, the other hits are
+        measured by the best one.
+        """
+        least, share = self._fusion.relevance_min, self._fusion.relevance_share_min
+        return share * best if best >= least and share else least
 
     def _select_relevant(self, candidates: Sequence[Candidate]) -> list[Entry]:
         """Return the candidates that are relevant enough, also relative to the best one."""
@@ -431,18 +494,9 @@ class Search:
         return tuple(marks)
 
 
-def relevance(
-    meaning: float | None,
-    document_terms: frozenset[int],
-    weighted: Sequence[tuple[int, float]],
-    whole: float,
-) -> float:
-    """Return how much of the question a document covers, in words and, if known, in meaning."""
-    held = sum(weight for hash_, weight in weighted if hash_ in document_terms)
-    covered = held / whole if whole else 0.0
-    if meaning is None:
-        return covered
-    return WORDS_SHARE * covered + (1 - WORDS_SHARE) * max(0.0, meaning)
+def _best(scores: Mapping[Address, float], count: int) -> list[Address]:
+    """Return the *count* documents with the highest scores, best first."""
+    return sorted(scores, key=lambda address: (-scores[address], address))[:count]
 
 
 def _is_later(one: Candidate, other: Candidate) -> bool:

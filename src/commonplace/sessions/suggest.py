@@ -18,7 +18,7 @@ from commonplace.foreign import one_line
 from commonplace.index.terms import query_terms
 from commonplace.learn.brief import brief
 from commonplace.learn.gathering import Task
-from commonplace.learn.strictness import WORDS_ONLY_SHARE, is_helpful, is_relevant
+from commonplace.learn.strictness import is_helpful, is_relevant
 from commonplace.rules import Tally
 from commonplace.sessions import start
 from commonplace.sessions.replies import context_reply
@@ -98,7 +98,7 @@ def _brief(memory: Memory, event: Event, session: State, goal: str, relevance_mi
             Task(accept=accept),
             tokens=PROMPT_TOKENS_MAX,
             without=session.shown_ids(),
-            relevance_min=relevance_min * WORDS_ONLY_SHARE,
+            relevance_min=relevance_min,
             fits=fits,
         )
         if found := made.hits():
@@ -212,7 +212,6 @@ def _relevant(
     relevance_min: float,
     files: list[str] | None = None,
 ) -> list[Hit]:
-    by_words_min = relevance_min * WORDS_ONLY_SHARE
     with suppress(CommonplaceError):
         found = memory.recall(
             query,
@@ -220,7 +219,7 @@ def _relevant(
             files=files or (),
             limit=HITS_MAX,
             tokens_max=PROMPT_TOKENS_MAX - ENVELOPE_TOKENS,
-            relevance_min=by_words_min,
+            relevance_min=relevance_min,
             without=shown,
             automatic=True,
         )
