@@ -62,11 +62,13 @@ class Scale(NamedTuple):
             meant = said
         else:
             meant = max(0.0, meaning) / self.best_meaning if self.best_meaning else 0.0
-        whole = 1 + COVERED_WEIGHT
+        # Without meaning, the order is that of plain BM25.
+        extra = COVERED_WEIGHT if self.dense else 0.0
+        whole = 1 + extra
         return {
             "by_words": (1 - self.dense) * self.trust * said / whole,
             "by_meaning": self.dense * meant / whole,
-            "by_coverage": COVERED_WEIGHT * covered / whole,
+            "by_coverage": extra * covered / whole,
         }
 
 
