@@ -40,9 +40,9 @@ REPLACED_OPENLY_COSINE = 0.62
 # A newer one that answers the question worse than this share, and shares few words with the older
 # one, is about something else, if perhaps about the same tool: it neither goes first nor makes the
 # older one untrue.
-SUBJECT_SHARE_MIN = 0.57
+SUBJECT_SHARE_MIN = 0.4
 # One that answers worse than this share goes first only if it is more alike.
-WORSE_SHARE_MAX = 0.68
+WORSE_SHARE_MAX = 0.6
 SAME_RULE_IF_WORSE = Likeness(0.25, 0.555)
 # A sentence of a long record is compared by its words alone, which takes more of them.
 SAME_STATEMENT = 0.25
