@@ -287,7 +287,7 @@ def rows_of(
         np.maximum(asked.meaning[order], 0) * meaning,
         asked.matched[order],
         one * math.log(given.question_terms + 1),
-        one * math.log(max(1.0, given.average_terms)),
+        one * math.log(max(scoring.AVERAGE_TERMS_MIN, given.average_terms)),
         one * math.log10(min(scoring.MEMORIES_MAX, max(scoring.MEMORIES_MIN, given.memories))),
     ]
     return np.column_stack(columns), asked.is_right[order].astype(float)

@@ -24,7 +24,9 @@ COVERED_WEIGHT = 0.2
 REPEATS = 1.3
 # Above this number of memories, more of them say nothing new about a hit; below the lower one, the
 # rarity of a word is chance, and the regression would be too sure.
-MEMORIES_MIN, MEMORIES_MAX = 30, 10_000
+MEMORIES_MIN, MEMORIES_MAX = 100, 10_000
+# Nor is a store of very short memories taken to be easier than those of the fit.
+AVERAGE_TERMS_MIN = 40.0
 
 
 class Scale(NamedTuple):
@@ -117,7 +119,7 @@ class Relevance(NamedTuple):
             + self.meaning * max(0.0, meaning)
             + self.matched * matched
             + self.question_terms * math.log(given.question_terms + 1)
-            + self.average_terms * math.log(max(1.0, given.average_terms))
+            + self.average_terms * math.log(max(AVERAGE_TERMS_MIN, given.average_terms))
             + self.memories * math.log10(min(MEMORIES_MAX, max(MEMORIES_MIN, given.memories)))
         )
         return 1 / (1 + math.exp(-odds))
@@ -126,10 +128,10 @@ class Relevance(NamedTuple):
 WITH_MEANING = Relevance(
     bias=-2.00, meaning=5.71, matched=5.88, question_terms=0.51, average_terms=-0.44, memories=-0.87
 )
-# Where a memory or the question has no vector: as for a memory that means something else (a cosine
-# of about 0.23). A regression over words alone is too sure, since the foreign questions of the fit
-# share no word with a small store.
-BY_WORDS = WITH_MEANING._replace(bias=-0.70, meaning=0.0)
+# Where a memory or the question has no vector: as for a memory with a cosine of about 0.4. A
+# regression over words alone is too sure, since the foreign questions of the fit share no word with
+# a small store.
+BY_WORDS = WITH_MEANING._replace(bias=0.36, meaning=0.0)
 
 
 def relevance(meaning: float | None, words: float, covered: float, given: Circumstances) -> float:

@@ -59,7 +59,7 @@ class Fusion(NamedTuple):
 
     dense: float = 0.4
     relevance_min: float = 0.07
-    relevance_share_min: float = 0.1
+    relevance_share_min: float = 0.2
     # Whether near-duplicates are folded; off only for measurements.
     dedupe: bool = True
 
