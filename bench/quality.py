@@ -5,8 +5,8 @@
 Sets: errors (messages as an agent pastes them → notes with the fix, among as many near misses about the same tools and as
 many other memories), notes (questions → long notes with several fixes, among those and others) and dialogue (questions → the
 turn that answers, in two long conversations) are in bench/sets/ and were written for this measurement, questions in other
-words than the texts; nothing was fitted to them. The other two are shared sets of real logs, skipped with a message where they are
-not there; the delivery was tuned on them, the ranking was not.
+words than the texts; weights were not fitted to them, but formulas were chosen with them in view. The other two are shared sets of real logs, skipped with a message where they are
+not there; delivery and formulas were tuned on them.
 
 Metrics, over all queries of a set:
 

@@ -83,7 +83,7 @@ def test_the_best_memory_is_whole_where_it_fits() -> None:
 
 
 def test_a_second_memory_needs_to_be_relevant_enough() -> None:
-    assert "les-pan" not in answer(hit("les-note", NOTE), hit("les-pan", SEVERAL, 0.2))
+    assert "les-pan" not in answer(hit("les-note", NOTE), hit("les-pan", SEVERAL, 0.05))
     assert "les-pan" in answer(hit("les-note", NOTE), hit("les-pan", SEVERAL, 0.5), limit=600)
 
 

@@ -80,10 +80,10 @@ SETTINGS: dict[str, Setting] = {
         "whether a recall that found many records without vectors starts a process to embed them",
     ),
     "recall.dense": Setting(
-        0.4, "the weight of meaning (vectors) against words, 0 to 1", minimum=0, maximum=1
+        0.5, "the weight of meaning (vectors) against words, 0 to 1", minimum=0, maximum=1
     ),
     "recall.relevance_min": Setting(
-        0.07,
+        0.06,
         "the minimum relevance of a hit: the probability (0 to 1) that it answers; 0 = no minimum",
         minimum=0,
         maximum=1,
@@ -183,7 +183,7 @@ SETTINGS: dict[str, Setting] = {
     ),
     "hooks.prompt": Setting(True, "whether relevant memories are added to a prompt"),
     "hooks.relevance_min": Setting(
-        0.4,
+        0.32,
         "the minimum relevance (0 to 1) of a memory that is added to a prompt",
         minimum=0,
         maximum=1,

@@ -29,21 +29,21 @@ TWINS = 0.9
 # A rule is short; two that are somewhat alike are about one subject. Long texts are always
 # somewhat alike.
 RULE_TERMS_MAX = 40
-SAME_RULE = Likeness(0.25, 0.45)
-SAME_NOTE = Likeness(0.5, 0.7)
+SAME_RULE = Likeness(0.25, 0.42)
+SAME_NOTE = Likeness(0.5, 0.65)
 # The newer one is put first if it fits the question's words at most this much worse.
 RULE_SHARE_MIN = 0.3
 NOTE_SHARE_MIN = 0.55
 # To mark the older one as superseded takes more, or a newer one that mentions a change.
-REPLACED = Likeness(0.42, 0.65)
-REPLACED_OPENLY_COSINE = 0.62
+REPLACED = Likeness(0.42, 0.6)
+REPLACED_OPENLY_COSINE = 0.57
 # A newer one that answers the question worse than this share, and shares few words with the older
 # one, is about something else, if perhaps about the same tool: it neither goes first nor makes the
 # older one untrue.
 SUBJECT_SHARE_MIN = 0.4
 # One that answers worse than this share goes first only if it is more alike.
 WORSE_SHARE_MAX = 0.6
-SAME_RULE_IF_WORSE = Likeness(0.25, 0.555)
+SAME_RULE_IF_WORSE = Likeness(0.25, 0.51)
 # A sentence of a long record is compared by its words alone, which takes more of them.
 SAME_STATEMENT = 0.25
 # Sentences of two long records about one subject are often somewhat alike.

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 # How fast the trust in words falls with what even the best match leaves unsaid: by this power of
 # the share of the question that it says.
-WORDS_TRUST_POWER = 2.0
+WORDS_TRUST_POWER = 1.5
 # The weight of the covered share of a question, beside words and meaning, which weigh 1 together.
 COVERED_WEIGHT = 0.2
 # A document has about this many times as many terms as different ones.
 REPEATS = 1.3
 # Above this number of memories, more of them say nothing new about a hit; below the lower one, the
 # rarity of a word is chance, and the regression would be too sure.
-MEMORIES_MIN, MEMORIES_MAX = 100, 10_000
+MEMORIES_MIN, MEMORIES_MAX = 700, 10_000
 # Nor is a store of very short memories taken to be easier than those of the fit.
 AVERAGE_TERMS_MIN = 40.0
 
@@ -126,12 +126,12 @@ class Relevance(NamedTuple):
 
 
 WITH_MEANING = Relevance(
-    bias=-2.00, meaning=5.71, matched=5.88, question_terms=0.51, average_terms=-0.44, memories=-0.87
+    bias=1.13, meaning=8.67, matched=4.12, question_terms=0.33, average_terms=-0.73, memories=-1.54
 )
 # Where a memory or the question has no vector: as for a memory with a cosine of about 0.4. A
 # regression over words alone is too sure, since the foreign questions of the fit share no word with
 # a small store.
-BY_WORDS = WITH_MEANING._replace(bias=0.36, meaning=0.0)
+BY_WORDS = WITH_MEANING._replace(bias=4.6, meaning=0.0)
 
 
 def relevance(meaning: float | None, words: float, covered: float, given: Circumstances) -> float:

@@ -57,9 +57,9 @@ NEAR = 20
 class Fusion(NamedTuple):
     """How the engines are weighed, and when a hit is relevant enough (docs/decisions/0039)."""
 
-    dense: float = 0.4
-    relevance_min: float = 0.07
-    relevance_share_min: float = 0.2
+    dense: float = 0.5
+    relevance_min: float = 0.06
+    relevance_share_min: float = 0.3
     # Whether near-duplicates are folded; off only for measurements.
     dedupe: bool = True
 
