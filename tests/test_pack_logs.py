@@ -71,7 +71,8 @@ def test_what_is_said_about_a_record_of_a_pack_goes_to_another_log(
         assert memory.get("concept.cpp.raii").fields["label"] == "Scope-bound resources"
     elif change == "forget":
         memory.forget("concept.cpp.raii")
-        assert not memory.recall("what does a destructor release").hits
+        hits = memory.recall("what does a destructor release").hits
+        assert RAII["id"] not in {hit.id for hit in hits}
         memory.restore("concept.cpp.raii")
         assert memory.recall("what does a destructor release").hits
     elif change == "feedback":

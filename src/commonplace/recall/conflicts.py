@@ -36,7 +36,11 @@ def find(
     found: dict[str, dict[str, Address]] = {}
     for edge in edges:
         for one, other in ((edge.of, edge.to), (edge.to, edge.of)):
-            if one != other and one in current and other in current:
+            if one == other or one not in current or other not in current:
+                continue
+            # A home that is not trusted says nothing about records of the user.
+            is_across = (current[one][0] in untrusted) != (current[other][0] in untrusted)
+            if not is_across:
                 found.setdefault(one, {})[other] = current[other]
     return found
 
