@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 RULES_MAX = 6
 # So many of the newest rules are looked at, and of those so many are compared with the question.
-LOOKED_AT = 200
+LOOKED_AT = 100
 COMPARED = 40
 RULE_TOKENS_MAX = 50
 
@@ -48,10 +48,12 @@ def rules(
     Then those most like the question, by *likeness*, and the newest.
     """
     asked = query.with_(kinds=topics.RULE_KINDS, node_types=topics.RULE_NODE_TYPES, elsewhere=False)
+    repos = asked.repos
+    names = [topics.RULE] if repos is None else [topics.rules_in(one) for one in sorted(repos)]
     wanted = {tag.lower() for tag in tags}
     found = [
         (wanted.isdisjoint(tag.lower() for tag in hit.record.tags), place, hit)
-        for place, hit in enumerate(consultation.of_topic(topics.RULE, LOOKED_AT, asked))
+        for place, hit in enumerate(consultation.of_topics(names, LOOKED_AT, asked))
         if hit.id not in without
     ]
     best = sorted(found, key=lambda one: one[:2])[:COMPARED]

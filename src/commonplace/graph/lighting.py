@@ -232,7 +232,7 @@ class Lighting:
             return []
         asked = self._query.with_(kinds=frozenset(["episode"]), node_types=frozenset(["episode"]))
         topic = topics.of_task(self._task.id)
-        return [hit.record for hit in consultation.of_topic(topic, EPISODES_MAX, asked)]
+        return [hit.record for hit in consultation.of_topics([topic], EPISODES_MAX, asked)]
 
     def _find_persona(self, consultation: Consultation, visible: Visible) -> GraphNode | None:
         """Return the active persona: of the caller, the environment or the settings."""

@@ -74,18 +74,23 @@ def of_repository(repo: str) -> str:
     return f"repo/{repo}"
 
 
-def topics_of(record: Record) -> list[str]:
-    """Return the topics of a record."""
+def rules_in(repo: str) -> str:
+    """Return the topic of the rules of a repository."""
+    return f"{RULE}/{repo}"
+
+
+def topics_of(record: Record, repo: str) -> list[str]:
+    """Return the topics of a record in that repository."""
     if record.kind == "context":
         session = record.meta.get("session")
         return [
             of_agent(record.agent_id),
-            of_repository(record.repo),
+            of_repository(repo),
             *([of_session(session)] if isinstance(session, str) and session else []),
         ]
     if record.kind in TASK_KINDS or type_of(record) == "episode":
         return [of_task(one) for one in tasks_of(record)]
-    return [RULE] if is_rule(record) else []
+    return [RULE, rules_in(repo)] if is_rule(record) else []
 
 
 def tasks_of(record: Record) -> list[str]:

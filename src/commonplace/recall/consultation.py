@@ -79,9 +79,9 @@ class Consultation:
         """Return the newest records that pass the filters."""
         return overview.latest(self.readers, count, query)
 
-    def of_topic(self, name: str, count: int, query: Query) -> list[Hit]:
-        """Return the newest records of a topic that pass the filters."""
-        return overview.of_topic(self.readers, name, count, query)
+    def of_topics(self, names: Collection[str], count: int, query: Query) -> list[Hit]:
+        """Return the newest records of some topics that pass the filters."""
+        return overview.of_topics(self.readers, names, count, query)
 
     def edges(self, ids: Collection[str], rel: str, query: Query) -> list[Edge]:
         """Return the edges of that relation at *ids*, stated in homes that *query* includes."""

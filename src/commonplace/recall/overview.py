@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from commonplace.records import Record
 
 LOOKED_AT_FURTHER = 20
+TOPIC_LOOKED_AT_MAX = 1_000
 RECORDS_AT_ONCE = 500
 
 
@@ -42,18 +43,24 @@ def latest(readers: Sequence[Reader], count: int, query: Query) -> list[Hit]:
     ]
 
 
-def of_topic(readers: Sequence[Reader], name: str, count: int, query: Query) -> list[Hit]:
-    """Return the newest records of a topic that pass the filters."""
+def of_topics(
+    readers: Sequence[Reader], names: Collection[str], count: int, query: Query
+) -> list[Hit]:
+    """Return the newest records of some topics that pass the filters.
+
+    Where very many are hidden or do not pass, those further back are not looked for.
+    """
     found: list[tuple[int, Card]] = []
     for home, reader in enumerate(readers):
-        wanted = count + LOOKED_AT_FURTHER
-        while True:
-            keys = reader.newest_of_topic(name, wanted)
-            shown = shown_cards(readers, home, reader.cards(keys).values(), query)
-            if len(shown) >= count or len(keys) < wanted:
-                break
-            wanted *= 4  # Many are hidden, or do not pass.
-        found += ((home, card) for card in shown)
+        cards: dict[int, Card] = {}
+        for name in names:
+            for wanted in (count + LOOKED_AT_FURTHER, TOPIC_LOOKED_AT_MAX):
+                keys = reader.newest_of_topic(name, wanted)
+                some = shown_cards(readers, home, reader.cards(keys).values(), query)
+                if len(some) >= count or len(keys) < wanted:
+                    break
+            cards |= {card.key: card for card in some}
+        found += ((home, card) for card in cards.values())
     found.sort(key=lambda item: (item[1].micros, item[1].key), reverse=True)
     return [
         Hit(record, card.repo, rate=card.rate, address=(home, card.key))

@@ -278,7 +278,7 @@ class CatchUp:
             )
         if not (is_statement(record.kind) or has_nothing_to_search(record)):
             self._connection.execute("INSERT INTO unembedded VALUES (?)", (key,))
-        named = topics_of(record)
+        named = topics_of(record, repo)
         if named:
             self._connection.executemany(
                 "INSERT OR IGNORE INTO topic VALUES (?, ?, ?)",

@@ -180,8 +180,9 @@ class Reader(TableFacts):
     def newest_of_topic(self, name: str, limit: int, *, versions: bool = False) -> list[int]:
         current = "" if versions else f" AND {self.moment.condition}"
         rows = self.connection.execute(
-            f"SELECT key FROM topic JOIN line USING (key) WHERE name = ?{current}"
-            " ORDER BY topic.micros DESC, key DESC LIMIT ?",
+            "SELECT topic.key FROM topic CROSS JOIN line ON line.key = topic.key"
+            f" WHERE name = ?{current}"
+            " ORDER BY topic.micros DESC, topic.key DESC LIMIT ?",
             (name, *(() if versions else self.moment.arguments), limit),
         )
         return [key for (key,) in rows]
