@@ -70,7 +70,7 @@ def bloom(
             links = _links_from(layer, expand(layer), per_node_max, reached, strong)
             new = [ident for ident in links.best if ident not in reached]
             best = sorted(new, key=links.order)[:room]
-            if refuse is None or not refuse(links.deciding([*best, *layer], len(best) == room)):
+            if refuse is None or not refuse(links.deciding(best, layer, len(best) == room)):
                 break
         for ident in (*best, *layer):
             if ident in links.best:
@@ -100,15 +100,18 @@ class _Links(NamedTuple):
         link = self.best[ident]
         return link.rank, link.place, ident
 
-    def deciding(self, ids: Sequence[str], is_full: bool) -> list[tuple[str, str]]:
-        """Return the links on which it depends that *ids* were chosen, and how strong they are.
+    def deciding(
+        self, new: Sequence[str], layer: Sequence[str], is_full: bool
+    ) -> list[tuple[str, str]]:
+        """Return the links on which it depends that the nodes in *new* were chosen, the best first.
 
-        Those are the strongest link to each, and the links of a node that another one waits for
-        which would count. *is_full* is whether there is no room for more nodes.
+        And how strong these and those of *layer* are. Those are the strongest link to each, and the
+        links of a node that another one waits for which would count. *is_full* is whether there is
+        no room for more nodes.
         """
-        chosen = frozenset(ids)
-        last = max((self.order(ident) for ident in ids if ident in self.best), default=None)
-        found = [(self.best[ident].start, ident) for ident in ids if ident in self.best]
+        chosen = frozenset([*new, *layer])
+        last = self.order(new[-1]) if new else None
+        found = [(self.best[ident].start, ident) for ident in chosen if ident in self.best]
         for followed, waiting in self.waiting:
             if any(self._would_count(end, link, chosen, last, is_full) for end, link in waiting):
                 found += [(waiting[0][1].start, end) for end in followed]
