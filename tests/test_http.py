@@ -502,6 +502,8 @@ def test_one_that_is_ending_is_waited_for_before_the_next_is_started(server: Ser
         stream.sendall(head.encode())
         assert stream.recv(15) == b"HTTP/1.1 200 OK"
         assert server.ask("POST", "/api/v1/stop", token=server.key).status == 200
+        # It may answer until it has closed its sockets, so nobody may find it from here on.
+        assert presence.read(Home(server.home)) is None
         done = command("serve", "--ensure", "--json", "--port", "0", home=server.home)
 
     assert done.returncode == 0, done.stderr

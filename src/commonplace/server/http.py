@@ -292,6 +292,8 @@ class HttpServer:
         return token
 
     def _stop(self) -> None:
+        # First, so that nobody finds a server that answers for a moment more and then is gone.
+        presence.remove(self._home, self._key)
         self._uvicorn.should_exit = True
 
     def _open_memory(self, scope: str = "read") -> Memory:
