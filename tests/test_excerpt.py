@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from commonplace.compose import tokens
-from commonplace.compose.excerpt import MORE, Wanted, excerpt, show_unit
+from commonplace.compose.excerpt import excerpt
+from commonplace.compose.unit_layout import MORE, show_unit
+from commonplace.compose.unit_ranking import Wanted
 from commonplace.index.terms import query_terms
 from commonplace.index.units import units_of
 from test_units import TEXTS
@@ -154,6 +156,14 @@ def test_the_only_unit_is_cut_at_a_sentence() -> None:
     )
 
     assert found.endswith(f". {MORE}")
+
+
+def test_emphasis_and_code_that_a_cut_leaves_open_are_closed() -> None:
+    words = " ".join(f"word{number}" for number in range(60))
+    for start, closed in (("**Never", "**"), ("Run `make", "`"), ("**Use `x`", "**")):
+        found = shown("never run make", 40, f"{start} {words}")
+
+        assert found.endswith(f"{closed} {MORE}"), found
 
 
 def test_what_introduces_a_block_never_stands_alone() -> None:

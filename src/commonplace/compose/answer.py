@@ -8,7 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.compose import tokens
-from commonplace.compose.excerpt import MARGIN, MORE, Wanted, excerpt
+from commonplace.compose.excerpt import excerpt
+from commonplace.compose.unit_layout import MARGIN, MORE
+from commonplace.compose.unit_ranking import Wanted
 from commonplace.foreign import FRAME, code, indent, one_line, origin, render
 from commonplace.index.document import about_and_body, document
 from commonplace.index.terms import term_set

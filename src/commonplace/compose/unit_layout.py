@@ -1,0 +1,304 @@
+"""How units of a long memory are laid out in an answer: title, headings, code in closed fences.
+
+Only a unit that is the only one is cut: where a statement, a row or a sentence ends.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from commonplace.compose import tokens
+from commonplace.compose.unit_ranking import find_fix_word
+from commonplace.foreign import block, longer_fence, one_line, quote, render
+from commonplace.index.passages import LABEL
+from commonplace.index.units import CODE, NO_LEAD, PARAGRAPH, REST, SENTENCE, TABLE, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+# A shorter sentence says nothing without what it introduces.
+LEAD_CHARS_MIN = 60
+# In fewer tokens, the beginning of a unit says nothing.
+CUT_TOKENS_MIN = 16
+HEADING_CHARS_MAX = 100
+# What is longer than the title by more characters than these does not repeat it.
+TITLE_SLACK = 20
+METADATA_CHARS_MAX = 200
+INFO_CHARS_MAX = 20
+MORE = "…"
+MARGIN = "   "
+UNDER = " > "
+# What stands alone in a paragraph and tells a reader nothing: a status, addresses, tags, files.
+_METADATA = re.compile(
+    r"(?:closed|open(ed)?|done|resolved|completed?|in[ _-]progress|wontfix|duplicate|merged|n/a|"
+    r"tbd|(?:[\w.+-]+@[\w-]+(?:\.[\w-]+)+[\s,;]*)+|(?:#[\w-]+[\s,]*)+|"
+    r"(?:`?[\w./-]+\.\w{1,5}`?(?:[\s,]+|$)){2,})[.\s]*",
+    re.IGNORECASE,
+)
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+_CODE_SPAN = re.compile(r"(`+)(?:(?!`).)+\1", re.DOTALL)
+_INFO = re.compile(r"[\w.+#-]*")
+
+
+class Page:
+    """What is shown of one text: its title, and units below their headings."""
+
+    def __init__(self, text: str, units: Sequence[Unit], title: str) -> None:
+        self.units = units
+        self._text = text
+        self._title = title
+        self._shown: dict[int, str] = {}
+        self._shown_headings: dict[tuple[str, ...], str] = {}
+
+    def groups(self, number: int, *, may_part: bool) -> Iterator[set[int]]:
+        """Yield what may be shown of a unit, best first: all of it with what introduces it.
+
+        Then, if it may be shown in part, without what it introduces, and without its end.
+        """
+        run = self._run(number)
+        leads = self._leads(number)
+        whole = {*run, *leads}
+        first = run[-1] + 1
+        introduces = first < len(self.units) and self.units[first].lead == run[-1]
+        if not introduces:
+            yield whole
+        else:
+            yield {*whole, *self._run(first)}
+        if may_part:
+            if introduces:
+                yield {*whole, first}
+            if introduces and self.units[run[-1]].end - self.units[number].start >= LEAD_CHARS_MIN:
+                yield whole
+            for end in range(len(run) - 1, 0, -1):
+                yield {*run[:end], *leads}
+
+    def _run(self, number: int) -> list[int]:
+        """Return the parts of a unit, from this one on."""
+        run = [number]
+        while self._is(run[-1] + 1, REST):
+            run.append(run[-1] + 1)
+        return run
+
+    def bytes_min(self, numbers: Iterable[int]) -> int:
+        """Return how long a text with these units is at least."""
+        return sum(len(self._show(number)) for number in numbers) + len(self._title)
+
+    def _leads(self, number: int) -> set[int]:
+        """Return what introduces a unit, and what introduces that."""
+        found: set[int] = set()
+        lead = self.units[number].lead
+        while lead != NO_LEAD:
+            found.add(lead)
+            lead = self.units[lead].lead
+        return found
+
+    def _is(self, number: int, kind: str) -> bool:
+        return number < len(self.units) and self.units[number].kind == kind
+
+    def show(self, numbers: Sequence[int]) -> str:
+        """Return the title and these units in this order."""
+        parts: list[str] = []
+        before = -1
+        for number in numbers:
+            unit, shown = self.units[number], self._show(number)
+            is_next = before >= 0 and number == before + 1
+            is_below = before >= 0 and self.units[before].headings == unit.headings
+            if is_below and all(self._is(one, REST) for one in range(before + 1, number + 1)):
+                # The end of a paragraph goes on in its line, if it did in the text.
+                gap = self._text[self.units[before].end : unit.start]
+                if not is_next:
+                    parts[-1] += f" {MORE} {shown.lstrip()}"
+                elif "\n\n" not in gap:
+                    parts[-1] += f" {shown.lstrip()}"
+                else:
+                    parts.append(shown)
+                before = number
+                continue
+            if not is_next:
+                self._end(parts, before, is_followed=is_below)
+            heading = "" if is_below else self._heading(unit)
+            if before >= 0 and unit.headings[:-1] in _and_above(self.units[before].headings):
+                heading = heading.rpartition(UNDER)[2]  # What it stands under has been shown.
+            if heading and not LABEL.match(shown.lstrip("*-•> ")):
+                parts.append(heading)
+            is_cut = unit.kind == REST and not self._is_title(number - 1)
+            parts.append(f"{MORE} {shown.lstrip()}" if is_cut else shown)
+            before = number
+        self._end(parts, before, is_followed=False)
+        body = "\n".join(map(_with_margin, parts))
+        first = one_line(parts[0]) if parts else ""
+        if first.startswith(self._title.removesuffix(f" {MORE}")) and not _FENCE.match(first):
+            return body.removeprefix(MARGIN)  # The text begins with the title.
+        return f"{self._title}\n{body}" if body else self._title
+
+    def _is_title(self, number: int) -> bool:
+        """Whether the title says what this unit does."""
+        unit = self.units[number]
+        return not says_something(unit, self._text, self._title)
+
+    def _end(self, parts: list[str], last: int, *, is_followed: bool) -> None:
+        """Say with `…` that the last unit goes on, or that what it introduces is left out.
+
+        So too if a later unit of its section follows.
+        """
+        if last < 0:
+            return
+        if self._is(last + 1, REST):
+            parts[-1] = _with_more(parts[-1])
+        elif is_followed or (last + 1 < len(self.units) and self.units[last + 1].lead == last):
+            parts.append(MORE)
+
+    def show_beginning(self, number: int, tokens_max: int) -> str:
+        """Return the title, and as much of one unit as fits; "" if that is nothing."""
+        unit = self.units[number]
+        heading = self._heading(unit)
+        above = [part for part in (self._title, heading and f"{MARGIN}{heading}") if part]
+        room = tokens_max - tokens.count("\n".join(above)) - 1
+        text = unit.of(self._text)
+        # The margin needs tokens, too.
+        while room >= CUT_TOKENS_MIN and (short := _beginning(unit, text, room)):
+            found = "\n".join([*above, _with_margin(short)])
+            if tokens.count(found) <= tokens_max:
+                return found
+            room -= max(1, tokens.count(found) - tokens_max)
+        return ""
+
+    def _show(self, number: int) -> str:
+        if number not in self._shown:
+            unit = self.units[number]
+            self._shown[number] = show_unit(unit, unit.of(self._text))
+        return self._shown[number]
+
+    def _heading(self, unit: Unit) -> str:
+        """Return the heading that a unit stands under, if the title does not say as much."""
+        if unit.headings not in self._shown_headings:
+            self._shown_headings[unit.headings] = self._show_heading(unit)
+        return self._shown_headings[unit.headings]
+
+    def _show_heading(self, unit: Unit) -> str:
+        last = one_line(unit.headings[-1]) if unit.headings else ""
+        if not last or last in self._title or (self._title and self._title in last):
+            return ""
+        last = last.rstrip(":")
+        above = [one for one in unit.headings[:-1] if one not in self._title]
+        says = [one for one in above if find_fix_word(one)]
+        if says and not find_fix_word(last):
+            first = one_line(says[-1]).rstrip(":")
+            # Of a long heading, the word that says what it is.
+            word = find_fix_word(first)
+            if word and len(first) + len(last) > HEADING_CHARS_MAX:
+                first = word[0]
+            last = f"{first}{UNDER}{last}"
+        if len(last) > HEADING_CHARS_MAX:
+            last = f"{last[:HEADING_CHARS_MAX].rpartition(' ')[0] or last} {MORE}"
+        return f"{last}:"
+
+
+def _and_above(headings: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    return headings, headings[:-1]
+
+
+def _with_margin(text: str) -> str:
+    """Return *text* with the margin of an entry before every line that is not blank."""
+    return "\n".join(MARGIN + line if line.strip() else "" for line in text.split("\n"))
+
+
+def show_unit(unit: Unit, text: str) -> str:
+    """Return a unit as it may be shown: code in fences that nothing in it closes."""
+    if unit.kind != CODE:
+        # A fence in it could reach over what follows; within a quotation it cannot.
+        return quote(text) if any(map(_FENCE.match, text.split("\n"))) else block(text)
+    info, lines = _code(text)
+    return _fenced(info, lines)
+
+
+def _code(text: str) -> tuple[str, list[str]]:
+    """Return the language and the lines of a block of code, whichever way it was marked."""
+    lines = render(text).split("\n")
+    fence = _FENCE.match(lines[0])
+    if fence is None:
+        margin = min((len(one) - len(one.lstrip()) for one in lines if one.strip()), default=0)
+        return "", [line[margin:] for line in lines]
+    margin = len(lines[0]) - len(lines[0].lstrip())
+    info = _INFO.match(lines[0][fence.end() :].strip())
+    closes = (
+        len(lines) > 1 and lines[-1].strip().startswith(fence[1]) and not lines[-1].strip("`~ ")
+    )
+    held = lines[1:-1] if closes else lines[1:]
+    language = info.group()[:INFO_CHARS_MAX] if info else ""
+    return language, [one[margin:] if not one[:margin].strip() else one for one in held]
+
+
+def _fenced(info: str, lines: Sequence[str]) -> str:
+    text = "\n".join(lines).strip("\n")
+    fence = longer_fence(text, "```")
+    return f"{fence}{info}\n{text}\n{fence}"
+
+
+def says_something(unit: Unit, text: str, title: str) -> bool:
+    """Whether a unit is more than a status, an address or tags, and more than the title says."""
+    if unit.end - unit.start > max(METADATA_CHARS_MAX, len(title) + TITLE_SLACK):
+        return True
+    words = one_line(unit.of(text))
+    if unit.kind == PARAGRAPH and _METADATA.fullmatch(words):
+        return False
+    return not (title and words.strip("*_ .") in title)
+
+
+# --- Cutting --------------------------------------------------------------------------------------
+
+
+def _beginning(unit: Unit, text: str, tokens_max: int) -> str:
+    """Return as much of a unit as fits, cut where a line of code, a row or a sentence ends."""
+    if unit.kind == CODE:
+        info, lines = _code(text)
+        kept = _longest(
+            len(lines), lambda count: f"{_fenced(info, lines[:count])}\n{MORE}", tokens_max
+        )
+        return f"{_fenced(info, _whole_statements(lines, kept))}\n{MORE}" if kept else ""
+    least = 3 if unit.kind == TABLE else 1  # The names of the columns say nothing by themselves.
+    for glue, parts in (("\n", text.split("\n")), (" ", SENTENCE.split(text))):
+
+        def show(count: int, glue: str = glue, parts: Sequence[str] = parts) -> str:
+            return _with_more(block(glue.join(parts[:count])))
+
+        kept = _longest(len(parts), show, tokens_max)
+        if kept >= least:
+            return show(kept)
+        if unit.kind == TABLE:
+            return ""
+    short = tokens.cut(block(text), tokens_max)
+    return _with_more(short.removesuffix(MORE).rstrip()) if short.endswith(MORE) else short
+
+
+def _with_more(text: str) -> str:
+    """Return a text that goes on with `…` behind it; open emphasis and code are closed."""
+    prose = _CODE_SPAN.sub("", text)
+    for mark in ("`", "**"):
+        if prose.count(mark) % 2:
+            text += mark
+    return f"{text} {MORE}"
+
+
+def _longest(count: int, show: Callable[[int], str], tokens_max: int) -> int:
+    """Return how many parts fit, fewer than *count*; of a very long text, most are not tried."""
+    kept = 0
+    while kept + 1 < count and tokens.count(show(kept + 1)) <= tokens_max:
+        kept += 1
+    return kept
+
+
+def _whole_statements(lines: Sequence[str], count: int) -> Sequence[str]:
+    """Return at most *count* lines, up to where the next line is not inside what came before."""
+    for end in range(count, count // 2, -1):
+        after = lines[end]
+        if after.strip() and _margin(after) <= min(
+            _margin(one) for one in lines[:end] if one.strip()
+        ):
+            return lines[:end]
+    return lines[:count]
+
+
+def _margin(line: str) -> int:
+    return len(line) - len(line.lstrip())
