@@ -444,7 +444,7 @@ def test_pack_text_in_a_context_names_its_pack(tmp_path: Path) -> None:
         task = {"id": "task.flux", "persona": "persona.flux", "tags": ["flux"]}
         texts = memory.build_context("deploy the flux service", task, 2000).frames.texts
     assert "Persona persona.flux (pack cpp)" in texts["identity"]
-    assert "- deploy (pack cpp): Run deploy --force" in texts["identity"]
+    assert "deploy (pack cpp): Run deploy --force" in texts["identity"]
     assert "Task task.flux (pack cpp)" in texts["problem"]
     assert "- (pack cpp)" in texts["constraints"]
 

@@ -23,10 +23,11 @@ from commonplace.recall.candidates import Candidate, Candidates, Proposal
 from commonplace.recall.dates import parse_moment
 from commonplace.recall.dedupe import SUPERSEDED, Entry
 from commonplace.recall.hits import Explanation, Hit
+from commonplace.recall.matching import PAGE, Matching
 from commonplace.recall.priors import NO_PRIORS, Priors, Weights
 from commonplace.recall.query import Query
 from commonplace.recall.scoring import Scale
-from commonplace.recall.search import PAGE, Fusion, Search
+from commonplace.recall.search import SURE, Fusion, Search
 from commonplace.recall.visibility import shown_cards
 from commonplace.records import Rate, from_line, micros
 from commonplace.rules import Standing, Tally
@@ -683,7 +684,7 @@ def test_a_hit_must_be_relevant_by_itself_and_beside_the_best(
     both, one = (hit.why.relevance or 0.0 for hit in hits if hit.why)
 
     def found(least: float, share: float) -> list[str]:
-        fusion = Fusion(relevance_min=least, relevance_share_min=share)
+        fusion = Fusion(relevance_min=least, odds_share_min=share)
         return found_ids(searched([reader], "quokka wombat", fusion).run())
 
     assert 0 < one < both < 1
@@ -712,14 +713,13 @@ def test_without_the_cut_off_the_plain_ranking_comes_back(
 def test_the_best_hit_needs_the_minimum_and_the_others_a_share_of_the_best(
     readers_of: Callable[..., list[Reader]],
 ) -> None:
-    asked = searched(
-        readers_of(WORDS), "quokka", Fusion(relevance_min=0.2, relevance_share_min=0.5)
-    )
+    asked = searched(readers_of(WORDS), "quokka", Fusion(relevance_min=0.2, odds_share_min=0.5))
 
     assert asked.relevance_floor(0.0) == 0.2
     assert asked.relevance_floor(0.19) == 0.2
-    assert asked.relevance_floor(0.2) == 0.1
-    assert asked.relevance_floor(1.0) == 0.5
+    assert asked.relevance_floor(0.2) == pytest.approx(1 / 9)
+    assert asked.relevance_floor(0.5) == pytest.approx(1 / 3)
+    assert asked.relevance_floor(1.0) == asked.relevance_floor(SURE) == pytest.approx(49 / 51)
 
 
 def test_an_explanation_has_the_whole_ranking_and_the_floor(
@@ -730,7 +730,8 @@ def test_an_explanation_has_the_whole_ranking_and_the_floor(
     assert [hit.id for hit in hits] == ["both", "one"]
     both, one = (hit.why.relevance or 0.0 for hit in hits if hit.why)
     assert one < both
-    assert floor == pytest.approx(both * Fusion().relevance_share_min, abs=0.001)
+    odds = Fusion().odds_share_min * both / (1 - both)
+    assert floor == pytest.approx(odds / (1 + odds), abs=0.001)
 
 
 def test_scores_are_shares_of_a_whole_match(readers_of: Callable[..., list[Reader]]) -> None:
@@ -855,7 +856,7 @@ def test_a_few_among_many_are_found_by_a_filter_on_tags(
 
 def test_terms_of_the_question_that_no_document_has_room_for_do_not_count() -> None:
     statistics = Statistics(10, 2.0, {"a": 1, "b": 1, "c": 1})
-    asked = object.__new__(Search)
+    asked = object.__new__(Matching)
     asked.wanted = {"a": 1.0, "b": 1.0, "c": 1.0}
 
     assert asked._whole_match(statistics) == pytest.approx(2 * statistics.idf("a"))
@@ -1297,14 +1298,33 @@ def test_no_fix_is_lost_by_folding(
     ]
     kept = dedupe.fold_sources(entries)
 
-    assert [one for one in entries if one in kept] == kept
+    assert ids(kept) == [ident for ident in ids(entries) if ident in ids(kept)]
     told = [fix for one in kept for fix in one.fixes]
     for one in entries:
-        if one not in kept:
+        if one.candidate.card.id not in ids(kept):
             assert one.fixes
             for fix in one.fixes:
                 assert any(len(fix & other) >= dedupe.SAME_FIX * len(fix) for other in told)
     assert dedupe.fold_sources(kept) == kept
+
+
+def test_what_stands_for_a_relevant_memory_is_no_padding() -> None:
+    newer = entry("new", range(10), 0.9, day=2)._replace(relevance=0.3)
+    older, other = entry("old", range(1, 10)), entry("other", range(50, 60))
+    older, other = older._replace(relevance=0.9), other._replace(relevance=0.3)
+    twins = [entry("one", range(10))._replace(relevance=0.3), older]
+    learned = entry("pat", range(50), kind="pattern")._replace(
+        relevance=0.3, fixes=(frozenset(range(10)),), sources=frozenset(["ep"])
+    )
+    source = episode("ep", range(10))._replace(relevance=0.9)
+
+    def kept(entries: list[Entry]) -> list[str]:
+        return ids(dedupe.without_padding(entries, 0.5))
+
+    assert kept(dedupe.newest_first([older, newer, other])) == ["new", "old"]
+    assert kept(dedupe.fold_twins(twins)) == ["one"]
+    assert kept(dedupe.fold_sources([learned, source])) == ["pat"]
+    assert kept(dedupe.fold_sources([learned])) == []
 
 
 @pytest.mark.parametrize(

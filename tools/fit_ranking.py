@@ -212,9 +212,9 @@ def ask(memory: Memory, question: str, answers: set[str]) -> Asked:
             readers, Query(text=question, limit=100, cutoff=False), lambda: vector
         )
         found = search.ranked()
-        held = search.covered([one.address for one in found])
+        held = search.matching.covered([one.address for one in found])
         covered = np.array([held[one.address] for one in found])
-        words, whole = np.array([one.words for one in found]), search.whole_match()
+        words, whole = np.array([one.words for one in found]), search.matching.whole_match()
         share = words / whole if whole else words * 0
         return Asked(
             words,
@@ -224,7 +224,7 @@ def ask(memory: Memory, question: str, answers: set[str]) -> Asked:
             np.array([one.card.id in answers for one in found], bool),
             min(1.0, float(share.max(initial=0.0))) if whole else 1.0,
             lead_of(words),
-            search._circumstances()[0],
+            search.matching.circumstances()[0],
         )
 
 

@@ -152,7 +152,9 @@ class Engine:
         hits = text.hits
         if not query.cutoff:
             hits = [*text.hits, *found.hits[len(text.hits) :]]
-        notes = self._notes(compares_meaning=search.compares_meaning, is_asked=vector is not None)
+        notes = self._notes(
+            compares_meaning=search.matching.compares_meaning, is_asked=vector is not None
+        )
         return Answer(hits, text.text, text.tokens, found.considered, notes)
 
     def consult(
@@ -290,7 +292,7 @@ class Engine:
         hits = found.hits if query.repos is not None else name_others(found.hits, query.here)
         return compose(
             hits,
-            search.wanted,
+            search.matching.wanted,
             cache(best.idf),
             query.tokens_max,
             NOTHING,

@@ -177,7 +177,7 @@ class Lighting:
                 consultation,
                 self._query.with_(repos=own),
                 self._task.tags,
-                likeness=search.likenesses,
+                likeness=search.matching.likenesses,
             ),
             self._here,
             "" if persona is not None else self._memory.read_at_start("IDENTITY.md"),
@@ -191,7 +191,7 @@ class Lighting:
         Those of other repositories must be more so.
         """
         ranked = search.ranked()
-        likeness = search.likenesses([one.address for one in ranked])
+        likeness = search.matching.likenesses([one.address for one in ranked])
         least = self._memory.settings["context.similarity_min"]
         found: dict[str, float] = {}
         types: dict[str, str] = {}
@@ -276,7 +276,7 @@ class Lighting:
     ) -> list[LitNode]:
         """Return the nodes that lit up with their scores, the best first."""
         cards = visible.find(ids)
-        likeness = search.likenesses([address for address, _card in cards.values()])
+        likeness = search.matching.likenesses([address for address, _card in cards.values()])
         settings = self._memory.settings
         weights = Weights.from_settings(settings)
         least = settings["context.similarity_min"]

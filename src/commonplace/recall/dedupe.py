@@ -85,6 +85,8 @@ class Entry(NamedTuple):
     relevance: float
     vector: Vector | None = None
     marks: tuple[str, ...] = ()
+    # The highest relevance of what it was folded with or put before: it stands for that too.
+    stands_for: float = 0.0
     # The terms of each fix: the resolutions of an episode, what a pattern says to do.
     fixes: tuple[frozenset[int], ...] = ()
     # Of a pattern or an anti-pattern: the ids of the records that it was derived from.
@@ -101,6 +103,15 @@ class Entry(NamedTuple):
             return self.statement.terms
         return self.terms if len(self.terms) <= RULE_TERMS_MAX else frozenset()
 
+    def instead_of(self, other: Entry, *, takes_place: bool = True) -> Entry:
+        """Return this entry, which stands for the *other* one too.
+
+        With *takes_place* it also gets the score of the other one, if that is higher.
+        """
+        relevance = max(self.stands_for, other.relevance, other.stands_for)
+        score = max(self.score, other.score) if takes_place else self.score
+        return self._replace(score=score, stands_for=relevance)
+
 
 def fold_twins(entries: Sequence[Entry]) -> list[Entry]:
     """Return *entries* without near-duplicates: of each group the best proven, else the first."""
@@ -110,7 +121,9 @@ def fold_twins(entries: Sequence[Entry]) -> list[Entry]:
         if twin is None:
             kept.append(entry)
         elif _success_bound(entry) > _success_bound(kept[twin]):
-            kept[twin] = entry._replace(score=kept[twin].score)
+            kept[twin] = entry.instead_of(kept[twin])
+        else:
+            kept[twin] = kept[twin].instead_of(entry, takes_place=False)
     return kept
 
 
@@ -126,13 +139,18 @@ def newest_first(entries: Sequence[Entry]) -> list[Entry]:
             continue
         # A still newer one may go before this one too: it is compared next.
         ordered.remove(later)
-        ordered.insert(index, later._replace(score=max(later.score, older.score)))
+        ordered.insert(index, later.instead_of(older))
     return [
         entry._replace(marks=(*entry.marks, SUPERSEDED))
         if any(_supersedes(other, entry) for other in ordered[:place])
         else entry
         for place, entry in enumerate(ordered)
     ]
+
+
+def without_padding(entries: Sequence[Entry], relevance_min: float) -> list[Entry]:
+    """Return the entries that are relevant enough, or stand for one that is."""
+    return [one for one in entries if max(one.relevance, one.stands_for) >= relevance_min]
 
 
 def may_restate(terms: frozenset[int], timestamp: str, entries: Iterable[Entry]) -> bool:
@@ -145,17 +163,16 @@ def may_restate(terms: frozenset[int], timestamp: str, entries: Iterable[Entry])
     )
 
 
-def with_statements(entries: Sequence[Entry], weights: Mapping[str, float]) -> list[Entry]:
-    """Return *entries*; long ones that may state another version of a rule, with their statement.
+def may_state_versions(entries: Sequence[Entry]) -> list[int]:
+    """Return the places of the long *entries* that may state another version of a rule.
 
     To find the statement takes the text, so it is sought only where another of the same kind and
     repository is older or newer, and is long as well or has many of its words.
     """
     return [
-        with_statement(one, weights)
+        place
+        for place, one in enumerate(entries)
         if len(one.terms) > RULE_TERMS_MAX and any(_may_be_versions(one, two) for two in entries)
-        else one
-        for one in entries
     ]
 
 
@@ -207,7 +224,7 @@ def lessons_first(entries: Sequence[Entry]) -> list[Entry]:
         if place is None:
             ordered.append(entry)
         else:
-            ordered.insert(place, entry._replace(score=max(entry.score, ordered[place].score)))
+            ordered.insert(place, entry.instead_of(ordered[place]))
     return ordered
 
 
@@ -218,11 +235,14 @@ def fold_sources(entries: Sequence[Entry]) -> list[Entry]:
     """
     kept: list[Entry] = []
     for entry in entries:
-        patterns = [other for other in kept if _are_related(other, entry)]
-        stated = [fix for pattern in patterns for fix in pattern.fixes]
+        related = [place for place, other in enumerate(kept) if _are_related(other, entry)]
+        stated = [fix for place in related for fix in kept[place].fixes]
         is_stated = _is_told_alike if entry.sources else _is_held
         if not entry.fixes or not all(is_stated(fix, stated) for fix in entry.fixes):
             kept.append(entry)
+            continue
+        for place in related:
+            kept[place] = kept[place].instead_of(entry, takes_place=False)
     return kept
 
 

@@ -8,19 +8,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.index import bm25
-from commonplace.index.document import document
-from commonplace.index.terms import query_terms, term_hash, term_set, terms
-from commonplace.recall import conflicts, dedupe, priors, scoring
+from commonplace.index.terms import term_hash, term_set
+from commonplace.recall import conflicts, dedupe, priors
 from commonplace.recall.candidates import Candidate, Candidates, Proposal
 from commonplace.recall.dedupe import Entry
 from commonplace.recall.hits import UNTRUSTED, Hit
-from commonplace.recall.scoring import Circumstances, Scale
+from commonplace.recall.matching import PAGE, Matching
 from commonplace.records import AntiPattern, Pattern
 from commonplace.records.episodes import errors_of
 from commonplace.rules import Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from commonplace.embed.embedder import Vector
     from commonplace.index.bm25 import Statistics
@@ -41,17 +40,14 @@ RESTATING = 24
 LEADING = 2
 # How many resolutions of an episode are compared with what other memories say.
 FIXES_MAX = 40
-# Cards are read this many at a time, best first; priors rarely lift anything from further down.
-PAGE = 40
-# If few records pass the filters, up to this many are scored one by one.
-FILTERED_MAX = 2000
 # The kinds that may be derived from episodes.
 DERIVED_KINDS = ("pattern", "anti_pattern")
-QUERY_CHARS_MAX = 4000
 # The best relevance is sought among this many of the ranking.
 EXPLAINED = 20
-# How many of the best by meaning alone are compared with the question's words as well.
-NEAR = 20
+# A hit that is more relevant than this asks no more of the others.
+SURE = 0.98
+# Of the relevance of the best hit: with less, a memory is no hit and no newer version of a rule.
+COMPARED_SHARE_MIN = 0.3
 
 
 class Fusion(NamedTuple):
@@ -59,7 +55,8 @@ class Fusion(NamedTuple):
 
     dense: float = 0.5
     relevance_min: float = 0.06
-    relevance_share_min: float = 0.3
+    # Of the odds of the best hit, the share that another one needs.
+    odds_share_min: float = 0.15
     # Whether near-duplicates are folded; off only for measurements.
     dedupe: bool = True
 
@@ -70,7 +67,7 @@ class Fusion(NamedTuple):
         return cls(
             dense=settings["recall.dense"],
             relevance_min=max(least, relevance_min),
-            relevance_share_min=cls().relevance_share_min if least else 0.0,
+            odds_share_min=cls().odds_share_min if least else 0.0,
             dedupe=settings["recall.same"],
         )
 
@@ -101,18 +98,10 @@ class Search:
     ) -> None:
         self._readers = readers
         self._query = query
-        self._vector = vector
         self._fusion = fusion
-        self.wanted = query_terms(query.text[:QUERY_CHARS_MAX])
-        self.statistics = [reader.statistics(self.wanted) for reader in readers]
         self._candidates = Candidates(readers, query, uses, weights)
+        self.matching = Matching(readers, query, vector, self._candidates, fusion.dense)
         self._ranked: list[Candidate] = []
-        self._weights_of_terms: list[tuple[list[tuple[int, float]], float]] | None = None
-
-    @property
-    def compares_meaning(self) -> bool:
-        """Whether vectors are compared, not words alone."""
-        return self._vector is not None
 
     def run(self) -> Found:
         """Rank what the homes hold about the question, most useful first."""
@@ -121,8 +110,8 @@ class Search:
         self._ranked = ranked
         if not query.cutoff:
             hits = self._candidates.hits(ranked[: query.limit])
-            return Found(hits, considered, self.statistics)
-        entries = self._select_relevant(_close(ranked, max(CLOSE, query.limit)))
+            return Found(hits, considered, self.matching.statistics)
+        entries, floor = self._select_relevant(_close(ranked, max(CLOSE, query.limit)))
         if self._fusion.dedupe:
             entries = self._with_statements(entries, ranked[: max(RESTATING, query.limit)])
             folded = dedupe.fold_twins(entries)
@@ -131,7 +120,8 @@ class Search:
             if any(entry.sources for entry in folded):
                 folded = dedupe.fold_sources(folded)
             entries = dedupe.newest_first(self._with_vectors(folded[: 2 * query.limit]))
-        return Found(self._hits(self._with_conflicts(entries)), considered, self.statistics)
+        hits = self._hits(self._with_conflicts(dedupe.without_padding(entries, floor)))
+        return Found(hits, considered, self.matching.statistics)
 
     def ranked(self) -> list[Candidate]:
         """Return the ranking up to the limit of the question, without reading the records."""
@@ -148,7 +138,7 @@ class Search:
     def explain(self) -> tuple[list[Hit], float]:
         """Return the ranking with the relevance of each hit, and the relevance an answer needs."""
         _considered, ranked = self._rank()
-        values = self.relevances(ranked)
+        values = self.matching.relevances(ranked)
         self._candidates.read(one.address for one in ranked)
         hits = [self._candidates.hit(one, value) for one, value in zip(ranked, values, strict=True)]
         return hits, self.relevance_floor(max(values[:EXPLAINED], default=0.0))
@@ -159,7 +149,7 @@ class Search:
         enough = max(CLOSE, query.limit) + PAGE // 2
         limit = max(CANDIDATES, 2 * query.limit)
         while True:
-            proposals, more = self._propose(limit)
+            proposals, more = self.matching.propose(limit)
             found: list[Candidate] = []
             for start in range(0, len(proposals), PAGE):
                 found += self._candidates.choose(proposals[start : start + PAGE])
@@ -169,195 +159,43 @@ class Search:
             plenty = len(found) >= min(enough, 2 * query.limit)
             last = limit >= CANDIDATES_MAX or not query.extend
             if not plenty and more and last and query.extend:
-                found = self._candidates.choose(self._score_filtered())
+                found = self._candidates.choose(self.matching.score_filtered())
             if plenty or not more or last:
                 found.sort(key=lambda one: (-one.score, one.address))
                 return len(proposals), _first_of_each_id(found)
             limit *= 4
 
-    # --- Proposals --------------------------------------------------------------------------------
-
-    def _propose(self, limit: int) -> tuple[list[Proposal], bool]:
-        """Return the proposals of both engines, best first, and whether there may be more."""
-        words: dict[Address, float] = {}
-        # Of a home with more matches than these, the score that the others have at most.
-        left_out: dict[int, float] = {}
-        for home, reader in enumerate(self._readers):
-            matches = reader.match(self.wanted, self.statistics[home], self._query, limit)
-            words |= {(home, key): score for key, score in matches}
-            if matches and len(matches) >= limit:
-                left_out[home] = matches[-1][1]
-        more = bool(left_out)
-        meaning: dict[Address, float] = {}
-        # The best by words are read while the model works; most of them stay among the best.
-        leading = _best(words, PAGE)
-        self._candidates.weigh(leading)
-        self._candidates.read_terms(leading)
-        if self._vector is not None:
-            vector = self._vector()
-            for home, reader in enumerate(self._readers):
-                near = reader.nearest(vector, limit)
-                rest = [key for number, key in words if number == home and key not in near]
-                cosines = near | reader.similarity(vector, rest)
-                meaning |= {(home, key): cosine for key, cosine in cosines.items()}
-                more = more or (self._query.repos is not None and len(cosines) >= limit)
-            nearest = _best(meaning, NEAR)
-            self._candidates.read_terms(nearest)
-            leading = list(dict.fromkeys([*leading, *nearest]))
-        held = self._held(leading)
-        for address in leading:
-            home = address[0]
-            if address not in words and home in left_out and held[address]:
-                estimated = self._estimate_words(address, held[address])
-                words[address] = min(left_out[home], estimated)
-        return self._fuse(words, meaning, held), more
-
-    def _fuse(
-        self,
-        words: Mapping[Address, float],
-        meaning: Mapping[Address, float],
-        held: Mapping[Address, float],
-    ) -> list[Proposal]:
-        """Add what words, meaning and coverage say of each document.
-
-        If documents hold only a common word of the question, none is a good match by words: then
-        words are trusted less.
-        """
-        scale = Scale.measure(
-            words.values(),
-            self.whole_match(),
-            max(meaning.values(), default=0.0),
-            self._fusion.dense if self._vector is not None else 0.0,
-        )
-        whole = [weight for _terms, weight in self._weighted_terms()]
-        found = []
-        for address in words.keys() | meaning.keys():
-            score, cosine = words.get(address, 0.0), meaning.get(address)
-            covered = held[address] / whole[address[0]] if held.get(address) else 0.0
-            parts = scale.parts(score, cosine, covered)
-            found.append((-sum(parts.values()), address, score, cosine, parts))
-        found.sort(key=lambda one: one[:2])
-        return [
-            Proposal(address, score, cosine, -rank, parts)
-            for rank, address, score, cosine, parts in found
-        ]
-
-    def _estimate_words(self, address: Address, held: float) -> float:
-        terms_held = len(self._candidates.terms(address))
-        average = self.statistics[address[0]].average_terms
-        return scoring.estimate_words(held, terms_held, average)
-
-    def _held(self, addresses: Collection[Address]) -> dict[Address, float]:
-        """Return the weight of the question's terms in each document; their terms were read."""
-        weighted = [found for found, _whole in self._weighted_terms()]
-        held = {}
-        for address in addresses:
-            terms_held = self._candidates.terms(address)
-            held[address] = sum(
-                weight for hash_, weight in weighted[address[0]] if hash_ in terms_held
-            )
-        return held
-
-    def whole_match(self) -> float:
-        """Return the score of an average document that holds each term of the question once."""
-        return max(self._whole_match(one) for one in self.statistics)
-
-    def _whole_match(self, statistics: Statistics) -> float:
-        weighted = sorted(bm25.by_rarity(self.wanted, statistics).values(), reverse=True)
-        return sum(weighted[: min(bm25.QUERY_TERMS_MAX, round(statistics.average_terms))])
-
-    def _score_filtered(self) -> list[Proposal]:
-        """Score all records that pass the filters by their words, if these are few."""
-        found: list[Proposal] = []
-        for home, reader in enumerate(self._readers):
-            statistics = self.statistics[home]
-            weighted = bm25.by_rarity(self.wanted, statistics)
-            keys = [card.key for card in reader.select(self._query, newest=FILTERED_MAX)]
-            for key, record in reader.records(keys).items():
-                counts = Counter(terms(document(record).text))
-                score = bm25.score(counts, counts.total(), weighted, statistics.average_terms)
-                if score > 0:
-                    found.append(Proposal((home, key), score, None, score))
-        best = max((one.fused for one in found), default=1.0)
-        shares = (one._replace(fused=one.fused / best) for one in found)
-        return sorted(shares, key=lambda one: (-one.fused, one.address))
-
     # --- Relevance --------------------------------------------------------------------------------
-
-    def relevances(self, candidates: Sequence[Candidate]) -> list[float]:
-        """Return how likely each candidate is to answer the question, from 0 to 1."""
-        covered = self.covered([one.address for one in candidates])
-        given = self._circumstances()
-        held = self._held(covered)
-        return [
-            scoring.relevance(
-                one.meaning,
-                # What was not proposed by its words may hold some of them.
-                one.words or self._estimate_words(one.address, held[one.address]),
-                covered[one.address],
-                given[one.address[0]],
-            )
-            for one in candidates
-        ]
-
-    def likenesses(self, addresses: Collection[Address]) -> dict[Address, float]:
-        """Return how alike the question and each document are, from 0 to 1.
-
-        That is the cosine of its best passage; without a vector, which share of the question its
-        words cover.
-        """
-        found: dict[Address, float] = {}
-        if self._vector is not None:
-            vector = self._vector()
-            for home, reader in enumerate(self._readers):
-                keys = [key for number, key in addresses if number == home]
-                for key, cosine in reader.similarity(vector, keys).items() if keys else ():
-                    found[home, key] = max(0.0, cosine)
-        rest = [address for address in addresses if address not in found]
-        return found | self.covered(rest)
-
-    def covered(self, addresses: Collection[Address]) -> dict[Address, float]:
-        """Return which share of the question, weighed by rarity, each document contains."""
-        self._candidates.read_terms(addresses)
-        whole = [weight for _terms, weight in self._weighted_terms()]
-        return {
-            address: held / whole[address[0]] if whole[address[0]] else 0.0
-            for address, held in self._held(addresses).items()
-        }
-
-    def _circumstances(self) -> list[Circumstances]:
-        memories = sum(one.documents for one in self.statistics)
-        whole, count = self.whole_match(), len(self.wanted)
-        return [Circumstances(whole, count, one.average_terms, memories) for one in self.statistics]
-
-    def _weighted_terms(self) -> list[tuple[list[tuple[int, float]], float]]:
-        """Return for each home the weights of the question's terms, and their sum."""
-        if self._weights_of_terms is None:
-            self._weights_of_terms = []
-            for statistics in self.statistics:
-                by_rarity = bm25.by_rarity(self.wanted, statistics)
-                hashed = [(term_hash(term), weight) for term, weight in by_rarity.items()]
-                self._weights_of_terms.append((hashed, sum(by_rarity.values())))
-        return self._weights_of_terms
 
     def relevance_floor(self, best: float) -> float:
         """Return the relevance that a hit needs if the best one has *best*.
 
         The minimum says whether the question is answered at all; if it is, the other hits are
-        measured by the best one.
+        measured by the best one, by their odds: beside a sure hit, one that may well be wrong is
+        padding, and beside a doubtful one it may be the right one, with a share of its relevance.
         """
-        least, share = self._fusion.relevance_min, self._fusion.relevance_share_min
-        return share * best if best >= least and share else least
+        least, share = self._fusion.relevance_min, self._fusion.odds_share_min
+        if best < least or not share:
+            return least
+        sure = min(best, SURE)
+        odds = share * sure / (1 - sure)
+        return min(best, max(COMPARED_SHARE_MIN * best, odds / (1 + odds)))
 
-    def _select_relevant(self, candidates: Sequence[Candidate]) -> list[Entry]:
-        """Return the candidates that are relevant enough, also relative to the best one."""
-        values = self.relevances(candidates)
-        floor = self.relevance_floor(max(values, default=0.0))
-        return [
+    def _select_relevant(self, candidates: Sequence[Candidate]) -> tuple[list[Entry], float]:
+        """Return the candidates to compare with each other, and the relevance that a hit needs.
+
+        One that is less relevant may still be the newest version of a rule.
+        """
+        values = self.matching.relevances(candidates)
+        best = max(values, default=0.0)
+        floor = self.relevance_floor(best)
+        compared = min(floor, COMPARED_SHARE_MIN * best) if best >= floor else floor
+        entries = [
             self._entry(one, value)
             for one, value in zip(candidates, values, strict=True)
-            if value >= floor
+            if value >= compared
         ]
+        return entries, floor
 
     def _with_statements(
         self, entries: Sequence[Entry], ranked: Sequence[Candidate]
@@ -367,8 +205,14 @@ class Search:
         A long record that is less relevant as a whole is added if that sentence is a newer version
         of a rule among them.
         """
-        weights = bm25.by_rarity(self.wanted, max(self.statistics, key=lambda one: one.documents))
-        found = dedupe.with_statements(entries, weights)
+        weights = bm25.by_rarity(
+            self.matching.wanted, max(self.matching.statistics, key=lambda one: one.documents)
+        )
+        found = list(entries)
+        places = dedupe.may_state_versions(found)
+        self._candidates.read(found[place].candidate.address for place in places)
+        for place in places:
+            found[place] = dedupe.with_statement(found[place], weights)
         for place, entry in enumerate(found[:LEADING]):
             if not entry.rule and any(_is_later(one, entry.candidate) for one in ranked):
                 found[place] = dedupe.with_statement(entry, weights)
@@ -389,7 +233,9 @@ class Search:
             for one in others
             if dedupe.may_restate(terms_held(one.address), one.card.timestamp, found)
         ]
-        for one, value in zip(others, self.relevances(others) if others else (), strict=True):
+        for one, value in zip(
+            others, self.matching.relevances(others) if others else (), strict=True
+        ):
             later = dedupe.with_statement(self._entry(one, value), weights)
             if dedupe.restates(later, found):
                 found.append(later)
@@ -463,7 +309,7 @@ class Search:
         """Return the entry of a document that may not have been proposed."""
         ranked = [one for one in self._ranked if one.address == address]
         chosen = ranked or self._candidates.choose([Proposal(address, 0.0, None, 0.0)])
-        return self._entry(chosen[0], self.relevances(chosen[:1])[0]) if chosen else None
+        return self._entry(chosen[0], self.matching.relevances(chosen[:1])[0]) if chosen else None
 
     def _hits(self, entries: Sequence[Entry]) -> list[Hit]:
         """Return *entries* as hits, with their marks."""
@@ -492,11 +338,6 @@ class Search:
                 gone = "are gone" if more else "is gone"
                 marks.append(f"stale: {missing[0]}{more} {gone}")
         return tuple(marks)
-
-
-def _best(scores: Mapping[Address, float], count: int) -> list[Address]:
-    """Return the *count* documents with the highest scores, best first."""
-    return sorted(scores, key=lambda address: (-scores[address], address))[:count]
 
 
 def _is_later(one: Candidate, other: Candidate) -> bool:
