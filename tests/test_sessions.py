@@ -651,9 +651,9 @@ def test_a_session_becomes_one_episode_that_grows(agent: Agent, memory: Memory) 
     assert episode["context"]["files_involved"] == ["Makefile"]
     assert episode["artifacts_produced"] == ["Makefile"]
     assert [action["action"] for action in episode["action_log"]] == [
-        "run",
+        "run_build",
         "edit_file",
-        "run",
+        "run_build",
         "run",
     ]
     assert [action.get("result") for action in episode["action_log"]] == [

@@ -192,6 +192,34 @@ def test_many_entries_of_one_key_take_one_line(memory: Memory, tmp_path: Path) -
         assert f"{SAME} 59" in text
 
 
+def test_nodes_are_shown_at_a_start_by_their_type_and_in_words(
+    memory: Memory, tmp_path: Path
+) -> None:
+    repo = memory.beside(cwd=tmp_path).repository.name
+    memory.upsert_nodes(
+        [
+            {
+                "id": "fact.std",
+                "type": "fact",
+                "label": "Standard",
+                "payload": {"year": [20, "c"]},
+                "repo": repo,
+            },
+            {
+                "id": "pattern.retry",
+                "type": "pattern",
+                "label": "Retry with backoff",
+                "payload": {"definition": "Retry idempotent calls", "steps": ["a", "b"]},
+                "repo": repo,
+            },
+        ]
+    )
+
+    for text in shown_at_start(memory, tmp_path):
+        assert "[FACT] Standard: year: 20; c (" in text
+        assert "[PATTERN] Retry with backoff: Retry idempotent calls (" in text
+
+
 def test_the_inbox_is_announced_where_its_candidates_come_from(
     agent: Agent, memory: Memory, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ from commonplace.files.plain import open_for_read
 from commonplace.foreign import flat, one_line, origin, quote, render
 from commonplace.learn import handoffs as handoff_rules
 from commonplace.records import Handoff, Ledger, Lesson, from_line, make_key, to_utc
+from commonplace.records.nodes import NODE_KIND, type_of
 from commonplace.records.sentences import sentence_of
 from commonplace.rules import (
     Fold,
@@ -54,6 +55,8 @@ HANDOFF_CHARS_MAX = 1600
 # Only the end of a long log is read: the newest entries are shown.
 TAIL_BYTES_MAX = 4 << 20
 NAME_CHARS_MAX = 60
+# The fields of a node's payload that say what it is, the best first.
+_DEFINING = ("definition", "description", "text", "summary")
 HANDOFF_AGE_MAX = timedelta(days=14)
 LEDGER_AGE_MAX = timedelta(days=7)
 LEDGER_CHARS_MAX = 600
@@ -99,7 +102,7 @@ def read_files(memory: Memory, event: Event) -> StartContext:
     unique = deduplicate(
         record
         for record, feedback in current
-        if record.kind in KNOWLEDGE and not is_doubted(feedback)
+        if _kind(record) in KNOWLEDGE and not is_doubted(feedback)
     )
     is_complete = all(complete for _folded, complete in tails)
     handoffs = [record for record, feedback in current if is_open_handoff(record, feedback, event)]
@@ -214,13 +217,18 @@ def _text(record: Record) -> str:
     """Return the content of a record in one line."""
     if isinstance(record, Lesson):
         return " ".join(record.lesson.split())
-    label, payload = _field(record, "label"), _field(record, "payload")
+    label, payload = str(record.fields.get("label") or ""), _payload(record)
     told = sentence_of(record, short=True) or (f"{label}: {payload}" if payload else label)
     return " ".join(told.split())
 
 
-def _field(record: Record, name: str) -> str:
-    return str(record.fields.get(name) or "")
+def _payload(record: Record) -> str:
+    """Return what a node says: the text that defines it, or else all of its payload."""
+    payload = record.fields.get("payload")
+    if isinstance(payload, dict):
+        texts = (payload.get(name) for name in _DEFINING)
+        payload = next((text for text in texts if isinstance(text, str) and text), payload)
+    return flat(payload) if payload else ""
 
 
 def _label(record: Record) -> str:
@@ -228,7 +236,12 @@ def _label(record: Record) -> str:
         tags = record.tags if record.event_type == "learned" else []
         prefix = next((tag for tag in tags if tag in _PREFIX_TAGS), "")
         return prefix.upper() or _LABELS.get(record.event_type, record.event_type.upper())
-    return record.kind.replace("_", "-").upper()
+    return _kind(record).replace("_", "-").upper()
+
+
+def _kind(record: Record) -> str:
+    """Return the kind of a record, or the type of a node, which is counted with that kind."""
+    return type_of(record) if record.kind == NODE_KIND else record.kind
 
 
 def _entry(record: Record, chars_max: int) -> str:
