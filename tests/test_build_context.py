@@ -518,6 +518,34 @@ def test_a_persona_that_did_not_fit_is_not_counted_as_shown(memory: Memory) -> N
     assert "persona.reviewer" in memory.build_context(QUERY, {"persona": "reviewer"}, 900).shown
 
 
+def test_the_tags_of_the_tasks_node_are_tags_of_the_task(memory: Memory) -> None:
+    memory.upsert_nodes(
+        [
+            {"id": "task.port", "type": "task", "label": "Port the parser", "tags": ["CPP"]},
+            {"id": "skill.cpp.raii", "type": "skill", "label": "Own resources by objects"},
+        ]
+    )
+
+    built = memory.build_context("who owns resources", "port", 500)
+
+    assert "Tags: cpp" in built.frames.texts["problem"]
+    assert {one.id: one.signals.task for one in built.selected}["skill.cpp.raii"] == 1.0
+
+
+def test_tools_are_never_a_heading_without_a_tool(memory: Memory) -> None:
+    links = [{"to": f"tool.t{number}", "rel": "uses"} for number in range(3)]
+    tools = [
+        {"id": f"tool.t{number}", "type": "tool", "label": f"Compiler {number} " + "for C++ " * 9}
+        for number in range(3)
+    ]
+    memory.upsert_nodes([{"id": "persona.me", "type": "persona", "label": "Me", "links": links}])
+    memory.upsert_nodes(tools)
+
+    for budget in range(120, 400, 10):
+        identity = memory.build_context("zebra", {}, budget, persona="me").frames.texts["identity"]
+        assert not identity.rstrip().endswith("Tools:"), budget
+
+
 def test_domain_tags_are_tags_of_the_task(memory: Memory) -> None:
     memory.upsert_nodes(
         [

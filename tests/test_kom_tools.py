@@ -303,6 +303,40 @@ def test_contexts_are_saved_as_versions_and_recalled_newest_first(memory: Memory
         assert [one["frames"][0]["data"] for one in found] == ["step 2", "step 1"]
 
 
+def test_a_repository_that_nothing_was_written_to_has_no_contexts(memory: Memory) -> None:
+    server = server_of(memory)
+    data(server, "save_context", task_id="t", frames={"episodic": "x"}, repo="demo")
+    for arguments in (
+        {"id": "t", "repo": "elsewhere"},
+        {"scope": "session", "id": "s", "repo": "elsewhere"},
+        {"scope": "repo", "id": "elsewhere"},
+    ):
+        assert data(server, "recall_context", **arguments)["contexts"] == []
+    assert len(data(server, "recall_context", id="t", repo="demo")["contexts"]) == 1
+    typed = call(server, "recall_context", id="t", repo="dmeo")
+    assert typed.is_error
+    assert "did you mean `demo`?" in text_of(typed)
+
+
+def test_new_nodes_are_written_to_the_repository_that_is_named(memory: Memory) -> None:
+    server = server_of(memory)
+
+    def repos(**more: Any) -> dict[str, str]:
+        nodes = [
+            {"id": "fact.a", "type": "fact", "label": "a rule"},
+            {"id": "fact.b", "type": "fact", "label": "b rule", "repo": "other"},
+        ]
+        data(server, "upsert_memory", nodes=nodes, **more)
+        return {ident: memory.node(ident).repo for ident in ("fact.a", "fact.b")}
+
+    assert repos(repo="demo") == {"fact.a": "demo", "fact.b": "other"}
+    assert repos(repo="third") == {"fact.a": "demo", "fact.b": "other"}, "they stay where they are"
+    for name, reason in (("dmeo", "did you mean `demo`?"), ("../x", "repo")):
+        refused = call(server, "upsert_memory", nodes=[], repo=name)
+        assert refused.is_error
+        assert reason in text_of(refused)
+
+
 def test_the_text_of_saved_contexts_has_a_line_for_each_frame(memory: Memory) -> None:
     server = server_of(memory)
     frames = [

@@ -202,7 +202,11 @@ def test_the_tree_has_each_id_once(ids: set[str], top: str) -> None:
         (node("a", kind="lesson"), "kind", "no node"),
         (node("a", embeddings={"model": "m"}), "embeddings.vector", "must be a list"),
         (node("a", stats={"uses": -1}), "stats.uses", "whole number"),
-        (node("a", resonance={"value": -1}), "resonance.value", "under 0"),
+        (node("a", resonance={"value": -1}), "resonance.value", "not between 0 and 1"),
+        (node("a", resonance={"value": 7}), "resonance.value", "not between 0 and 1"),
+        (node("a", resonance={"decay": 2}), "resonance.decay", "not between 0 and 1"),
+        (node("a", links=[{"to": ""}]), "links", "names no id"),
+        (node("a", children={"x": ""}), "children", "names no id"),
         (node("a", payload={1j}), "node", "JSON"),
         ("a", "node", "must be an object"),
     ],
@@ -354,6 +358,16 @@ def test_links_are_followed_as_far_as_asked(memory: Memory) -> None:
     # Links lead through nodes of other types and tags.
     found = memory.search_nodes("substitution failure", types=["snippet", "fact"], hops=2)
     assert [(one.node.id, one.hop) for one in found] == [("cpp.traits", 2)]
+
+
+def test_what_is_found_says_how_like_the_question_it_is(memory: Memory) -> None:
+    memory.upsert_nodes(GRAPH)
+    found = {one.node.id: one.likeness for one in memory.search_nodes("templates rota", hops=1)}
+    assert found["cpp.enable_if"] is None, "a link led to it"
+    for ident in ("cpp.sfinae", "ops.rota"):
+        assert 0 < (found[ident] or 0) < 1
+    [named] = memory.search_nodes("cpp.traits", k=1)
+    assert (named.node.id, named.likeness) == ("cpp.traits", 1.0)
 
 
 def test_a_node_is_found_by_its_id(memory: Memory) -> None:

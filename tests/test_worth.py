@@ -107,6 +107,22 @@ def test_a_session_is_followed_to_its_tests_and_feedback(memory: Memory, tmp_pat
     assert found["utility"]["tasks_without"]["tasks"] == 1
 
 
+def test_builds_count_and_so_does_the_session_of_a_task(memory: Memory, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    there = memory.beside(cwd=project)
+    there.log(lesson="the zanzibar build needs GNU make")
+    there.build_context("the zanzibar build", {"id": "t-7", "session": "s-1"})
+    agent = Agent(memory, project)
+    agent.edit("Makefile")
+    agent.run("make", error="error: missing separator")
+    agent.run("cargo build")
+    agent.run("ls")
+    agent.tell("SessionEnd", reason="other")
+
+    assert memory.worth()["utility"]["tests_after"] == {"passed": 1, "failed": 1}
+
+
 def test_feedback_from_before_counts_for_nothing(own_home: Path) -> None:
     clock = [NOW]
     with Memory.open(own_home, clock=lambda: clock[0]) as memory:

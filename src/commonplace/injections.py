@@ -40,6 +40,7 @@ class Injection(NamedTuple):
     ids: frozenset[int]
     agent: str = ""
     repo: str = ""
+    # Of the task and of the session, if there are both, with a space between them.
     task: str = ""
     # Of a context: the tokens of each frame; whether one of its nodes is of the task's domain; how
     # far the best ones are from the question; how many nodes the working set has, and their mean.
@@ -66,10 +67,12 @@ def make(
     tokens: int,
     ids: Iterable[str],
     task: str = "",
+    session: str = "",
     **more: Any,  # noqa: ANN401
 ) -> Injection:
-    """Return an injection of the memories *ids* for *task*, whose ids it does not keep."""
-    return Injection(at, source, tokens, hashes(ids), task=hash_of_task(task), **more)
+    """Return an injection of the memories *ids* for a task and a session; it keeps no ids."""
+    names = dict.fromkeys(hash_of_task(name) for name in (task, session) if name)
+    return Injection(at, source, tokens, hashes(ids), task=" ".join(names), **more)
 
 
 def add(usage: Usage, injection: Injection) -> None:

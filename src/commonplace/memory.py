@@ -288,16 +288,17 @@ class Memory(Recaller):
     # --- Nodes ------------------------------------------------------------------------------------
 
     def upsert_nodes(
-        self, nodes: Sequence[Mapping[str, Any]], *, merge: bool = False
+        self, nodes: Sequence[Mapping[str, Any]], *, merge: bool = False, repo: str = ""
     ) -> UpsertResult:
         """Write nodes: `id`, `type`, `label`, `payload`, `links`, `children`, `tags`, `meta`.
 
-        With *merge*, what a node has and *nodes* do not give stays; otherwise it is replaced. All
-        are checked before the first is written. Raises `RecordInvalid`.
+        With *merge*, what a node has and *nodes* do not give stays; otherwise it is replaced.
+        *repo* is the repository of new nodes that name none; this one by default. All are checked
+        before the first is written. Raises `RecordInvalid`.
         """
         from commonplace.graph.upsert import upsert
 
-        return upsert(self, nodes, merge=merge)
+        return upsert(self, nodes, merge=merge, repo=repo)
 
     def node(self, ident: str) -> GraphNode:
         """Return the record whose id starts with *ident* as a node of the graph."""

@@ -241,6 +241,7 @@ class Recaller(RecordChanger):
         tokens: int,
         ids: Collection[str],
         task: str = "",
+        session: str = "",
         **measured: Any,  # noqa: ANN401 (fields of `Injection`)
     ) -> None:
         """Write down that an agent was given memories, for `stats --context`."""
@@ -250,7 +251,8 @@ class Recaller(RecordChanger):
         if usage is not None:
             measured |= {"agent": self.agent_id, "repo": self.repository.name}
             at = to_utc(self.now())
-            injections.add(usage, injections.make(at, source, tokens, ids, task, **measured))
+            made = injections.make(at, source, tokens, ids, task, session, **measured)
+            injections.add(usage, made)
 
     def query(self, text: str = "", **narrowing: Unpack[Narrowing]) -> Query:
         """Return the question *text* of this agent; `scope` decides what it searches."""

@@ -173,7 +173,7 @@ def print_worth(found: dict[str, Any], *, as_json: bool) -> None:
     rated = count_list(utility["rated"]) or "none"
     print(f"feedback on what was given  {rated}")
     tests = utility["tests_after"]
-    print(f"tests run after  {tests['passed']:,} passed, {tests['failed']:,} failed")
+    print(f"tests and builds after  {tests['passed']:,} passed, {tests['failed']:,} failed")
     for label, name in (("with", "tasks_with"), ("without", "tasks_without")):
         work = utility[name]
         each = (

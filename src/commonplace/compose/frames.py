@@ -145,6 +145,8 @@ def as_blocks(frames: dict[str, Any]) -> list[dict[str, Any]]:
 
 def check_budget(budget_tokens: int) -> None:
     """Raise `UsageError` for a budget that is too small to say anything in, or too large."""
+    if not isinstance(budget_tokens, int):
+        raise UsageError(f"the budget is `{budget_tokens}`, not a number of tokens")
     if not BUDGET_MIN <= budget_tokens <= BUDGET_MAX:
         raise UsageError(
             f"a context of {budget_tokens:,} tokens is not between {BUDGET_MIN} and {BUDGET_MAX:,}",

@@ -92,7 +92,7 @@ def build_context(
     text = query.strip()
     if not text:
         raise UsageError("the question is empty", "say in a few words what the task is")
-    if not HOPS_MIN <= hops <= HOPS_MAX:
+    if not isinstance(hops, int) or not HOPS_MIN <= hops <= HOPS_MAX:
         raise UsageError(f"the number of hops is {hops}, not between {HOPS_MIN} and {HOPS_MAX}")
     check_budget(budget_tokens)
     state = resonance.read(memory)
@@ -122,9 +122,10 @@ def build_context(
         "context",
         frames.tokens(),
         shown,
-        task.id or task.session,
+        task.id,
+        task.session,
         frames=frames.tokens_by_frame(),
-        covered=_is_covered(found, frames, task),
+        covered=_is_covered(found, frames),
         drift=_drift(found, frames),
         nodes=len(working),
         resonance=mean(working),
@@ -147,7 +148,7 @@ def _material(found: Gathered, query: str, task: Task, files: list[str]) -> Mate
     """Return the lines and nodes that the frames are made of."""
     tools = [found.nodes[one.id] for one in found.selected if one.type == "tool"]
     return Material(
-        problem=frame_lines.problem(query, task.id, task.tags, found.task),
+        problem=frame_lines.problem(query, task.id, found.tags, found.task),
         identity=frame_lines.identity(found.persona, tools, found.identity),
         knowledge=_knowledge(found),
         episodic=frame_lines.episodic(found.saved, found.episodes),
@@ -194,11 +195,11 @@ def _shown_in(found: Gathered, frames: Frames) -> list[str]:
     return list(dict.fromkeys([*frames.ids, *special, *tools, *others]))
 
 
-def _is_covered(found: Gathered, frames: Frames, task: Task) -> bool | None:
+def _is_covered(found: Gathered, frames: Frames) -> bool | None:
     """Whether the knowledge frame has a node of the task's domain; `None` without tags."""
-    if not task.tags:
+    if not found.tags:
         return None
-    return any(task_affinity(found.nodes[ident], task.tags) for ident in frames.ids)
+    return any(task_affinity(found.nodes[ident], found.tags) for ident in frames.ids)
 
 
 def _drift(found: Gathered, frames: Frames) -> float | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from commonplace import records
-from commonplace.errors import RecordInvalid
+from commonplace.errors import RecordInvalid, RepoUnknown
 from commonplace.log.logs import list_repos
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def ids_by_log(memory: Recaller, task_id: str, repo: str = "") -> dict[str, str]
     fields = {**given, "task_id": memory.prepare(given).record.fields["task_id"]}
     here, now = memory.repository.name, memory.now()
     if repo:
-        logs = memory.scope().named(repo)
+        logs = logs_named(memory, repo)
     elif memory.repository.known:
         logs = [here, *memory.scope().here()]
     else:
@@ -51,6 +51,17 @@ def ids_by_log(memory: Recaller, task_id: str, repo: str = "") -> dict[str, str]
         log: records.make(fields, now=now, repo=log, agent_id=memory.agent_id).id
         for log in dict.fromkeys(logs)
     }
+
+
+def logs_named(memory: Recaller, repo: str) -> list[str]:
+    """Return the logs of a repository. Nothing may have been written to it yet.
+
+    Raises `RepoUnknown` if the name looks like a typing mistake.
+    """
+    try:
+        return memory.scope().named(repo)
+    except RepoUnknown:
+        return [memory.log_to_write(repo)]
 
 
 def log_to_save(memory: Recaller, repo: str, having: Collection[str]) -> str:

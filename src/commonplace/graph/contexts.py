@@ -19,6 +19,7 @@ from commonplace.graph.context_logs import (
     check_task,
     ids_by_log,
     log_to_save,
+    logs_named,
 )
 from commonplace.index import topics
 from commonplace.index.ports import Filter
@@ -188,7 +189,8 @@ def recall_context(
     """Return the last *k* saved contexts of a task, session, repository or agent, newest first.
 
     Without *ident*, a repository or agent is the one in use. With *repo*, only those of that
-    repository. Homes that the user does not trust are left out.
+    repository; one that nothing was written to yet has none. Homes that the user does not trust
+    are left out.
     """
     if scope not in SCOPES:
         raise UsageError(f"there is no scope `{scope}`", f"choose among {', '.join(SCOPES)}")
@@ -202,11 +204,11 @@ def recall_context(
             return _read(memory, readers, k, wanted)[:k]
     if scope == "repo":
         named = ident or repo
-        logs = memory.scope().named(named) if named else memory.scope().here()
+        logs = logs_named(memory, named) if named else memory.scope().here()
         return _of_topics(memory, [topics.of_repository(log) for log in dict.fromkeys(logs)], k)
     who = ident or memory.agent_id
     topic = topics.of_session(who) if scope == "session" else topics.of_agent(who)
-    return _of_topics(memory, [topic], k, frozenset(memory.scope().named(repo)) if repo else None)
+    return _of_topics(memory, [topic], k, frozenset(logs_named(memory, repo)) if repo else None)
 
 
 def _logs_having(memory: Recaller, task_id: str) -> list[str]:

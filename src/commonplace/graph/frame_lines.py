@@ -80,15 +80,17 @@ def identity(
     elif note.strip():
         lines = text_lines(note)[:IDENTITY_LINES_MAX]
     if names or tools:
-        lines.append(f"Tools: {', '.join(map(one_line, names))}".rstrip())
-        lines += [tool(one) for one in tools[:TOOLS_MAX]]
+        told = [tool(one) for one in tools[:TOOLS_MAX]]
+        # Lines are dropped from the end: a heading without what it is about would say nothing.
+        first = ", ".join(map(one_line, names)) or told.pop(0)
+        lines += [f"Tools: {first}", *(f"- {one}" for one in told)]
     return [*lines, ending] if ending else lines
 
 
 def tool(node: GraphNode) -> str:
     """Return a tool in one line."""
     about = "; ".join(_values(node))
-    name = f"- {one_line(node.label)}{_from(node)}"
+    name = f"{one_line(node.label)}{_from(node)}"
     return _short(name + (f": {about}" if about else ""))
 
 

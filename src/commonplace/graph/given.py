@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # What the log keeps of a node, besides its id, kind, time and repository.
 CONTENT = ("type", "label", "payload", "links", "children", "tags", "meta")
 # What a program reads of a node and may give back; none of it is content.
-_READ_ONLY = ("kind", "score", "hop")
+_READ_ONLY = ("kind", "score", "hop", "likeness")
 _KNOWN = ("id", *CONTENT, "embeddings", "stats", "resonance", "repo", "timestamp")
 _FILE_PREFIXES = ("skill:", "note:")
 
@@ -129,6 +129,8 @@ def _check_children(value: object) -> None:
 
 
 def _check_reference(value: str) -> None:
+    if not value:
+        raise ValueError("names no id: it is empty")
     try:
         check_id(value)
     except ValueError as error:
@@ -174,23 +176,23 @@ def _state(fields: Mapping[str, Any]) -> dict[str, Any]:
         "last_used_at": stats.get("last_used_at") or resonance.get("last_activated_at"),
     }
     checks: dict[str, tuple[str, Callable[[Any], None]]] = {
-        "value": ("resonance.value", _check_not_negative),
+        "value": ("resonance.value", _check_share),
         "uses": ("stats.uses", check_count),
         "last_used_at": ("stats.last_used_at", check_time),
     }
     if resonance.get("decay") is not None:  # The decay of this home applies.
-        _call("resonance.decay", _check_not_negative, resonance["decay"])
+        _call("resonance.decay", _check_share, resonance["decay"])
     for name, (field, check) in checks.items():
         if found[name] is not None:
             _call(field, check, found[name])
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _check_not_negative(value: object) -> None:
+def _check_share(value: object) -> None:
     check_number(value)
     assert isinstance(value, int | float)
-    if value < 0:
-        raise ValueError("is under 0")
+    if not 0 <= value <= 1:
+        raise ValueError(f"is {value}, not between 0 and 1")
 
 
 _CHECKS: dict[str, Callable[[Any], None]] = {

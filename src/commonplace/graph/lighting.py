@@ -108,6 +108,8 @@ class Gathered:
     # The logs of this repository: what is in another log names it.
     here: frozenset[str]
     identity: str
+    # Of the task: as the caller named them, and those of its node.
+    tags: tuple[str, ...]
 
 
 class Lighting:
@@ -135,6 +137,7 @@ class Lighting:
         visible = consultation.visible(self._query)
         persona = self._find_persona(consultation, visible)
         task = self._named(consultation, visible, "task", self._task.id)
+        tags = self._tags(task)
         episodes = self._task_episodes(consultation)
         saved = self._saved_before(consultation)
         search = consultation.search(self._query)
@@ -155,7 +158,7 @@ class Lighting:
         hot_max = self._memory.settings["context.hot_nodes_max"]
         hot = (row[0] for row in self._state.rows[:hot_max])
         ids = list(dict.fromkeys([*found.hops, *hot]))
-        lit = self._score(visible, search, ids, found.hops, found.edges, persona)
+        lit = self._score(visible, search, ids, found.hops, found.edges, persona, tags)
         caps = caps_from_settings(self._memory.settings)
         best = select((Scored(one.id, one.type, one.score) for one in lit), caps)
         by_id = {one.id: one for one in lit}
@@ -176,11 +179,12 @@ class Lighting:
             rules(
                 consultation,
                 self._query.with_(repos=own),
-                self._task.tags,
+                tags,
                 likeness=search.matching.likenesses,
             ),
             self._here,
             "" if persona is not None else self._memory.read_at_start("IDENTITY.md"),
+            tags,
         )
 
     # --- Probe ------------------------------------------------------------------------------------
@@ -225,6 +229,11 @@ class Lighting:
         ids = [one.id for one in episodes]
         room = max(SEEDS_MAX // 2, SEEDS_MAX - len(ids))
         return [*found[:room], *ids][:SEEDS_MAX]
+
+    def _tags(self, task: GraphNode | None) -> tuple[str, ...]:
+        """Return the tags of the task: as the caller named them, then those of its node."""
+        noted = lowered(task.tags) if task is not None else ()
+        return tuple(dict.fromkeys([*self._task.tags, *sorted(noted)]))
 
     def _task_episodes(self, consultation: Consultation) -> list[Record]:
         """Return the episodes of the task, the newest first."""
@@ -273,6 +282,7 @@ class Lighting:
         hops: Mapping[str, int],
         edges: Mapping[str, float],
         persona: GraphNode | None,
+        tags: Sequence[str],
     ) -> list[LitNode]:
         """Return the nodes that lit up with their scores, the best first."""
         cards = visible.find(ids)
@@ -284,7 +294,7 @@ class Lighting:
         now = micros(to_utc(self._memory.now()))
         uses = self._memory.engine().usage.counter()
         linked = persona_weights(persona)
-        wanted = lowered(self._task.tags)
+        wanted = lowered(tags)
         of_persona = lowered(persona.tags if persona is not None else ())
         working_set = resonance.of_memory(self._memory)
         seeded = working_set.seeded(list(cards)) if self._state.has_seeded else {}

@@ -29,12 +29,21 @@ class ScoredNode(NamedTuple):
     """A node that was found, its score, and how many links it is away from what was asked."""
 
     node: GraphNode
+    # Orders the nodes of one search. The best one has a high score even if it is about something
+    # else, so a score does not say whether a node is related to the question.
     score: float
     hop: int = 0
+    # How like the question it is, from 0 to 1; `None` if a link led to it.
+    likeness: float | None = None
 
     def as_dict(self) -> dict[str, object]:
         """Return it as other programs see it."""
-        return {**self.node.as_dict(), "score": round(self.score, 6), "hop": self.hop}
+        return {
+            **self.node.as_dict(),
+            "score": round(self.score, 6),
+            "hop": self.hop,
+            "likeness": None if self.likeness is None else round(self.likeness, 6),
+        }
 
 
 def search(
@@ -93,7 +102,11 @@ def _named(memory: Recaller, query: str, repo: str | None) -> list[ScoredNode]:
     ids = [word for word in words[:IDS_MAX] if not word.isalnum() or len(words) == 1]
     found = fetch.nodes(memory, ids) if ids else {}
     logs = set(memory.scope().named(repo)) if repo and found else set()
-    return [ScoredNode(node, 1.0) for node in found.values() if not repo or node.repo in logs]
+    return [
+        ScoredNode(node, 1.0, likeness=1.0)
+        for node in found.values()
+        if not repo or node.repo in logs
+    ]
 
 
 def _check(k: int, types: Iterable[str], hops: int) -> None:
@@ -117,12 +130,16 @@ def _kinds(types: Collection[str]) -> dict[str, frozenset[str]]:
 
 
 def _ranked(questions: Consultation, queries: Iterable[Query]) -> list[ScoredNode]:
-    return [
-        ScoredNode(node_of(hit.record), hit.score)
-        for query in queries
-        for hit in questions.hits(query)
-        if type_of(hit.record)
-    ]
+    found = []
+    for query in queries:
+        hits = [hit for hit in questions.hits(query) if type_of(hit.record)]
+        matching = questions.search(query).matching
+        likeness = matching.likenesses([hit.address for hit in hits])
+        found += [
+            ScoredNode(node_of(hit.record), hit.score, likeness=likeness[hit.address])
+            for hit in hits
+        ]
+    return found
 
 
 def _expand(

@@ -1,7 +1,8 @@
 """Write nodes: new ones, and new versions of those that are there.
 
 All are checked, and their current versions read, before the first line is written. A node that is
-there is written to its own log, a new one to that of this repository in the nearest trusted home.
+there is written to its own log, a new one to that of the repository that is named, or else of this
+one, in the nearest trusted home.
 """
 
 from __future__ import annotations
@@ -75,11 +76,12 @@ class _Existing(NamedTuple):
 
 
 def upsert(
-    memory: Recaller, nodes: Sequence[Mapping[str, Any]], *, merge: bool = False
+    memory: Recaller, nodes: Sequence[Mapping[str, Any]], *, merge: bool = False, repo: str = ""
 ) -> UpsertResult:
     """Write *nodes*, and return what was done with each. Raises `RecordInvalid`.
 
     With *merge*, what a node has and *nodes* do not give stays; otherwise the node is replaced.
+    *repo* is the repository of new nodes that name none.
     """
     if len(nodes) > NODES_MAX:
         raise UsageError(
@@ -87,10 +89,10 @@ def upsert(
         )
     given = [_checked(number, node) for number, node in enumerate(nodes, 1)]
     ids = list(dict.fromkeys(node.id for node in given))
-    home = memory.trusted_home()
+    place = memory.trusted_home(), memory.log_to_write(repo) if repo else memory.repository.name
     for _try in range(_TRIES_MAX):
         existing = _existing(memory, ids)
-        lines = _Lines(memory, existing, home, merge=merge)
+        lines = _Lines(memory, existing, place, merge=merge)
         for number, node in enumerate(given, 1):
             _at(number, node.id, lines.add, node)
         if lines.write(partial(_is_current, memory, ids, existing)):
@@ -142,11 +144,12 @@ class _Lines:
     """The lines to write, one for each node that changes."""
 
     def __init__(
-        self, memory: Recaller, existing: Mapping[str, _Existing], home: int, *, merge: bool
+        self, memory: Recaller, existing: Mapping[str, _Existing], place: Place, *, merge: bool
     ) -> None:
         self._memory = memory
         self._existing = existing
-        self._home = home
+        # Of new nodes that name no repository.
+        self._home, self._repo = place
         self._merge = merge
         self._lines: dict[str, tuple[Place, PreparedLine]] = {}
         self._redacted: dict[str, list[dict[str, str]]] = {}
@@ -193,7 +196,7 @@ class _Lines:
         fields = {"id": node.id, "kind": kind_of(content["type"]), **content}
         if one is None:
             times = {} if node.timestamp is None else {"timestamp": node.timestamp}
-            return {**fields, **times, "repo": repo or memory.repository.name}
+            return {**fields, **times, "repo": repo or self._repo}
         if repo and repo not in (one.place[1], one.record.repo):
             raise RecordInvalid(
                 "repo", f"is `{node.repo}`, and the node is in `{one.place[1]}`", "leave it out"

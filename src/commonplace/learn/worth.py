@@ -1,8 +1,9 @@
 """What the memory cost in the last days, and what came of it.
 
 The cost is the tokens of all texts with memories that agents were given. What came of it: feedback
-about one of those memories afterwards, and the tests that the same session ran afterwards. Tasks
-with and without memories are shown beside each other; that they differ need not be because of them.
+about one of those memories afterwards, and the tests and builds that the same session ran
+afterwards. Tasks with and without memories are shown beside each other; that they differ need not
+be because of them.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ DEFINITIONS = {
     "coverage": "contexts with a node of the task's domain, as a share of those with domain tags",
     "drift": "mean distance (1 - cosine) from the question to the three best knowledge nodes",
     "rated": "feedback on a memory after an agent was given it in these days",
-    "tests_after": "test runs in a session after it was given memories",
+    "tests_after": "test and build runs in a session after it was given memories",
 }
-TEST_RUN = "run_test"
+CHECK_RUNS = ("run_test", "run_build")
 # Both times are rounded to whole seconds.
 _ROUNDED_S = 1
 
@@ -108,7 +109,8 @@ def _utility(
     first_by_task: dict[str, str] = {}
     first_by_id: dict[int, str] = {}
     for one in given:
-        first_by_task.setdefault(one.task, one.at)
+        for task in one.task.split():
+            first_by_task.setdefault(task, one.at)
         for ident in one.ids:
             first_by_id.setdefault(ident, one.at)
     rated = Counter(
@@ -154,7 +156,7 @@ def _tests_after(episodes: Iterable[Record], first: dict[str, str]) -> dict[str,
         results.update(
             str(action.get("result"))
             for action in actions_of(one)
-            if action.get("action") == TEST_RUN
+            if action.get("action") in CHECK_RUNS
             and _seconds(action.get("t")) >= given_s - _ROUNDED_S
         )
     return {"passed": results["pass"], "failed": results["fail"]}

@@ -52,7 +52,7 @@ class Filters(BaseModel):
 
 
 class NodesModel(BaseModel):
-    """Nodes that were found, best first: each with its `score` and `hop`."""
+    """Nodes that were found, best first: each with its `score`, `hop` and `likeness`."""
 
     nodes: list[dict[str, Any]]
 
@@ -137,7 +137,10 @@ def _add_nodes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
     @tool(server, READS, "Search nodes", "kom.memory.v1.search_memory")
     def search_memory(
         query: str,
-        k: Annotated[int, Field(ge=1, le=K_MAX, description="Maximum number of nodes.")] = 32,
+        k: Annotated[
+            int,
+            Field(ge=1, le=K_MAX, description="Maximum number of nodes, besides those by `hops`."),
+        ] = 32,
         filters: Annotated[
             Filters | None,
             Field(description="Only these types or tags; `per_type`: the best k of each type."),
@@ -181,13 +184,16 @@ def _add_nodes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         merge: Annotated[  # noqa: FBT002 (named in the protocol)
             bool, Field(description="Keep what a node has and is not given; else replace it.")
         ] = False,
+        repo: Annotated[
+            str | None, Field(description="Of new nodes that name none; this one by default.")
+        ] = None,
     ) -> Annotated[CallToolResult, UpsertedModel]:
         """Write new or changed concepts, skills, snippets and other nodes.
 
         All are checked before the first is written; secrets are redacted. The same twice is once.
         """
         with errors_as_tool_results(), telemetry.memory_span(telemetry.UPSERT) as span:
-            done = open_memory("write").upsert_nodes(nodes, merge=merge)
+            done = open_memory("write").upsert_nodes(nodes, merge=merge, repo=repo or "")
             telemetry.count(span, len(done.ids))
         parts = ("created", "merged", "replaced", "unchanged")
         counts = ", ".join(f"{len(getattr(done, part))} {part}" for part in parts)

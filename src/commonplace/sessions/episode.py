@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Any
 
 from commonplace.sessions.failures import error_lines
-from commonplace.sessions.intents import intents, is_check
+from commonplace.sessions.intents import intents, is_build, is_check
 from commonplace.where.head import git_head
 
 TYPE_CHECKING = False
@@ -206,8 +206,9 @@ def _action(event: Event) -> str:
     """Return the name of the action in an episode."""
     if event.run_command and (event.action == "shell" or not event.files):
         found = intents(event.run_command)
-        is_test_run = any(" test" in f" {intent}" or intent == "pytest" for intent in found)
-        return "run_test" if is_test_run else "run"
+        if any(" test" in f" {intent}" or intent == "pytest" for intent in found):
+            return "run_test"
+        return "run_build" if any(is_build(intent) for intent in found) else "run"
     return _ACTION_NAMES.get(event.action, event.tool)
 
 

@@ -68,6 +68,11 @@ _CHECKS = (
     r"git (commit|push)|gh pr|bd close)\b"
 )
 _TESTS = r"^(pytest|jest|vitest|mocha|tox|nox|rspec|phpunit|ctest|tsc|ruff|mypy|eslint|\S+ test)\b"
+_BUILDS = (
+    r"^(make|ninja|cmake|tsc|bazel build|mvn (compile|package|install|verify)|"
+    r"(npm|pnpm|yarn|bun|cargo|go|dotnet|gradle|swift|mix|docker|vite|next) build|"
+    r"(npm|pnpm|yarn|bun) run build)\b"
+)
 # They add what another command lacked: a package, a newer state, a service, a login, a right.
 _INSTALLERS = (
     r"^((npm|pnpm|yarn|bun|pip|pipx|uv|poetry|pdm|pipenv|conda|mamba|gem|bundle|cargo|rustup|go|"
@@ -102,6 +107,11 @@ def is_check(intent: str) -> bool:
 def is_test(intent: str) -> bool:
     """Whether it checks the code: it passes or fails with the code, whatever its arguments."""
     return re.match(_TESTS, intent) is not None
+
+
+def is_build(intent: str) -> bool:
+    """Whether it builds the code."""
+    return re.match(_BUILDS, intent) is not None
 
 
 def is_install(intent: str) -> bool:
