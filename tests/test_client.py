@@ -17,12 +17,15 @@ from hypothesis import strategies as st
 from commonplace.client import (
     BlockingOrchestrator,
     Frames,
+    KomServerAdapter,
     McpServer,
     MemoryOrchestrator,
     Options,
     Task,
     state_folder,
 )
+from commonplace.client.answers import Saved
+from commonplace.client.task_frames import FRAME_CHARS_MAX, OWN_MAX, TASKS_MAX, TaskFrames
 from commonplace.client.working_set import Limits
 from commonplace.compose import tokens
 from commonplace.compose.frames import KEYS
@@ -94,7 +97,7 @@ def ids_of(frames: Frames) -> set[str]:
 
 
 def test_frames_have_the_names_of_the_contract_by_key_and_by_attribute() -> None:
-    frames = talk(lambda memory: memory.build_context("SFINAE", TASK, 800), store_of(CPP))
+    frames = talk(lambda memory: memory.build_context("SFINAE", "task-7", 800), store_of(CPP))
     assert tuple(frames.keys()) == KEYS
     assert dict(frames) == frames.as_dict()
     for key in KEYS:
@@ -413,6 +416,80 @@ def test_without_the_server_the_working_set_gives_the_frames(tmp_path: Path) -> 
     assert gone.notes[-1] == "1 save waits for the server"
 
 
+def block(kind: str, text: str) -> dict[str, Any]:
+    return {"kind": kind, "format": "markdown", "data": text}
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_without_the_server_the_scratchpad_and_the_steps_are_the_last_ones(
+    tmp_path: Path, restarts: bool
+) -> None:
+    flaky = Flaky(store_of(CPP))
+    # Another agent has saved these.
+    flaky.store.save("task-7", [block("scratchpad", "Plan: old"), block("episodic", "- read it")])
+
+    async def restart(memory: MemoryOrchestrator) -> MemoryOrchestrator:
+        if not restarts:
+            return memory
+        memory.close()
+        return MemoryOrchestrator(flaky.server(), state=tmp_path)
+
+    async def work() -> None:
+        memory = MemoryOrchestrator(flaky.server(), state=tmp_path)
+        await memory.build_context("SFINAE", TASK, 800)
+        flaky.is_down = True
+        memory = await restart(memory)
+        gone = await memory.build_context("SFINAE again", TASK, 800)
+        assert (gone.scratchpad, gone.episodic) == ("Plan: old", "- read it")
+
+        await memory.save_context(TASK, [block("scratchpad", "Plan: new")])
+        await memory.save_context(TASK, [block("episodic", "- compiled it")])
+        memory = await restart(memory)
+        gone = await memory.build_context("SFINAE once more", TASK, 800)
+        assert (gone.scratchpad, gone.episodic) == ("Plan: new", "- compiled it\n- read it")
+        other = await memory.build_context("SFINAE", "another-task", 800)
+        assert "Plan: new" not in other.scratchpad
+
+        flaky.is_down = False
+        there = await memory.build_context("SFINAE at last", TASK, 800)
+        assert (there.scratchpad, there.episodic) == (gone.scratchpad, gone.episodic)
+        memory.close()
+
+    asyncio.run(work())
+
+
+def test_pending_frames_are_shown_although_the_program_ended_before_it_wrote_its_state(
+    tmp_path: Path,
+) -> None:
+    flaky = Flaky()
+    flaky.is_down = True
+
+    async def work() -> Frames:
+        memory = MemoryOrchestrator(flaky.server(), state=tmp_path)
+        await memory.save_context(TASK, [block("scratchpad", "Plan: old")])
+        await memory.save_context(TASK, [block("scratchpad", "Plan: new")])
+        memory.close()
+        (tmp_path / "working-set.json").unlink()
+        memory = MemoryOrchestrator(flaky.server(), state=tmp_path)
+        return await memory.build_context("SFINAE", TASK, 800)
+
+    assert asyncio.run(work()).scratchpad == "Plan: new"
+
+
+def test_what_is_kept_of_tasks_is_bounded() -> None:
+    frames = TaskFrames()
+    for task in range(TASKS_MAX + 3):
+        for number in range(OWN_MAX + 3):
+            texts = {"scratchpad": "x" * 2 * FRAME_CHARS_MAX, "knowledge": {"a": {}}}
+            frames.add(Saved(f"save-{number}", f"t{task}", "", texts))
+    assert list(frames.as_dict()) == [f"t{task}" for task in range(3, TASKS_MAX + 3)]
+    kept = frames.of("t5")
+    assert [one.id for one in kept] == [f"save-{n}" for n in range(OWN_MAX + 2, 2, -1)]
+    assert [(kind, len(text)) for kind, text in kept[0].frames.items()] == [
+        ("scratchpad", FRAME_CHARS_MAX)
+    ]
+
+
 def test_a_server_that_dies_in_the_middle_costs_what_it_has_not_said() -> None:
     flaky = Flaky(store_of(CPP))
 
@@ -431,6 +508,71 @@ def test_few_hits_are_filled_up_with_nodes_of_the_domain() -> None:
     frames = talk(lambda memory: memory.build_context("zzz", TASK, 800), store_of(CPP))
     assert "skill.cpp.templates.sfinae" in ids_of(frames)
     assert "fact.ops.oncall" not in ids_of(frames)
+    assert any("nodes with the tags cpp were added" in note for note in frames.notes)
+
+
+class Nearest(KomServerAdapter):
+    """A server that returns all its nodes for any question, however little they are like it."""
+
+    def __init__(self, name: str, likeness: dict[str, float]) -> None:
+        self.name, self.likeness = name, likeness
+
+    async def call(self, tool: str, arguments: Any) -> Any:
+        if tool != "search_memory":
+            return {}
+        nodes = [{**node, self.name: self.likeness.get(node["id"], 0.05)} for node in CPP]
+        return {"nodes": sorted(nodes, key=lambda node: -node[self.name])}
+
+
+@pytest.mark.parametrize("name", ["likeness", "similarity", "score"])
+def test_nodes_that_are_not_like_the_question_are_neither_shown_nor_lit(name: str) -> None:
+    async def work(likeness: dict[str, float], task: Any) -> tuple[Frames, set[str]]:
+        memory = MemoryOrchestrator(Nearest(name, likeness))
+        frames = await memory.build_context("zzz", task, 800)
+        return frames, set(memory.working_set)
+
+    frames, lit = asyncio.run(work({"fact.ops.oncall": 0.6}, "task-7"))
+    assert ids_of(frames) == {"fact.ops.oncall"}
+    assert lit <= {"fact.ops.oncall"}
+    assert frames.notes == ()
+
+    frames, lit = asyncio.run(work({}, {"id": "task-7", "tags": ["ops"]}))
+    assert ids_of(frames) == lit == {"fact.ops.oncall"}
+    assert frames.notes == ("few nodes matched the question: nodes with the tags ops were added",)
+
+
+def test_with_an_embedder_its_vectors_say_which_nodes_are_like_the_question() -> None:
+    def embed(text: str) -> list[float]:
+        return [1.0, 0.0] if "rota" in text or text == "zzz" else [0.0, 1.0]
+
+    async def work() -> Frames:
+        server = Nearest("likeness", dict.fromkeys((node["id"] for node in CPP), 0.9))
+        return await MemoryOrchestrator(server, embed).build_context("zzz", "task-7", 800)
+
+    assert ids_of(asyncio.run(work())) == {"fact.ops.oncall"}
+
+
+def test_a_score_of_unknown_scale_drops_no_node() -> None:
+    async def work() -> Frames:
+        server = Nearest("score", dict.fromkeys((node["id"] for node in CPP), 17.3))
+        return await MemoryOrchestrator(server).build_context("zzz", "task-7", 1000)
+
+    assert ids_of(asyncio.run(work())) == {node["id"] for node in CPP}
+
+
+def test_no_note_says_that_nodes_were_added_when_the_question_found_them_all() -> None:
+    only = {"id": "fact.cpp.width", "type": "fact", "label": "Lines of code"}
+    frames = talk(lambda memory: memory.build_context("lines", TASK, 800), store_of([only]))
+    assert ids_of(frames) == {"fact.cpp.width"}
+    assert frames.notes == ()
+
+
+def test_two_matches_are_few_although_the_working_set_has_them_too() -> None:
+    style = {"id": "fact.cpp.width", "type": "fact", "label": "Lines of code"}
+    frames = talk(
+        lambda memory: memory.build_context("SFINAE", TASK, 1000), store_of([*CPP, style])
+    )
+    assert "fact.cpp.width" in ids_of(frames)
     assert any("nodes with the tags cpp were added" in note for note in frames.notes)
 
 
@@ -489,7 +631,7 @@ def test_an_embedder_that_fails_costs_the_vectors_and_says_so() -> None:
         raise ConnectionError("the model is away")
 
     frames = talk(
-        lambda memory: memory.build_context("SFINAE", TASK, 800), store_of(CPP), embed=broken
+        lambda memory: memory.build_context("SFINAE", "task-7", 800), store_of(CPP), embed=broken
     )
     assert "skill.cpp.templates.sfinae" in ids_of(frames)
     assert frames.notes == (
@@ -516,7 +658,7 @@ def test_vectors_of_nodes_are_made_once_and_survive_a_restart(tmp_path: Path) ->
 
 def test_a_damaged_file_of_the_working_set_costs_the_working_set_alone(tmp_path: Path) -> None:
     async def work(memory: MemoryOrchestrator) -> Frames:
-        return await memory.build_context("SFINAE", TASK, 800)
+        return await memory.build_context("SFINAE", "task-7", 800)
 
     for damage in (b"{", b"[]", b'{"version": 1}', b'{"version": 2}', b"\xff\x00", b"null"):
         (tmp_path / "working-set.json").write_bytes(damage)

@@ -289,7 +289,7 @@ def pend(folder: Path, count: int) -> None:
 def test_the_files_are_the_users_own(tmp_path: Path) -> None:
     pend(tmp_path / "state", 2)
     found = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "state").iterdir()}
-    assert found == {"lock": 0o600, "pending.jsonl": 0o600}
+    assert found == dict.fromkeys(("lock", "pending.jsonl", "working-set.json"), 0o600)
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
 
 

@@ -170,7 +170,7 @@ async def contexts(server: McpServer, state: Path | None = None) -> list[Frames]
     async with MemoryOrchestrator(server, state=state) as memory:
         await memory.upsert(CPP)
         return [
-            await memory.build_context("overload resolution with SFINAE", TASK, budget)
+            await memory.build_context("overload resolution with SFINAE", "task-7", budget)
             for budget in (100, 300, 1000)
         ]
 
@@ -366,7 +366,7 @@ def test_over_http_the_contexts_of_a_task_are_those_of_its_repository(
             # A task that nobody knows is in no repository, or in the one that is named.
             assert asyncio.run(talk("", "task-8", "one")) == ["one"]
             assert asyncio.run(talk(name, "task-9", "one")) == ["one"]
-            assert server.call("recall_context", id="task-7", repo="shup").status == 404
+            assert server.call("recall_context", id="task-7", repo="shpo").status == 404
             found = server.call("project_snapshot", repo="shop", include_memory=False).json
             assert (found["project"]["repo"], found["records"]) == (name, 2)
         contexts = {
@@ -378,6 +378,24 @@ def test_over_http_the_contexts_of_a_task_are_those_of_its_repository(
         "task-8": [],
         "task-9": ["one"],
     }
+
+
+def test_over_http_a_new_repository_begins_empty_and_gets_what_the_agent_writes(home: Path) -> None:
+    with served(home) as server:
+
+        async def talk() -> Frames:
+            remote = McpServer.http(f"{server.address}/mcp", server.token)
+            async with MemoryOrchestrator(remote, repo="demo") as memory:
+                first = await memory.build_context("SFINAE", {"id": "t", "session": "s"}, 400)
+                await memory.learn("Prefer RAII", "A class owns its resource.")
+                await memory.observe("compiled it", "passed", task="t")
+                await memory.upsert([{"id": "fact.x", "type": "fact", "label": "x"}])
+                assert memory.refused == []
+                return first
+
+        assert asyncio.run(talk()).notes == ()
+    assert len(lines_of(home)) == 4
+    assert {line["repo"] for line in lines_of(home)} == {"demo"}
 
 
 def test_two_repositories_with_a_task_of_one_name_keep_apart(home: Path, tmp_path: Path) -> None:

@@ -69,8 +69,11 @@ class KomServerAdapter(ABC):
             seven.SAVE, {"task_id": task_id, "frames": [*map(dict, frames)], **more}
         )
 
-    async def upsert_memory(self, nodes: Sequence[Mapping[str, Any]], *, merge: bool = True) -> Any:  # noqa: ANN401 (JSON)
-        return await self.call(seven.UPSERT, {"nodes": [*map(dict, nodes)], "merge": merge})
+    async def upsert_memory(
+        self, nodes: Sequence[Mapping[str, Any]], *, merge: bool = True, repo: str = ""
+    ) -> Any:  # noqa: ANN401 (JSON)
+        more = await self._repo(seven.UPSERT, repo)
+        return await self.call(seven.UPSERT, {"nodes": [*map(dict, nodes)], "merge": merge, **more})
 
     async def project_snapshot(self, *, include_memory: bool = True, repo: str = "") -> Any:  # noqa: ANN401 (JSON)
         more = await self._repo(seven.SNAPSHOT, repo)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Where the list of results is, in this order.
 _LISTS = ("nodes", "contexts", "results", "hits", "items", "memories", "records", "result", "data")
+# What says how like the question a node is, the surest first. Not every score is from 0 to 1.
+_LIKENESSES = ("likeness", "similarity", "score")
 _TIMES = ("timestamp", "saved_at", "created_at", "updated_at", "at", "ts")
 WEIGHT = 0.5
 # An id is shown, sent and kept: a longer one is no id.
@@ -43,6 +45,8 @@ class Found(NamedTuple):
     vector: tuple[float, ...] = ()
     # How many links it is away from what matched the question.
     hop: int = 0
+    # How like the question it is, from 0 to 1; `None` if the server does not say.
+    likeness: float | None = None
     # The item of the answer.
     raw: Any = None
 
@@ -132,6 +136,7 @@ def node(item: object) -> Found | None:
         _text(embeddings.get("model")),
         _vector(embeddings.get("vector")),
         int(_number(item.get("hop", fields.get("hop")))),
+        _likeness({**fields, **item}),
         item,
     )
 
@@ -230,6 +235,12 @@ def _list(value: object) -> list[Any]:
 def _number(value: object) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and abs(value) < NUMBER_MAX else 0.0  # type: ignore[arg-type]
+
+
+def _likeness(fields: Mapping[str, Any]) -> float | None:
+    given = (fields.get(name) for name in _LIKENESSES)
+    found = next((value for value in given if isinstance(value, int | float)), None)
+    return float(found) if found is not None and 0 <= found <= 1 else None
 
 
 def _share(value: object) -> float:

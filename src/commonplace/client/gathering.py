@@ -1,12 +1,12 @@
 """Seeds and what is linked to them, from the server and from the working set.
 
-Probe: the nodes that match the question, and those of the task's saved contexts. Bloom: along the
-links of these nodes to their neighbours, which are looked up on the server if they are not in the
-working set yet. None of the seven tools reads a node by its id. So a neighbour is searched by its
-id, and only a node with exactly that id is taken.
+Probe: the nodes that are like the question, and those of the task's saved contexts. Bloom: along
+the links of these nodes to their neighbours, which are looked up on the server if they are not in
+the working set yet. None of the seven tools reads a node by its id. So a neighbour is searched by
+its id, and only a node with exactly that id is taken.
 
 When the server does not answer, nothing more is asked of it for this context: the working set gives
-the seeds.
+the seeds, and the contexts of the task are those that were last read or saved.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from commonplace.client.adapter import KomServerAdapter
-    from commonplace.client.answers import Saved
+    from commonplace.client.answers import Found, Saved
     from commonplace.client.likeness import Likeness
     from commonplace.client.options import Options
     from commonplace.client.task import Task
+    from commonplace.client.task_frames import TaskFrames
     from commonplace.client.working_set import WorkingSet
 
 # So many ids are searched in one call.
@@ -50,8 +51,11 @@ class Gathered(NamedTuple):
 class Gatherer:
     """Gathers the nodes of one context after another."""
 
-    def __init__(self, server: KomServerAdapter, options: Options, repo: str = "") -> None:
+    def __init__(
+        self, server: KomServerAdapter, options: Options, task_frames: TaskFrames, repo: str = ""
+    ) -> None:
         self._server = server
+        self._task_frames = task_frames
         self._repo = repo
         self._options = options
         # In which tick an id was looked up in vain.
@@ -69,7 +73,7 @@ class Gatherer:
         self, query: str, task: Task, hot: WorkingSet, now: str, likeness: Likeness, persona: str
     ) -> Gathered:
         """Return the seeds and what is linked to them; all nodes are put into *hot*."""
-        semantic = await self._search(query, hot, now)
+        matches = await self._search(query, hot, now)
         contexts, episodes = await self._recall(task, hot, now)
         shown = [
             ident
@@ -79,9 +83,9 @@ class Gatherer:
         episodic = [*episodes, *dict.fromkeys(shown)][: self._options.seeds_max]
         # A search for a name also finds the node with that name in its path.
         await self._fetch([ident for ident in (persona, task.id, *episodic) if ident], hot, now)
-        semantic += await self._from_working_set(hot, likeness)
+        semantic = await self._related(matches, hot, likeness)
         if len(semantic) < self._options.sparse_below:
-            semantic += await self._defaults(task, hot, now)
+            semantic += await self._defaults(task, hot, now, semantic)
         seeds = [ident for ident in dict.fromkeys([*semantic, *episodic]) if ident in hot]
         return Gathered(await self._bloom(seeds, hot, now), contexts)
 
@@ -99,8 +103,8 @@ class Gatherer:
 
     # --- Probe ------------------------------------------------------------------------------------
 
-    async def _search(self, query: str, hot: WorkingSet, now: str) -> list[str]:
-        """Return the ids of the nodes that match the question, the best first."""
+    async def _search(self, query: str, hot: WorkingSet, now: str) -> list[Found]:
+        """Return the nodes that match the question best, related to it or not."""
         k = self._options.seeds_max
         arguments: dict[str, Any] = {"query": query, "k": k}
         known = await self._ask(lambda: self._server.arguments_of(seven.SEARCH))
@@ -108,12 +112,10 @@ class Gatherer:
             # The server follows links itself: this saves most of the look-ups below.
             arguments["hops"] = self._options.hops_checked()
         answer = await self._ask(lambda: self._server.call(seven.SEARCH, arguments))
-        seeds = []
-        for found in answers.nodes(answer):
+        matches = answers.nodes(answer)
+        for found in matches:
             hot.add(found, now)
-            if not found.hop:
-                seeds.append(found.node.id)
-        return seeds[:k]
+        return [found for found in matches if not found.hop][:k]
 
     async def _recall(self, task: Task, hot: WorkingSet, now: str) -> tuple[list[Saved], list[str]]:
         """Return the saved contexts of the task and its session, and the ids of their episodes."""
@@ -130,22 +132,37 @@ class Gatherer:
             if not answers.is_context(found.raw):
                 hot.add(found, now)
                 episodes.append(found.node.id)
-        return [*answers.contexts(answer), *answers.contexts(more)][:k], episodes
+        if answer is None:
+            return self._task_frames.of(task.id), episodes
+        contexts = [*answers.contexts(answer), *answers.contexts(more)][:k]
+        self._task_frames.replace(task.id, contexts)
+        return contexts, episodes
 
-    async def _from_working_set(self, hot: WorkingSet, likeness: Likeness) -> list[str]:
-        """Return the nodes of the working set that are nearest to the question.
+    async def _related(
+        self, matches: Sequence[Found], hot: WorkingSet, likeness: Likeness
+    ) -> list[str]:
+        """Return the ids of the *matches* that are like the question, then of the working set.
 
-        What lit up before and is about the question stays, whether or not the server finds it.
+        A search returns its best nodes even if none is related to the question. What lit up before
+        and is about the question stays, whether or not the server finds it.
         """
         near = await likeness.of(hot.hot)
-        ranked = sorted((-value, -hot.value(ident), ident) for ident, value in near.items())
         least = self._options.similarity_min
-        return [ident for value, _hot, ident in ranked if -value >= least][
-            : self._options.seeds_max
+        ranked = sorted((-value, -hot.value(ident), ident) for ident, value in near.items())
+        known = [ident for value, _hot, ident in ranked if -value >= least]
+        # Two texts without a common word may still be alike: then the server knows better.
+        found = [
+            one.node.id
+            for one in matches
+            if near[one.node.id] >= least
+            or (not likeness.is_by_vectors and (one.likeness is None or one.likeness >= least))
         ]
+        return list(dict.fromkeys([*found, *known[: self._options.seeds_max]]))
 
-    async def _defaults(self, task: Task, hot: WorkingSet, now: str) -> list[str]:
-        """Return nodes of the task's domain: those seen before, else what the tags find."""
+    async def _defaults(
+        self, task: Task, hot: WorkingSet, now: str, semantic: Sequence[str]
+    ) -> list[str]:
+        """Return more nodes of the task's domain: those seen before, else what the tags find."""
         if not task.tags:
             return []
         known = _with_tags(hot, task.tags)
@@ -153,12 +170,13 @@ class Gatherer:
             for tag in task.tags[:TAGS_MAX]:
                 await self._look_up(tag, self._options.seeds_max, hot, now)
             known = _with_tags(hot, task.tags)
-        if known:
+        added = [ident for ident in known if ident not in semantic][: self._options.seeds_max]
+        if added:
             tags = ", ".join(one_line(tag) for tag in task.tags)
             self.notes.append(
                 f"few nodes matched the question: nodes with the tags {tags} were added"
             )
-        return known[: self._options.seeds_max]
+        return added
 
     # --- Bloom ------------------------------------------------------------------------------------
 

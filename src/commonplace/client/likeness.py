@@ -35,6 +35,11 @@ class Likeness:
         # Why the words are compared although there is an embedder.
         self.failure = ""
 
+    @property
+    def is_by_vectors(self) -> bool:
+        """Whether vectors are compared, and not words."""
+        return self._embed is not None and not self.failure
+
     async def of(self, hot: Mapping[str, Hot]) -> dict[str, float]:
         """Return from 0 to 1 how near each node is to the question."""
         if self._embed is not None and not self.failure:

@@ -25,7 +25,7 @@ class Options(NamedTuple):
     limits: Limits = Limits()
     knowledge_share: float = 0.5
     half_life_days: float = 30.0
-    # The least likeness to the question of a node that only the working set proposes.
+    # The least likeness to the question of a node that no link leads to.
     similarity_min: float = 0.15
     # With fewer seeds by meaning, nodes with the task's tags are added.
     sparse_below: int = 3

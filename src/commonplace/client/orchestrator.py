@@ -52,7 +52,8 @@ class MemoryOrchestrator:
 
     *embed* returns the vector of a text; without it, the words of texts are compared. *state* is a
     folder of this orchestrator's own, where the working set and unsaved contexts survive its end.
-    *repo* names the repository that the tasks belong to: a server over HTTP does not know it.
+    *repo* names the repository that the tasks and new nodes belong to: a server over HTTP does not
+    know it.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class MemoryOrchestrator:
         # How many observations were made: those of one second stay in order.
         self._observed = 0
         self._repo = repo
-        self._gatherer = Gatherer(server, options, repo)
+        self._gatherer = Gatherer(server, options, self._state.task_frames, repo)
         self._lock = anyio.Lock()
         self._stack: AsyncExitStack | None = None
         # The frames that were saved last, and the id of that save, by task: the same ones again are
@@ -125,7 +126,8 @@ class MemoryOrchestrator:
         """Return the frames for a question of a task, with at most *budget_tokens*.
 
         The server's answers and the working set give the nodes. If the server does not answer, the
-        working set alone does, and the context is saved later; `notes` of the frames say so.
+        working set alone does, the steps and the scratchpad are those that were last read or
+        saved, and the context is saved later; `notes` of the frames say so.
         """
         if not query.strip():
             raise UsageError("the question is empty", "say what the agent is about to do")
@@ -158,8 +160,8 @@ class MemoryOrchestrator:
             hot.light(scores, now)
             hot.use(made.ids, now)
             hot.prune(now)
-            self._state.write()
             await self._save(about, made.as_blocks(), parts.shown(made.ids))
+            self._state.write()
             return Frames.of(made, self._notes(likeness))
 
     async def save_context(self, task: AnyTask, frames: Sequence[Mapping[str, Any]]) -> bool:
@@ -171,6 +173,7 @@ class MemoryOrchestrator:
         about = Task.of(task)
         async with self._lock:
             ident = await self._save(about, [dict(block) for block in frames])
+            self._state.write()
             return not self._state.pending.has(ident)
 
     async def save_pending(self) -> int:
@@ -238,7 +241,7 @@ class MemoryOrchestrator:
     async def upsert(self, nodes: Sequence[Mapping[str, Any]], *, merge: bool = True) -> None:
         """Write nodes as they are; if the server does not answer, later."""
         async with self._lock:
-            await self._enqueue(seven.UPSERT, {"nodes": [*map(dict, nodes)], "merge": merge})
+            await self._enqueue_nodes([*map(dict, nodes)], merge=merge)
 
     async def feedback(self, ids: Iterable[str], *, worked: bool) -> None:
         """Say whether nodes of a context helped: sources that do not help are weighed less."""
@@ -301,7 +304,7 @@ class MemoryOrchestrator:
 
     async def _upsert(self, node: dict[str, Any]) -> str:
         async with self._lock:
-            await self._enqueue(seven.UPSERT, {"nodes": [node], "merge": True})
+            await self._enqueue_nodes([node], merge=True)
             found = answers.node(node)
             assert found is not None
             # The agent's own work is hot, whether or not the server has it yet.
@@ -310,6 +313,10 @@ class MemoryOrchestrator:
             hot.light({found.node.id: 1.0}, now)
             self._state.write()
             return found.node.id
+
+    async def _enqueue_nodes(self, nodes: list[dict[str, Any]], *, merge: bool) -> None:
+        more = {"repo": self._repo} if self._repo else {}
+        await self._enqueue(seven.UPSERT, {"nodes": nodes, "merge": merge, **more})
 
     async def _save(
         self, task: Task, blocks: list[dict[str, Any]], nodes: Sequence[str] | None = None
@@ -336,7 +343,9 @@ class MemoryOrchestrator:
         """Write down what is to be saved, without secrets, and send all that waits."""
         now = self._time()
         clean = answers.without_secrets(arguments)
-        self._state.pending.add(Pending(ident or observing.new_id("save-", now), tool, clean, now))
+        one = Pending(ident or observing.new_id("save-", now), tool, clean, now)
+        self._state.pending.add(one)
+        self._state.note_save(one)
         await saving.flush(self.server, self._state.pending)
 
     def _notes(self, likeness: Likeness) -> tuple[str, ...]:
