@@ -15,7 +15,19 @@ VOCABULARY = ROOT / "src/commonplace/embed/models/minilm/vocab.txt"
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.train_retriever", description=__doc__)
-    parser.add_argument("step", choices=("resolve", "fetch", "pairs", "pack", "train", "evaluate"))
+    parser.add_argument(
+        "step",
+        choices=(
+            "resolve",
+            "fetch",
+            "pairs",
+            "pack",
+            "train",
+            "evaluate",
+            "half-depth",
+            "reranker",
+        ),
+    )
     parser.add_argument(
         "--work",
         type=Path,
@@ -51,6 +63,11 @@ def main() -> int:
         _pack(work, arguments.of_kind)
     elif arguments.step == "train":
         _train(work, arguments)
+    elif arguments.step in ("half-depth", "reranker"):
+        from tools.train_retriever import trials  # noqa: PLC0415
+
+        run = trials.half_depth if arguments.step == "half-depth" else trials.reranker
+        print(run(work, arguments.minutes))
     else:
         from tools.train_retriever.evaluate import evaluate  # noqa: PLC0415
 

@@ -39,7 +39,7 @@ class Plan:
     dimensions: tuple[tuple[int, float], ...] = ((384, 1.0), (192, 0.3), (96, 0.2))
     frozen_layers: int = 2  # Besides the word vectors; 0 on a GPU.
     negatives: int = 0  # Explicit hard negatives a pair; neighbours share a batch in any case.
-    pieces_max: int = 160  # Of an answer; 256 on a GPU.
+    pieces_max: int = 160  # Of an answer; 192 on a CPU, 256 on a GPU.
     epochs: int = 1
     check_minutes: float = 10
     patience: int = 2
@@ -61,7 +61,7 @@ def plan_for(device: str, minutes: float) -> Plan:
             check_minutes=4,
             epochs=2,
         )
-    return Plan(device, minutes)
+    return Plan(device, minutes, batch=128, rate=7e-5, pieces_max=192)
 
 
 def train(
@@ -168,10 +168,10 @@ def loss_of(
         if other >= 0
     ]
     answers = rows + negatives
-    queries = bert.padded([packed.queries[row] for row in rows], plan.device)
-    texts = bert.padded([packed.positives[row][: plan.pieces_max] for row in answers], plan.device)
+    queries = [packed.queries[row] for row in rows]
+    texts = [packed.positives[row][: plan.pieces_max] for row in answers]
     with torch.autocast(plan.device, torch.bfloat16):
-        asked, told = model(*queries), model(*texts)
+        asked, told = (bert.embed(model, side, plan.device) for side in (queries, texts))
     total = torch.zeros((), device=plan.device)
     target = torch.arange(len(rows), device=plan.device)
     same = _same(packed, rows, answers).to(plan.device)
@@ -183,12 +183,10 @@ def loss_of(
             total + weight * (F.cross_entropy(likeness, target) + F.cross_entropy(back, target)) / 2
         )
     count = max(1, int(len(rows) * plan.tie_share))
-    pick = torch.randperm(len(rows))[:count].to(plan.device)
+    pick = torch.randperm(len(rows))[:count]
     with torch.no_grad(), torch.autocast(plan.device, torch.bfloat16):
-        length = int(texts[1][pick].sum(dim=1).max())
-        before = torch.cat(
-            [first(*queries), first(texts[0][pick][:, :length], texts[1][pick][:, :length])]
-        )
+        before = bert.embed(first, [*queries, *(texts[row] for row in pick.tolist())], plan.device)
+    pick = pick.to(plan.device)
     apart = (1 - (before * torch.cat([asked, told[pick]])).sum(dim=1)).mean()
     return total + plan.tie * apart, apart.item()
 

@@ -1,0 +1,165 @@
+"""What was tried beside the retriever and not shipped: a model of half the depth, and a small model that reorders the best ten.
+
+Both start from MiniLM's layers and learn from the same packed pairs, on one core. README.md has what came of it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from tools.train_retriever import bert
+from tools.train_retriever.batches import batches
+from tools.train_retriever.measure import by_kind, gains, ranks
+from tools.train_retriever.packed import read_packed
+from tools.train_retriever.train import Plan, freeze, loss_of, measure
+from torch import nn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+    from tools.train_retriever.packed import Packed
+
+HALF = (0, 2, 5)
+RERANKED = 10
+NEGATIVES = 3
+QUERY_PIECES, ANSWER_PIECES = 32, 96
+
+
+def half_depth(work: Path, minutes: float) -> str:
+    """Train three of the six layers to find answers and to give the vectors of all six; return MRR@10 by kind, before and after."""
+    torch.set_num_threads(1)
+    packed, test = read_packed(work / "packed"), read_packed(work / "packed-dev")
+    teacher, model = (bert.load(work / "packed" / "base") for _ in range(2))
+    teacher.eval()
+    model.layers = nn.ModuleList(model.layers[number] for number in HALF)
+    freeze(model, 0)
+    plan = Plan("cpu", minutes, batch=128, rate=2e-4, tie=3.0, tie_share=1.0, frozen_layers=0)
+    before, whole = measure(model, test, "cpu"), measure(teacher, test, "cpu")
+    optimiser = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=plan.rate)
+    model.train()
+    seen = 0
+    for rows, done in _until(minutes, packed, plan.batch):
+        _set_rate(optimiser, plan.rate, done)
+        loss, apart = loss_of(model, teacher, packed, rows, None, plan)
+        _step(optimiser, loss, model)
+        seen += len(rows)
+        if seen % (20 * plan.batch) < plan.batch:
+            print(f"{seen} pairs, loss {loss.item():.3f}, apart {apart:.3f}", flush=True)
+    after = measure(model, test, "cpu")
+    bert.write_safetensors(
+        {name: value.numpy() for name, value in model.state_dict().items()},
+        work / "half.safetensors",
+    )
+    return f"{seen} pairs\nsix layers {whole}\nthree layers at first {before}\nthree layers trained {after}"
+
+
+class Reranker(nn.Module):
+    """The first three layers over a question and an answer together, and one number for how well they fit."""
+
+    def __init__(self, base: bert.MiniLM) -> None:
+        super().__init__()
+        self.body = base
+        self.body.layers = base.layers[:3]
+        self.head = nn.Linear(bert.WIDTH, 1)
+
+    def forward(
+        self, pairs: Sequence[tuple[NDArray[np.uint16], NDArray[np.uint16]]]
+    ) -> torch.Tensor:
+        texts = [
+            np.concatenate([q[:QUERY_PIECES], a[1:ANSWER_PIECES]]).astype(np.uint16)
+            for q, a in pairs
+        ]
+        ids, mask = bert.padded(texts, "cpu")
+        second = torch.zeros_like(ids)
+        for row, (question, _answer) in enumerate(pairs):
+            second[row, min(len(question), QUERY_PIECES) :] = 1
+        body = self.body
+        x = body.words(ids) + body.positions.weight[: ids.shape[1]] + body.types(second)
+        x = body.norm(x)
+        for layer in body.layers:
+            x = layer(x, mask[:, None, None, :].bool())
+        x = x.float() * mask[:, :, None]
+        return self.head(x.sum(dim=1) / mask.sum(dim=1, keepdim=True)).squeeze(-1)
+
+
+def reranker(work: Path, minutes: float) -> str:
+    """Train a model that reorders the best ten of MiniLM; return MRR@10 by kind without it, with it, and of both together."""
+    torch.set_num_threads(1)
+    packed, test = read_packed(work / "packed"), read_packed(work / "packed-dev")
+    finder = bert.load(work / "packed" / "base")
+    model = Reranker(bert.load(work / "packed" / "base"))
+    model.body.words.requires_grad_(requires_grad=False)
+    rate = 2e-4
+    optimiser = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=rate)
+    seen = 0
+    for rows, done in _until(minutes, packed, 32):
+        _set_rate(optimiser, rate, done)
+        groups = [_with_negatives(packed, row, rows) for row in rows]
+        pairs = [
+            (packed.queries[group[0]], packed.positives[one]) for group in groups for one in group
+        ]
+        with torch.autocast("cpu", torch.bfloat16):
+            scores = model(pairs).float().view(len(rows), 1 + NEGATIVES)
+        loss = F.cross_entropy(scores, torch.zeros(len(rows), dtype=torch.long))
+        _step(optimiser, loss, model)
+        seen += len(rows)
+        if seen % (50 * 32) < 32:
+            print(f"{seen} pairs, loss {loss.item():.3f}", flush=True)
+    return f"{seen} pairs\n" + _reranked(model, finder, test)
+
+
+def _with_negatives(packed: Packed, row: int, rows: Sequence[int]) -> list[int]:
+    """The pair, and others: those that words confuse it with, then others of the batch."""
+    near = [int(one) for one in packed.neighbours[row] if one >= 0]
+    others = (one for one in rows if one != row and one not in near)
+    return [row, *itertools.islice(itertools.chain(near, others), NEGATIVES)]
+
+
+@torch.inference_mode()
+def _reranked(model: Reranker, finder: bert.MiniLM, test: Packed) -> str:
+    model.eval()
+    asked, told = (bert.encode(finder, texts, "cpu") for texts in (test.queries, test.positives))
+    cosines = asked @ told.T
+    best = np.argsort(-cosines, axis=1, kind="stable")[:, :RERANKED]
+    own = np.full(cosines.shape, -np.inf, np.float32)
+    for row, columns in enumerate(best):
+        with torch.autocast("cpu", torch.bfloat16):
+            scores = model([(test.queries[row], test.positives[one]) for one in columns])
+        own[row, columns] = scores.float().numpy()
+    lines = [f"best ten by cosine {by_kind(gains(ranks(asked, told)), test.kinds)}"]
+    for weight in (0.02, 0.05, 0.1, 1.0):
+        mixed = (0 if weight == 1 else 1) * cosines + weight * own
+        right = mixed[np.arange(len(mixed)), np.arange(len(mixed))]
+        place = (mixed > right[:, None]).sum(axis=1) + 1
+        found = np.where((place <= RERANKED) & np.isfinite(right), 1 / place, 0.0)
+        lines.append(f"reordered, weight {weight} {by_kind(found, test.kinds)}")
+    return "\n".join(lines)
+
+
+def _until(minutes: float, packed: Packed, size: int) -> Iterator[tuple[list[int], float]]:
+    """Batches until the time is over, each with the share of it that is over."""
+    started = time.time()
+    for rows in batches(packed, size, 1):
+        done = (time.time() - started) / 60 / minutes
+        if done >= 1:
+            return
+        yield rows, done
+
+
+def _set_rate(optimiser: torch.optim.Optimizer, rate: float, done: float) -> None:
+    for group in optimiser.param_groups:
+        group["lr"] = rate * min(1.0, 20 * done + 0.05) * (1 - done)
+
+
+def _step(optimiser: torch.optim.Optimizer, loss: torch.Tensor, model: nn.Module) -> None:
+    optimiser.zero_grad(set_to_none=True)
+    loss.backward()  # type: ignore[no-untyped-call]
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimiser.step()
