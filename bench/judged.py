@@ -1,6 +1,7 @@
 """Blind judging of answers: sheets for a judge who does not know which system wrote what, and the scores of the grades.
 
     python bench/judged.py prepare --sheets FOLDER --key FILE [--count 62] [--kinds symptom] [--budget 300] [--seed 7]
+        [--questions FILE]
     python bench/judged.py score --key FILE GRADES...
 
 `prepare` asks the questions of the retrieval set of three systems, with the same limit in tokens (UTF-8 bytes / 4):
@@ -8,6 +9,9 @@
 - Commonplace, as an agent gets it, without the line above the memories, which names the system;
 - FTS5 chunks: the notes cut at blank lines into chunks of at most 800 characters, the best until the tokens are spent;
 - FTS5 documents: the best notes from their start until the tokens are spent.
+
+With `--questions`, it asks those of a file instead, a line each: `{"question": "…", "note": ID}`, written by somebody who
+has read the notes and never our answers.
 
 It writes sheets of some questions each: the question, the three texts in an order drawn for each question, and the
 note that holds the answer, for the judge alone. Beside them it writes README.md, which says how to grade, and
@@ -108,7 +112,10 @@ def prepare(arguments: argparse.Namespace) -> int:
     found = quality.retrieval_set(arguments.retrieval)
     kinds = arguments.kinds.split(",")
     chance = random.Random(arguments.seed)
-    questions = [one for one in found.questions if one.kind in kinds]
+    if arguments.questions:
+        questions = read_questions(arguments.questions)
+    else:
+        questions = [one for one in found.questions if one.kind in kinds]
     questions = chance.sample(questions, min(arguments.count, len(questions)))
     with tempfile.TemporaryDirectory() as scratch:
         home = (arguments.home or Path(scratch)) / found.name.replace("/", "-")
@@ -147,6 +154,11 @@ def prepare(arguments: argparse.Namespace) -> int:
     arguments.key.write_text(json.dumps(key, indent=1), encoding="utf-8")
     print(f"{len(parts)} questions on {len(sheets)} sheets in {arguments.sheets}")
     return 0
+
+
+def read_questions(path: Path) -> list[quality.Question]:
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [quality.Question(row["question"], frozenset([row["note"]]), (), "") for row in rows]
 
 
 def sheet_part(name: str, question: str, texts: dict[str, str], source: str) -> str:
@@ -230,6 +242,7 @@ def main() -> int:
     one.add_argument("--key", type=Path, required=True)
     one.add_argument("--count", type=int, default=62)
     one.add_argument("--kinds", default="symptom")
+    one.add_argument("--questions", type=Path, help="ask those of this file instead")
     one.add_argument("--budget", type=int, default=300)
     one.add_argument("--per-sheet", type=int, default=PER_SHEET)
     one.add_argument("--seed", type=int, default=7)
