@@ -153,6 +153,8 @@ def embed(memory: Memory, size: int, vectors_max: int) -> float:
         return engine.vectors.embed_all() / (time.perf_counter() - start)
     import numpy as np
 
+    from commonplace.index.embedded import piece_codes, sign_blocks
+
     (index,) = engine.indexes
     assert isinstance(index, EmbeddedIndex)
     index.use_model(engine.embedding.require().name)
@@ -167,7 +169,13 @@ def embed(memory: Memory, size: int, vectors_max: int) -> float:
                 "INSERT INTO vector (key, v) VALUES (?, ?)",
                 [(key, row.tobytes()) for key, row in zip(some, rows, strict=True)],
             )
+            codes = draw.integers(0, 256, (len(some), PIECES, 24), np.uint8)
+            piece_codes.store_codes(
+                tables.connection,
+                [(key, code.tobytes()) for key, code in zip(some, codes, strict=True)],
+            )
         tables.connection.execute("DELETE FROM unembedded")
+        sign_blocks.pack(tables.connection)
     return 0.0
 
 

@@ -407,6 +407,7 @@ def show(rows: list[tuple[str, dict[str, float]]]) -> None:
 WORDS = {"recall.dense": 0.0, "recall.priors": False}
 ABLATIONS: dict[str, dict[str, Any]] = {
     "  without vectors": {"recall.dense": 0.0},
+    "  without word pieces": {"recall.pieces": 0.0},
     "  without priors": {"recall.priors": False},
     "  without passages": {"recall.passages": False},
     "  without folding what is the same": {"recall.same": False},

@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from commonplace.embed import minilm
 from commonplace.embed.minilm import FOLDER, PIECES_MAX, MiniLM
-from commonplace.embed.wordpiece import WordPiece
+from commonplace.embed.wordpiece import SEARCHES_MAX, Vocabulary, WordPiece
 from commonplace.errors import EmbedderUnavailable
 
 np = pytest.importorskip("numpy")
@@ -95,6 +95,17 @@ def test_word_pieces_are_the_ones_bert_was_trained_on(pieces: WordPiece, text: s
     assert pieces.encode(text, 512) == GOLDEN[text]
 
 
+@given(text=st.text(st.characters(), max_size=40))
+@example(text="\ud800 ? \udfff")
+def test_pieces_are_searched_for_and_looked_up_alike(text: str) -> None:
+    file = (FOLDER / "vocab.txt").read_bytes()
+    searched, looked_up = (WordPiece(Vocabulary(file)) for _ in range(2))
+    for number in range(SEARCHES_MAX):
+        looked_up.encode(f"word{number}", 64)
+
+    assert searched.encode(text, 64) == looked_up.encode(text, 64)
+
+
 def test_a_word_cut_before_is_cut_the_same_again(pieces: WordPiece) -> None:
     first = pieces.encode("unbelievably idempotent", 64)
 
@@ -146,7 +157,7 @@ def test_a_quick_load_gives_the_same_vectors(embedder: MiniLM) -> None:
 
 def test_no_texts_give_no_vectors(embedder: MiniLM) -> None:
     assert embedder.encode([]).shape == (0, embedder.dimensions)
-    assert embedder.encode_tokens([]) == []
+    assert embedder.encode_pieces([]) == []
 
 
 @given(st.lists(st.integers(2, PIECES_MAX), max_size=60))
@@ -160,19 +171,40 @@ def test_every_text_is_in_one_run_and_a_run_is_small(lengths: list[int]) -> None
 
 
 def test_a_long_text_is_cut(embedder: MiniLM) -> None:
-    [(ids, rows)] = embedder.encode_tokens(["a word " * 2_000])
+    [(_vector, rows)] = embedder.encode_pieces(["word " * 2_000])
 
-    assert len(ids) == PIECES_MAX
-    assert rows.shape == (PIECES_MAX, embedder.dimensions)
+    assert rows is not None
+    assert rows.shape == (PIECES_MAX - 2, embedder.dimensions), "all but the two marks"
 
 
-def test_each_piece_has_a_vector_of_length_one(embedder: MiniLM, pieces: WordPiece) -> None:
-    tokens = embedder.encode_tokens(TEXTS)
+def test_each_piece_that_says_something_has_a_vector_of_length_one(embedder: MiniLM) -> None:
+    found = embedder.encode_pieces([*TEXTS, "the of and, in to."])
 
-    assert [ids for ids, _ in tokens] == [pieces.encode(text, PIECES_MAX) for text in TEXTS]
-    for ids, rows in tokens:
-        assert rows.shape == (len(ids), embedder.dimensions)
-        assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+    assert (
+        np.abs(np.array([one.vector for one in found[:-1]]) - embedder.encode(TEXTS)).max() < 1e-5
+    )
+    for one in found:
+        assert one.pieces is not None
+        assert np.allclose(np.linalg.norm(one.pieces, axis=1), 1, atol=1e-5)
+    shapes = {
+        text: one.pieces.shape
+        for text, one in zip(TEXTS, found, strict=False)
+        if one.pieces is not None
+    }
+    assert shapes["short"] == (1, embedder.dimensions)
+    assert shapes["the build fails with exit code 137"][0] == 5
+    assert found[-1].pieces is not None
+    assert len(found[-1].pieces) == 0, "frequent words and punctuation"
+
+
+def test_a_word_means_what_it_does_where_it_stands(embedder: MiniLM) -> None:
+    river, money, other = (
+        one.pieces[1]
+        for one in embedder.encode_pieces(["river bank", "savings bank", "credit bank"])
+        if one.pieces is not None
+    )
+
+    assert money @ other > money @ river
 
 
 def test_vectors_stay_near_those_of_the_published_model(embedder: MiniLM) -> None:

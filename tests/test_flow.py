@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "commonplace"
 FLOW = [
     "processes",
+    "values",
     "errors",
     "vocabulary",
     "characters",

@@ -394,7 +394,7 @@ def test_merging_does_not_depend_on_order_or_log_and_adds_up(
 ) -> None:
     shuffled = list(rows)
     random.shuffle(shuffled)
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         result = merged(Path(folder) / "one", rows, "app")
         assert merged(Path(folder) / "other", shuffled, "another") == result
     assert set(result) == {row["id"] for row in rows}

@@ -586,3 +586,20 @@ def test_no_repository_is_merged_into_what_is_true_everywhere(words: Memory) -> 
     with pytest.raises(UsageError):
         repos.merge(words, "shop", "all-repositories")
     assert texts(words, "shop") == ["Deploy with make ship"]
+
+
+def test_what_answers_elsewhere_is_shown_instead_of_what_hardly_answers_here(
+    words: Memory,
+) -> None:
+    exact = learn(
+        words, ONE, "kubectl drain hangs on pods with a disruption budget: raise the budget"
+    )
+    for number in range(60):
+        learn(words, ONE, f"the emulator of device {number} must run before the upload")
+    words.log(event_type="error", lesson="the login pods of the session restart when they drain")
+
+    (hit,) = words.recall("kubectl drain hangs on pods disruption budget").hits
+    assert hit.id == exact
+    assert hit.marks == (f"from the repository {ONE}",)
+    own = words.recall("login pods restart").hits
+    assert [one.marks for one in own] == [()]

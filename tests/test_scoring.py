@@ -139,3 +139,21 @@ def test_the_same_likeness_says_less_among_more_memories(
     before, after = (scoring.relevance(meaning, one.whole, covered, one) for one in (given_, grown))
 
     assert after <= before
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 2), st.integers(0, 300))
+def test_pieces_lift_a_score_by_their_share_and_never_above_one(
+    fused: float, share: float, weight: float, asked: int
+) -> None:
+    weight = scoring.pieces_weight(weight, asked)
+    parts = scoring.add_pieces({"by_words": fused}, share, weight)
+
+    assert 0 <= sum(parts.values()) <= 1 + 1e-9
+    assert sum(scoring.add_pieces({"by_words": fused}, 1.0, weight).values()) >= sum(parts.values())
+
+
+def test_the_pieces_of_a_long_question_weigh_less() -> None:
+    weights = [scoring.pieces_weight(0.3, asked) for asked in (0, 1, scoring.PIECES_FULL, 40)]
+
+    assert weights[0] == weights[1] == weights[2] == 0.3
+    assert weights[3] < 0.1

@@ -28,10 +28,10 @@ from commonplace.embed.http import HttpEmbedder
 from commonplace.embed.minilm import MiniLM
 from commonplace.errors import EmbedderUnavailable, SettingsInvalid, UsageError
 from commonplace.files.lock import try_hold
-from commonplace.index.embedded import vectors as vectors_module
+from commonplace.index.embedded import vector_search
 from commonplace.index.embedded.index import EmbeddedIndex
 from commonplace.index.embedded.reader import Reader
-from commonplace.index.embedded.vectors import VectorSnapshot
+from commonplace.index.embedded.vector_search import VectorSnapshot
 from commonplace.memory import Memory
 from commonplace.where import homes
 from commonplace.where.home import Home
@@ -248,11 +248,11 @@ def test_the_shortlist_by_signs_finds_what_the_exact_search_finds(
     wanted /= np.linalg.norm(wanted)
     exact = snapshot(index).nearest(wanted, 5)
 
-    monkeypatch.setattr(vectors_module, "EXACT_MAX", 10)
-    monkeypatch.setattr(vectors_module, "SHORTLIST", 50)
-    monkeypatch.setattr(vectors_module, "SCAN_ROWS", 128)
-    monkeypatch.setattr(vectors_module, "HALVES_MIN", halves_min)
-    monkeypatch.setattr(vectors_module, "HALVES_CHOSEN", 200)
+    monkeypatch.setattr(vector_search, "EXACT_MAX", 10)
+    monkeypatch.setattr(vector_search, "SHORTLIST", 50)
+    monkeypatch.setattr(vector_search, "SCAN_ROWS", 128)
+    monkeypatch.setattr(vector_search, "HALVES_MIN", halves_min)
+    monkeypatch.setattr(vector_search, "HALVES_CHOSEN", 200)
     index.close()
     scan = snapshot(index_of(memory))
     approximate = scan.nearest(wanted, 5)
@@ -547,7 +547,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[b
             super().__init__(*arguments, **more)
             started.append(self)
 
-    monkeypatch.setattr("commonplace.backlog.subprocess.Popen", Recorded)
+    monkeypatch.setattr("subprocess.Popen", Recorded)
     monkeypatch.setattr("commonplace.backlog.start_worker", really_start_worker)
     yield started
     for worker in started:
@@ -764,7 +764,7 @@ def test_a_worker_imports_nothing_from_the_home(
 def test_the_vectors_of_a_document_are_found_by_its_key_whenever_they_came(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, unsorted_max: int
 ) -> None:
-    monkeypatch.setattr(vectors_module, "UNSORTED_MAX", unsorted_max)
+    monkeypatch.setattr(vector_search, "UNSORTED_MAX", unsorted_max)
     index = index_of(memory)
     index.use_model("random")
     draw = np.random.default_rng(7)

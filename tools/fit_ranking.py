@@ -12,7 +12,7 @@ there, and questions about foreign subjects (the `fit` half of bench/sets/foreig
 Documentation is asked in its own words; so ranking is fitted to the questions of the shipped packs
 as well, which are in the words of users.
 
-Ranking: a grid over three numbers. What counts is the mean gain in nDCG@10 over plain BM25, a store
+Ranking: a grid over four numbers. What counts is the mean gain in nDCG@10 over plain BM25, a store
 each, and a loss in a store counts more than a gain: recall is to be worse than words nowhere.
 Relevance: a logistic regression over the best hits, of answerable questions, of the same ones
 without their answer, and of foreign ones.
@@ -31,7 +31,7 @@ import tomllib
 from collections import defaultdict
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -40,17 +40,19 @@ from commonplace.embed.minilm import MiniLM
 from commonplace.packs import shipped
 from commonplace.recall import scoring
 from commonplace.recall.query import Query
-from commonplace.recall.search import Fusion
+from commonplace.recall.search import PIECES_COMPARED, Fusion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from commonplace.embed.embedder import Vectors
+    from commonplace.embed.embedder import Encoded, Vectors
     from commonplace.recall.search import Search
 
     Floats = NDArray[np.float64]
+    # The power of the trust in words, and the weights of meaning, coverage and pieces.
+    Numbers = tuple[float, float, float, float]
 
 ROOT = Path(__file__).resolve().parent.parent
 FOREIGN = ROOT / "bench" / "sets" / "foreign.jsonl"
@@ -67,16 +69,18 @@ CLOSE = 12
 # The shares of answerable questions, of those without their answer, and of foreign ones.
 ANSWERABLE, REMOVED, STRANGE = 0.6, 0.1, 0.3
 LOSS_WEIGHT = 0.25
-POWERS = (1.0, 1.25, 1.5, 1.75, 2.0)
-DENSE = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
-COVERED = (0.0, 0.1, 0.15, 0.2, 0.3)
+POWERS = (1.0, 1.5, 2.0)
+DENSE = (0.2, 0.3, 0.4, 0.5)
+COVERED = (0.0, 0.1, 0.2, 0.3)
+PIECES = (0.0, 0.1, 0.2, 0.3, 0.4)
 
 
 class Asked(NamedTuple):
-    """A question and its candidates: words, meaning, covered share and matched share of each."""
+    """A question and its candidates: what words, meaning, pieces and coverage say of each."""
 
     words: Floats
     meaning: Floats
+    pieces: Floats
     covered: Floats
     matched: Floats
     is_right: NDArray[np.bool_]
@@ -84,6 +88,8 @@ class Asked(NamedTuple):
     said: float
     # By how much the best match by words leads, as a share.
     lead: float
+    # How many word pieces of the question are compared.
+    asked_pieces: int
     given: scoring.Circumstances
 
     def without_answer(self) -> Asked:
@@ -91,17 +97,27 @@ class Asked(NamedTuple):
         return self._replace(
             words=self.words[kept],
             meaning=self.meaning[kept],
+            pieces=self.pieces[kept],
             covered=self.covered[kept],
             matched=self.matched[kept],
             is_right=self.is_right[kept],
         )
 
-    def scores(self, power: float, dense: float, covered: float) -> Floats:
+    def scores(self, power: float, dense: float, covered: float, pieces: float) -> Floats:
         said = self.words / max(self.words.max(initial=0.0), 1e-9)
         meant = np.maximum(self.meaning, 0)
         meant = meant / max(meant.max(initial=0.0), 1e-9)
         trust = min(1.0, self.said**power * (1 + self.lead))
-        return np.asarray((1 - dense) * trust * said + dense * meant + covered * self.covered)
+        found = (1 - dense) * trust * said + dense * meant + covered * self.covered
+        found = np.asarray(found / (1 + covered))
+        weight = scoring.pieces_weight(pieces, self.asked_pieces)
+        if not weight or not len(found):
+            return found
+        best = np.argsort(-found, kind="stable")[:PIECES_COMPARED]
+        said_by_piece = np.full(len(found), self.pieces[best].min())
+        said_by_piece[best] = self.pieces[best]
+        most = max(said_by_piece.max(), 1e-9)
+        return np.asarray(found + weight * np.maximum(said_by_piece, 0) / most)
 
 
 class Cached:
@@ -110,14 +126,19 @@ class Cached:
     def __init__(self) -> None:
         self.inner = MiniLM.load()
         self.name = self.inner.name
-        self.known: dict[str, Any] = {}
+        self.known: dict[str, Encoded] = {}
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
+    def encode_pieces(self, texts: Sequence[str]) -> list[Encoded]:
         new = sorted({text for text in texts if text not in self.known}, key=len)
         for start in range(0, len(new), 32):
             some = new[start : start + 32]
-            self.known |= dict(zip(some, self.inner.encode(some), strict=True))
-        return np.array([self.known[text] for text in texts], np.float32)
+            for text, found in zip(some, self.inner.encode_pieces(some), strict=True):
+                assert found.pieces is not None
+                self.known[text] = found._replace(pieces=found.pieces.astype(np.float16))
+        return [self.known[text] for text in texts]
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        return np.array([one.vector for one in self.encode_pieces(texts)], np.float32)
 
 
 class Pool(NamedTuple):
@@ -206,24 +227,29 @@ def lead_of(words: Floats) -> float:
 
 def ask(memory: Memory, question: str, answers: set[str]) -> Asked:
     engine = memory.engine()
-    vector = engine.embedding.embedder().encode([question])[0]  # type: ignore[union-attr]
+    embedder = engine.embedding.embedder()
+    assert isinstance(embedder, Cached)
+    (encoded,) = embedder.encode_pieces([question])
     with engine._open_readers(None) as readers:
         search: Search = engine._make_search(
-            readers, Query(text=question, limit=100, cutoff=False), lambda: vector
+            readers, Query(text=question, limit=100, cutoff=False), lambda: encoded
         )
         found = search.ranked()
         held = search.matching.covered([one.address for one in found])
         covered = np.array([held[one.address] for one in found])
         words, whole = np.array([one.words for one in found]), search.matching.whole_match()
         share = words / whole if whole else words * 0
+        pieces = search.matching.pieces([one.address for one in found])
         return Asked(
             words,
             np.array([one.meaning or 0.0 for one in found]),
+            np.array([pieces.get(one.address, 0.0) for one in found]),
             covered,
             np.minimum(covered, share),
             np.array([one.card.id in answers for one in found], bool),
             min(1.0, float(share.max(initial=0.0))) if whole else 1.0,
             lead_of(words),
+            0 if encoded.pieces is None else len(encoded.pieces),
             search.matching.circumstances()[0],
         )
 
@@ -239,22 +265,27 @@ def gain(asked: Asked, scores: Floats) -> float:
     return 1 / math.log2(place + 2) if place < 10 else 0.0
 
 
-def fit_ranking(stores: dict[str, list[Asked]]) -> tuple[float, float, float]:
+def fit_ranking(stores: dict[str, list[Asked]]) -> Numbers:
     answerable = {
         name: [one for one in asked if one.is_right.any()] for name, asked in stores.items()
     }
     base = {
         name: np.mean([gain(one, one.words) for one in asked]) for name, asked in answerable.items()
     }
-    best: tuple[float, tuple[float, float, float]] = (-1.0, (0.0, 0.0, 0.0))
-    for numbers in product(POWERS, DENSE, COVERED):
+    tried: dict[Numbers, float] = {}
+    best: tuple[float, Numbers] = (-1.0, (0.0, 0.0, 0.0, 0.0))
+    for numbers in product(POWERS, DENSE, COVERED, PIECES):
         gains = [
             np.mean([gain(one, one.scores(*numbers)) for one in asked]) - base[name]
             for name, asked in answerable.items()
         ]
         value = float(np.mean(gains) + LOSS_WEIGHT * np.minimum(gains, 0).sum())
+        tried[numbers] = value
         best = max(best, (value, numbers))
-    now = (scoring.WORDS_TRUST_POWER, Fusion().dense, scoring.COVERED_WEIGHT)
+    for pieces in PIECES:
+        value, numbers = max((value, one) for one, value in tried.items() if one[-1] == pieces)
+        print(f"# pieces {pieces}: {value:+.4f} with {numbers}")
+    now = (scoring.WORDS_TRUST_POWER, Fusion().dense, scoring.COVERED_WEIGHT, Fusion().pieces)
     for name, asked in answerable.items():
         new, old, dense = (
             float(np.mean([gain(one, scores(one)) for one in asked]))
@@ -274,12 +305,10 @@ def fit_ranking(stores: dict[str, list[Asked]]) -> tuple[float, float, float]:
 # --- Relevance ------------------------------------------------------------------------------------
 
 
-def rows_of(
-    asked: Asked, numbers: tuple[float, float, float], *, meaning: bool
-) -> tuple[Floats, Floats]:
+def rows_of(asked: Asked, numbers: Numbers, *, meaning: bool) -> tuple[Floats, Floats]:
     """The features of the best hits, and which of them answer."""
-    power, dense, covered = numbers
-    scores = asked.scores(power, dense if meaning else 0.0, covered)
+    power, dense, covered, weight = numbers
+    scores = asked.scores(power, dense if meaning else 0.0, covered, weight if meaning else 0.0)
     order = np.argsort(-scores, kind="stable")[:CLOSE]
     one, given = np.ones(len(order)), asked.given
     columns = [
@@ -294,7 +323,7 @@ def rows_of(
 
 
 def fit_relevance(
-    stores: dict[str, list[Asked]], numbers: tuple[float, float, float], *, meaning: bool
+    stores: dict[str, list[Asked]], numbers: Numbers, *, meaning: bool
 ) -> scoring.Relevance:
     features, rights, weights = [], [], []
 
@@ -350,8 +379,9 @@ def main() -> int:
             for path in sorted(PACKS.glob("*/questions.toml"))
         }
     numbers = fit_ranking({**stores, **packs})
-    power, dense, covered = numbers
-    print(f"WORDS_TRUST_POWER = {power}\nCOVERED_WEIGHT = {covered}\n# recall.dense: {dense}")
+    power, dense, covered, pieces = numbers
+    print(f"WORDS_TRUST_POWER = {power}\nCOVERED_WEIGHT = {covered}")
+    print(f"# recall.dense: {dense}\n# recall.pieces: {pieces}")
     print(f"WITH_MEANING = {fit_relevance(stores, numbers, meaning=True)}")
     print(f"# by words alone: {fit_relevance(stores, numbers, meaning=False)}")
     return 0

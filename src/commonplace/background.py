@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-LOG = logging.getLogger(__name__)
 # The thread also runs at this interval, for work without a notification.
 INTERVAL_S = 5.0
 
@@ -58,7 +56,10 @@ class Background:
                 try:
                     task()
                 except Exception:  # The outer edge of this thread: the next pass tries again.
-                    LOG.exception("%s failed in the background", task.__name__)
+                    import logging  # noqa: PLC0415  (5 ms of a command, which has no such thread)
+
+                    logger = logging.getLogger(__name__)
+                    logger.exception("%s failed in the background", task.__name__)
             with self._changed:
                 self._done = number
                 self._changed.notify_all()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -19,7 +18,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from commonplace import processes
 from commonplace.embed.service import EmbeddingService
 from commonplace.errors import CommonplaceError, EmbedderUnavailable
 from commonplace.files.lock import try_hold
@@ -29,6 +27,7 @@ from commonplace.index.ports import no_progress
 from commonplace.where.home import Home
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Mapping, Sequence
 
     from commonplace.embed.embedder import Embedder
@@ -119,6 +118,11 @@ def start_worker(
 
     It is given the *settings* of the embedder: they may come from another home than its own.
     """
+    # Every cold recall imports this module, and few start a worker.
+    import subprocess  # noqa: PLC0415
+
+    from commonplace import processes  # noqa: PLC0415
+
     places = [(str(home.path), str(home.state_elsewhere or "")) for home in homes]
     try:
         process = processes.start(
@@ -166,6 +170,8 @@ def _end_when(is_gone: Callable[[], bool]) -> None:
 
 
 def main() -> None:
+    from commonplace import processes  # noqa: PLC0415  (see `start_worker`)
+
     with suppress(OSError):  # Linux may weigh sessions against each other before processes.
         Path("/proc/self/autogroup").write_text(str(processes.LOWEST_PRIORITY), "ascii")
     job = json.load(sys.stdin)

@@ -10,7 +10,6 @@ import time
 from collections import deque
 from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
-from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
@@ -23,7 +22,13 @@ from commonplace.index.embedded.index import EmbeddedIndex
 from commonplace.index.ports import Filter, no_progress
 from commonplace.lookup import FoundRecord
 from commonplace.recall import listing, overview
-from commonplace.recall.consultation import Consultation, from_elsewhere, name_others
+from commonplace.recall.consultation import (
+    Consultation,
+    are_better,
+    from_elsewhere,
+    may_be_elsewhere,
+    name_others,
+)
 from commonplace.recall.priors import Weights
 from commonplace.recall.query import TEXT_KINDS
 from commonplace.recall.search import Found, Fusion, Search
@@ -39,7 +44,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from commonplace.compose.answer import AnswerText
-    from commonplace.embed.embedder import Vector
+    from commonplace.embed.embedder import Encoded
     from commonplace.index.ports import Index, Reader, Status
     from commonplace.recall.hits import Hit
     from commonplace.recall.listing import Page
@@ -66,16 +71,15 @@ NOTHING = "No relevant memories."
 _EMBED_HINT = "they are made in the background, or by `commonplace index embed`"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """An answer: the hits with their reasons, and the text for an agent."""
 
     hits: list[Hit]
     text: str
     tokens: int
-    considered: int = 0
+    considered: int
     # Remarks about the answer itself, e.g. that meaning was not compared.
-    notes: list[str] = field(default_factory=list)
+    notes: list[str]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the answer as JSON shows it."""
@@ -111,7 +115,9 @@ class Engine:
         self._clock = clock
         # Whether other threads and processes may be started.
         self._may_start = background
-        self.indexes: list[Index] = [EmbeddedIndex(home) for home in homes]
+        self.indexes: list[Index] = [
+            EmbeddedIndex(home, for_one_query=for_one_query) for home in homes
+        ]
         self.embedding = EmbeddingService(settings, clock, for_one_query=for_one_query)
         self.vectors = Vectors(self.indexes, self.embedding, settings)
         self.usage = UsageOfHomes(homes)
@@ -192,7 +198,7 @@ class Engine:
         vector = self.vectors.of_question(query.text)
         search, found, _sizes = self._search(query, vector)
         text = self._compose(query, search, found)
-        return Answer(text.hits, text.text, text.tokens, found.considered)
+        return Answer(text.hits, text.text, text.tokens, found.considered, [])
 
     @contextmanager
     def with_home(self, home: Home) -> Iterator[Engine]:
@@ -230,7 +236,7 @@ class Engine:
         self.catch_up()
         with self._open_readers(query.as_of_micros) as readers:
             hits = overview.latest(readers, count, query)
-        return [replace(hit, text=latest_line(hit, LINE_TOKENS_MAX)) for hit in hits]
+        return [hit._replace(text=latest_line(hit, LINE_TOKENS_MAX)) for hit in hits]
 
     def select(self, query: Query, ids: Collection[str] | None = None) -> list[Record]:
         """Return the records of the nearest home that pass the filters, in the order of lines."""
@@ -250,7 +256,7 @@ class Engine:
         with self._open_readers(query.as_of_micros) as readers:
             found = listing.list_records(readers, query, sort, page, self.usage.counter())
         hits = [
-            replace(hit, text=latest_line(hit, LINE_TOKENS_MAX, names_origin=True))
+            hit._replace(text=latest_line(hit, LINE_TOKENS_MAX, names_origin=True))
             for hit in found.hits
         ]
         return found._replace(hits=hits)
@@ -326,18 +332,20 @@ class Engine:
         return _Readers(self.indexes, as_of_micros)
 
     def _search_with_others(
-        self, query: Query, vector: Callable[[], Vector] | None
+        self, query: Query, vector: Callable[[], Encoded] | None
     ) -> tuple[Search, Found, Sizes]:
-        """Search; if nothing is relevant, return the best memory of another repository, marked."""
+        """Search; if nothing here answers, return the best memory of another repository, marked."""
         first = self._search(query, vector)
-        if not query.elsewhere or first[1].hits:
+        if not may_be_elsewhere(first[1].hits, query):
             return first
         search, found, sizes = self._search(query.with_(repos=None, limit=1), vector)
+        if not are_better(found.hits, first[1].hits, query):
+            return first
         hits = [from_elsewhere(hit) for hit in found.hits]
         return search, found._replace(hits=hits), sizes
 
     def _search(
-        self, query: Query, vector: Callable[[], Vector] | None
+        self, query: Query, vector: Callable[[], Encoded] | None
     ) -> tuple[Search, Found, Sizes]:
         """Return the search, what it found, and the sizes of what could be read instead.
 
@@ -355,7 +363,7 @@ class Engine:
         return ask()
 
     def _search_once(
-        self, query: Query, vector: Callable[[], Vector] | None
+        self, query: Query, vector: Callable[[], Encoded] | None
     ) -> tuple[Search, Found, Sizes]:
         with self._open_readers(query.as_of_micros) as readers:
             search = self._make_search(readers, query, vector)
@@ -368,7 +376,7 @@ class Engine:
             return search, found, Sizes(searched, best)
 
     def _make_search(
-        self, readers: Sequence[Reader], query: Query, vector: Callable[[], Vector] | None
+        self, readers: Sequence[Reader], query: Query, vector: Callable[[], Encoded] | None
     ) -> Search:
         uses = self.usage.counter() if query.as_of_micros is None else _no_uses
         if vector is not None and not any(reader.has_vectors() for reader in readers):

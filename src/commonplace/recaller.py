@@ -249,7 +249,7 @@ class Recaller(RecordChanger):
 
         usage = self.engine().usage.nearest
         if usage is not None:
-            measured |= {"agent": self.agent_id, "repo": self.repository.name}
+            measured = {"agent": self.agent_id, "repo": self.repository.name} | measured
             at = to_utc(self.now())
             made = injections.make(at, source, tokens, ids, task, session, **measured)
             injections.add(usage, made)

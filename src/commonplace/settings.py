@@ -82,6 +82,13 @@ SETTINGS: dict[str, Setting] = {
     "recall.dense": Setting(
         0.5, "the weight of meaning (vectors) against words, 0 to 1", minimum=0, maximum=1
     ),
+    "recall.pieces": Setting(
+        0.25,
+        "what the single words of the best memories, compared by meaning, weigh beside the rest; "
+        "0 = they are not compared",
+        minimum=0,
+        maximum=2,
+    ),
     "recall.relevance_min": Setting(
         0.06,
         "the minimum relevance of a hit: the probability (0 to 1) that it answers; 0 = no minimum",

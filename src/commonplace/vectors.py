@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from commonplace import backlog
+from commonplace.embed.embedder import Encoded
 from commonplace.embed.http import HttpEmbedder
 from commonplace.embed.service import SERVICE_S_MAX
 from commonplace.errors import CommonplaceError, EmbedderUnavailable
@@ -21,11 +22,10 @@ from commonplace.settings import SETTINGS
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Mapping, Sequence
-    from concurrent.futures import Future
 
     from commonplace.background import Background
-    from commonplace.embed.embedder import Embedder, Vector
-    from commonplace.embed.service import EmbeddingService
+    from commonplace.embed.embedder import Embedder
+    from commonplace.embed.service import EmbeddingService, PendingQuestion
     from commonplace.index.ports import Index
     from commonplace.settings import Settings
 
@@ -53,16 +53,16 @@ class Vectors:
 
     # --- Questions --------------------------------------------------------------------------------
 
-    def start(self, text: str) -> Future[Vector] | None:
+    def start(self, text: str) -> PendingQuestion | None:
         """Start embedding the question *text* on another core, if the model is loaded."""
         if not self._embedding.is_ready():
             return None
         return self._embedding.start(text[:QUERY_CHARS_MAX])
 
     def of_question(
-        self, text: str, started: Future[Vector] | None = None
-    ) -> Callable[[], Vector] | None:
-        """Return a function that returns the question's vector, `None` if there can be none."""
+        self, text: str, started: PendingQuestion | None = None
+    ) -> Callable[[], Encoded] | None:
+        """Return a function that returns the question's vectors, `None` if there can be none."""
         if self._embedding.is_off or all(index.is_empty() for index in self._indexes):
             return None
         embedder = self._embedding.embedder()
@@ -70,11 +70,11 @@ class Vectors:
             return None
         if isinstance(embedder, HttpEmbedder):
             return self._ask_service(embedder.within(SERVICE_S_MAX), text)
-        future = started or self._embedding.start(text[:QUERY_CHARS_MAX])
+        pending = started or self._embedding.start(text[:QUERY_CHARS_MAX])
         self._embed_new(embedder)
-        return future.result
+        return pending.result
 
-    def _ask_service(self, service: HttpEmbedder, text: str) -> Callable[[], Vector] | None:
+    def _ask_service(self, service: HttpEmbedder, text: str) -> Callable[[], Encoded] | None:
         """Return the vector from a service. If it fails or hangs, words answer with a note."""
         if self._embedding.is_paused():
             return None
@@ -87,7 +87,7 @@ class Vectors:
         except EmbedderUnavailable as error:
             self._embedding.pause(error)
             return None
-        return lambda: vector
+        return lambda: Encoded(vector)
 
     # --- Documents --------------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -80,7 +79,7 @@ def compose(
             entry = _entry(1, hit, _cut_text_of(hit, wanted, idf), room) or _title_entry(hit, left)
         if entry:
             entries.append(entry)
-            shown.append(replace(hit, text=entry.partition(". ")[2]))
+            shown.append(hit._replace(text=entry.partition(". ")[2]))
             left -= tokens.count(entry) + 1
     if not entries:
         need = f"{len(hits)} relevant memories need" if len(hits) > 1 else "1 relevant memory needs"

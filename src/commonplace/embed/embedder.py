@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from commonplace.embed.http import HttpEmbedder
 from commonplace.errors import EmbedderUnavailable
@@ -26,6 +26,30 @@ class Embedder(Protocol):
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one vector of length 1 for each of *texts*, in their order."""
         ...
+
+
+class Encoded(NamedTuple):
+    """What an embedder makes of a text: its vector, and those of its word pieces if it has them."""
+
+    vector: Vector
+    # Each of length 1. Punctuation and the most frequent words of English are left out.
+    pieces: Vectors | None = None
+
+
+@runtime_checkable
+class PieceEmbedder(Embedder, Protocol):
+    """An embedder that also says what each word piece means where it stands."""
+
+    def encode_pieces(self, texts: Sequence[str]) -> list[Encoded]:
+        """Return the vector of each of *texts*, and those of its word pieces."""
+        ...
+
+
+def encode(embedder: Embedder, texts: Sequence[str]) -> list[Encoded]:
+    """Return what *embedder* makes of *texts*, with word pieces if it has them."""
+    if isinstance(embedder, PieceEmbedder):
+        return embedder.encode_pieces(texts)
+    return [Encoded(vector) for vector in embedder.encode(texts)]
 
 
 def load(

@@ -6,7 +6,6 @@ import json
 import math
 import threading
 import time
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import EmbedderUnavailable
@@ -14,6 +13,7 @@ from commonplace.errors import EmbedderUnavailable
 if TYPE_CHECKING:
     import urllib.request
     from collections.abc import Sequence
+    from concurrent.futures import Future
 
     from commonplace.embed.embedder import Vectors
 
@@ -63,6 +63,7 @@ class HttpEmbedder:
     def _ask(self, texts: list[str]) -> list[Any]:
         import http.client  # noqa: PLC0415 (slow to load, and rarely needed)
         import urllib.request  # noqa: PLC0415
+        from concurrent.futures import Future  # noqa: PLC0415
 
         headers = {
             "Content-Type": "application/json",

@@ -6,11 +6,11 @@ Importing this module is cheap: NumPy and onnxruntime are imported when a model 
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from commonplace.embed.embedder import Encoded
 from commonplace.embed.wordpiece import WordPiece
 from commonplace.errors import EmbedderUnavailable
 
@@ -29,6 +29,10 @@ THREADS_MAX = 2
 # Ours is the first that was fine-tuned for Commonplace. The checksum in the full name tells builds
 # apart: vectors of another one are made anew.
 NAME = "all-MiniLM-L6-v2-commonplace-1-int8"
+# In its vocabulary the pieces of one ASCII character stand in the order of ASCII, then the words,
+# the most frequent first.
+LETTERS_AND_DIGITS = frozenset([*range(1014, 1024), *range(1037, 1063)])
+FREQUENT_END = 2096
 MODEL = "model.onnx"
 VOCABULARY = "vocab.txt"
 
@@ -69,20 +73,18 @@ class MiniLM:
         import numpy as np  # noqa: PLC0415  (an extra)
 
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        for positions, output in self._runs("embedding", self._ids(texts)):
+        for positions, (output,) in self._runs(["embedding"], self._ids(texts)):
             vectors[positions] = output
         return vectors
 
-    def encode_tokens(self, texts: Sequence[str]) -> list[tuple[list[int], Floats]]:
-        """Return the piece ids of each text and a vector of length 1 for each piece.
-
-        They are for late interaction.
-        """
-        found: dict[int, tuple[list[int], Floats]] = {}
+    def encode_pieces(self, texts: Sequence[str]) -> list[Encoded]:
+        """Return the vector of each text, and those of its word pieces that say something."""
+        found: dict[int, Encoded] = {}
         ids = self._ids(texts)
-        for positions, output in self._runs("tokens", ids):
-            for position, rows in zip(positions, output, strict=True):
-                found[position] = (ids[position], rows[: len(ids[position])].copy())
+        for positions, (vectors, pieces) in self._runs(["embedding", "tokens"], ids):
+            for position, vector, rows in zip(positions, vectors, pieces, strict=True):
+                kept = [place for place, piece in enumerate(ids[position]) if _says_much(piece)]
+                found[position] = Encoded(vector, rows[kept])
         return [found[position] for position in range(len(texts))]
 
     def verify(self) -> None:
@@ -97,19 +99,23 @@ class MiniLM:
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
         return [self._pieces.encode(text, PIECES_MAX) for text in texts]
 
-    def _runs(self, output: str, ids: Sequence[list[int]]) -> Iterator[tuple[list[int], Floats]]:
-        """Yield the positions of texts of similar length, and the model's output for them."""
+    def _runs(
+        self, outputs: list[str], ids: Sequence[list[int]]
+    ) -> Iterator[tuple[list[int], list[Floats]]]:
+        """Yield the positions of texts of similar length, and the model's outputs for them."""
         batches = _batches([len(pieces) for pieces in ids])
-        run = partial(self._run, output)
+        run = partial(self._run, outputs)
         together = [[ids[position] for position in positions] for positions in batches]
         if len(batches) == 1:
             return iter([(batches[0], run(together[0]))])
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  (2 ms of a cold recall)
+
         # Two runs in parallel, each on one core, are faster than one run on both, whose threads
         # would wait for each other.
         with ThreadPoolExecutor(min(THREADS_MAX, os.cpu_count() or 1)) as threads:
             return zip(batches, threads.map(run, together), strict=True)
 
-    def _run(self, output: str, batch: Sequence[Sequence[int]]) -> Floats:
+    def _run(self, outputs: list[str], batch: Sequence[Sequence[int]]) -> list[Floats]:
         import numpy as np  # noqa: PLC0415  (an extra)
 
         ids = np.zeros((len(batch), max(map(len, batch))), np.int64)
@@ -117,8 +123,12 @@ class MiniLM:
         for row, pieces in enumerate(batch):
             ids[row, : len(pieces)] = pieces
             mask[row, : len(pieces)] = 1
-        [result] = self._session.run([output], {"input_ids": ids, "attention_mask": mask})
-        return result
+        return self._session.run(outputs, {"input_ids": ids, "attention_mask": mask})
+
+
+def _says_much(piece: int) -> bool:
+    """Whether the word piece with this id is neither punctuation nor very frequent."""
+    return piece in LETTERS_AND_DIGITS or piece >= FREQUENT_END
 
 
 def _batches(lengths: Sequence[int]) -> list[list[int]]:

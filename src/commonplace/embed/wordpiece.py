@@ -10,10 +10,10 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
 CACHED_WORDS_MAX = 50_000
+SEARCHES_MAX = 150
 MARKS = 2  # `[CLS]` and `[SEP]`, which every text has.
 WORD_CHARACTERS_MAX = 100  # BERT's own limit: a longer word is unknown as a whole.
 
@@ -33,20 +33,50 @@ _IDEOGRAPHS = (
 )
 
 
-class WordPiece:
-    """A vocabulary, and a cache of words that were cut into its pieces."""
+class Vocabulary:
+    """The pieces of a `vocab.txt`: one a line, its id the line's number from 0.
 
-    def __init__(self, vocabulary: Iterable[str]) -> None:
-        self._ids = {piece: number for number, piece in enumerate(vocabulary)}
-        self._unknown = self._ids["[UNK]"]
-        self._start = self._ids["[CLS]"]
-        self._end = self._ids["[SEP]"]
+    A dictionary of them takes 9 ms to make, and searching the file for one piece 0.03 ms. So the
+    pieces of one question are searched for, and more are looked up in a dictionary.
+    """
+
+    def __init__(self, file: bytes) -> None:
+        self._lines = b"\n" + file.rstrip(b"\n") + b"\n"
+        self._searches = 0
+        self._ids: dict[str, int] | None = None
+
+    def id_of(self, piece: str) -> int | None:
+        """Return the id of *piece*; `None` if it is not in the vocabulary."""
+        if self._ids is None:
+            if self._searches < SEARCHES_MAX:
+                self._searches += 1
+                start = self._lines.find(b"\n" + piece.encode(errors="surrogatepass") + b"\n")
+                return None if start < 0 else self._lines.count(b"\n", 0, start)
+            pieces = self._lines[1:-1].decode().split("\n")
+            self._ids = {piece: number for number, piece in enumerate(pieces)}
+        return self._ids.get(piece)
+
+
+class WordPiece:
+    """Cuts texts into the pieces of a vocabulary, and caches the words that it has cut."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._unknown = self._mark("[UNK]")
+        self._start = self._mark("[CLS]")
+        self._end = self._mark("[SEP]")
         self._cache: dict[str, tuple[int, ...]] = {}
 
     @classmethod
     def load(cls, path: Path) -> WordPiece:
-        """Read a `vocab.txt`: one piece a line, its id the line's number from 0."""
-        return cls(path.read_bytes().decode().rstrip("\n").split("\n"))
+        """Read a `vocab.txt`."""
+        return cls(Vocabulary(path.read_bytes()))
+
+    def _mark(self, name: str) -> int:
+        found = self._vocabulary.id_of(name)
+        if found is None:
+            raise KeyError(name)
+        return found
 
     def encode(self, text: str, pieces_max: int) -> list[int]:
         """Return the ids of *text* between `[CLS]` and `[SEP]`, at most *pieces_max* in all."""
@@ -77,11 +107,12 @@ class WordPiece:
         if len(word) > WORD_CHARACTERS_MAX:
             return [self._unknown]
         pieces: list[int] = []
+        id_of = self._vocabulary.id_of
         start = 0
         while start < len(word):
             prefix = "##" if start else ""
             for end in range(len(word), start, -1):
-                piece = self._ids.get(prefix + word[start:end])
+                piece = id_of(prefix + word[start:end])
                 if piece is not None:
                     break
             else:

@@ -7,18 +7,18 @@ may be open at once, each used by one thread.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from commonplace.index.bm25 import Statistics
 from commonplace.records.nodes import KINDS_OF_TYPE, NODE_KIND, NODE_TYPES
 from commonplace.rules import NO_FEEDBACK, Facts, Standing, Tally, add_feedback, is_private
+from commonplace.values import Values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
 
-    from commonplace.embed.embedder import Embedder, Vector
+    from commonplace.embed.embedder import Embedder, Encoded, Vector
     from commonplace.index.units import Unit
     from commonplace.records import Rate, Record
     from commonplace.rules import Edge
@@ -38,8 +38,7 @@ def no_progress(_done: int) -> None:
     """Ignore progress, for callers that do not show it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class Filter(Values):
     """Which records may be in an answer."""
 
     repos: frozenset[str] | None = None
@@ -273,6 +272,12 @@ class Reader(Facts, Protocol):
 
     def similarity(self, vector: Vector, keys: Collection[int]) -> dict[int, float]:
         """Return the cosine of the best passage of each of *keys* that has a vector."""
+
+    def piece_similarity(self, question: Encoded, keys: Collection[int]) -> dict[int, float]:
+        """Return how well the best passage of each of *keys* says the question, piece by piece.
+
+        Those whose word pieces the index does not have are not in it.
+        """
 
     def first_vectors(self, keys: Collection[int]) -> dict[int, Vector]:
         """Return the vector of the first passage of each of *keys* that has one."""

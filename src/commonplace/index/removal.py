@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from typing import TYPE_CHECKING
 
 from commonplace.errors import unusable
@@ -52,6 +51,8 @@ def set_aside(home: Home) -> list[Path]:
 
 
 def _remove_all(paths: Iterable[Path]) -> None:
+    import shutil  # noqa: PLC0415  (1.4 ms of every command, for what few need)
+
     for path in paths:
         if path.is_dir() and not is_link(path):
             shutil.rmtree(path, ignore_errors=True)

@@ -179,7 +179,7 @@ def check(goal: str, tokens: int) -> None:
 def merge(found: Found, settings: Settings) -> list[Hit]:
     """Return the best patterns, episodes and skills together, by their weighted scores."""
     weighted = [
-        replace(hit, score=round(hit.score * settings[f"brief.weights.{name}"], 6))
+        hit._replace(score=round(hit.score * settings[f"brief.weights.{name}"], 6))
         for name, hits in (
             ("semantic", found.patterns),
             ("episodic", [*_episodes(found.this_task), *found.episodes]),

@@ -8,7 +8,6 @@ the action that is planned. What names the task by its id, or a file of it, is f
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index import topics
@@ -233,7 +232,7 @@ class _Searches:
                 best[edge.of] = max(best.get(edge.of, 0.0), score_of[edge.to])
         kinds = self._query.with_(kinds=frozenset(["anti_pattern"]))
         found = self._consultation.named(sorted(best, key=lambda one: (-best[one], one)), kinds)
-        return [replace(hit, score=round(best[hit.id] * BY_EVIDENCE, 6)) for hit in found]
+        return [hit._replace(score=round(best[hit.id] * BY_EVIDENCE, 6)) for hit in found]
 
     def _seen_in_action(self, found: list[Hit]) -> set[str]:
         """Return the ids of those of *found* that were learned in an episode with that action."""

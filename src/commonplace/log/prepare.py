@@ -3,7 +3,8 @@
 Every line is prepared here before it is written.
 """
 
-# Most lines hold nothing suspicious, and every command would pay for importing all of `redaction/`.
+# Commands that only read import this module too, and most lines hold nothing suspicious. So each
+# part of `redaction/` is imported where it is used.
 # ruff: noqa: PLC0415
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Any, NamedTuple
 from commonplace import records
 from commonplace.characters import may_hold_hidden, remove_hidden
 from commonplace.errors import RecordInvalid
-from commonplace.redaction.suspicion import may_hold_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def prepare(
     given: Mapping[str, Any], *, now: datetime, repo: str, agent_id: str, line_bytes_max: int
 ) -> PreparedLine:
     """Return the record and its line for the fields *given*. Raises `RecordInvalid`."""
+    from commonplace.redaction.suspicion import may_hold_secret
+
     record = records.make(given, now=now, repo=repo, agent_id=agent_id)
     line = _encode(record)
     redactions: list[Redaction] = []

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.document import Document, document
+from commonplace.recall import scoring
 from commonplace.recall.hits import Explanation, Hit
 from commonplace.recall.priors import Priors
 from commonplace.recall.visibility import shown_cards, standings_of
@@ -44,6 +45,13 @@ class Candidate(NamedTuple):
     factors: Mapping[str, float]
     score: float
     parts: Mapping[str, float] = {}
+
+    def with_pieces(self, share: float, weight: float) -> Candidate:
+        """Return this one with what its word pieces add: *share* is of the best."""
+        parts = scoring.add_pieces(self.parts, share, weight)
+        fused = (self.fused + weight * share) / (1 + weight)
+        score = round(fused * math.prod(self.factors.values()), 6)
+        return self._replace(fused=fused, parts=parts, score=score)
 
 
 class _WeightedCard(NamedTuple):

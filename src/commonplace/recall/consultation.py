@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from commonplace.index.terms import query_terms
 from commonplace.recall import graph, overview
+from commonplace.recall.search import SURE, Fusion
 from commonplace.recall.visibility import standings_of
 from commonplace.rules import is_gone
 from commonplace.where.repository import ALL_REPOSITORIES, plain_name
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from commonplace.rules import Edge
 
 
+# With less than this probability, another repository may have a better answer.
+LIKELY = 0.5
+
+
 class Consultation:
     """Open readers of all homes, and the searches in them that share one vector.
 
@@ -36,12 +40,14 @@ class Consultation:
         self._standings = standings_of(readers)
 
     def hits(self, query: Query, *, by_words: bool = False) -> list[Hit]:
-        """Return the relevant records, best first; if there are none, the best from elsewhere."""
+        """Return the relevant records, best first, or the one from elsewhere that answers."""
         found = self._search(query, by_words).run().hits
-        if found or not query.elsewhere:
+        if not may_be_elsewhere(found, query):
             return found
         others = self._search(query.with_(repos=None, limit=1), by_words).run().hits
-        return [from_elsewhere(hit) for hit in others]
+        return (
+            [from_elsewhere(hit) for hit in others] if are_better(others, found, query) else found
+        )
 
     def search(self, query: Query) -> Search:
         """Return the search for *query*, for who asks it more than once."""
@@ -105,10 +111,32 @@ def name_others(hits: Sequence[Hit], here: str) -> list[Hit]:
         return list(hits)
     own = plain_name(here)
     return [
-        replace(hit, names_repo=hit.repo in named and plain_name(hit.repo) != own) for hit in hits
+        hit._replace(names_repo=hit.repo in named and plain_name(hit.repo) != own) for hit in hits
     ]
+
+
+def may_be_elsewhere(hits: Sequence[Hit], query: Query) -> bool:
+    """Whether another repository is searched too: nothing here is likely to answer."""
+    return query.elsewhere and _best_relevance(hits) < LIKELY and (query.cutoff or not hits)
+
+
+def are_better(others: Sequence[Hit], hits: Sequence[Hit], query: Query) -> bool:
+    """Whether *others*, from anywhere, are shown instead of *hits* from this repository.
+
+    As within one repository, what has too small a share of the odds of the best is padding.
+    """
+    if not hits:
+        return True
+    if any(query.repos is not None and other.repo in query.repos for other in others):
+        return False
+    best, own = (min(_best_relevance(some), SURE) for some in (others, hits))
+    return own / (1 - own) < Fusion().odds_share_min * best / (1 - best)
+
+
+def _best_relevance(hits: Sequence[Hit]) -> float:
+    return max((hit.why.relevance or 0.0 for hit in hits if hit.why is not None), default=0.0)
 
 
 def from_elsewhere(hit: Hit) -> Hit:
     """Return *hit* with the mark that it is from another repository."""
-    return replace(hit, marks=(*hit.marks, f"from the repository {hit.repo}"))
+    return hit._replace(marks=(*hit.marks, f"from the repository {hit.repo}"))

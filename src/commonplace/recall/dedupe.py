@@ -6,6 +6,7 @@ A rule is a short record, or the one sentence of a long record that says most ab
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.terms import term_hash, term_set
@@ -37,17 +38,24 @@ NOTE_SHARE_MIN = 0.55
 # To mark the older one as superseded takes more, or a newer one that mentions a change.
 REPLACED = Likeness(0.42, 0.6)
 REPLACED_OPENLY_COSINE = 0.57
-# A newer one that answers the question worse than this share, and shares few words with the older
-# one, is about something else, if perhaps about the same tool: it neither goes first nor makes the
-# older one untrue.
-SUBJECT_SHARE_MIN = 0.4
-# One that answers worse than this share goes first only if it is more alike.
-WORSE_SHARE_MAX = 0.6
-SAME_RULE_IF_WORSE = Likeness(0.25, 0.51)
+# If only the older one holds what the question names, more than this share of its weight, they are
+# two subjects: the newer one neither goes first nor makes the older one untrue.
+ONLY_OLDER_MAX = 0.05
+# So too if its odds to answer, p / (1 - p), are less than this share of those of the older one;
+# sessions are more alike, so there it takes more.
+ODDS_SHARE_MIN = 0.2
+SESSION_ODDS_SHARE_MIN = 0.3
+# More relevant than this is no better.
+SURE = 0.98
 # A sentence of a long record is compared by its words alone, which takes more of them.
 SAME_STATEMENT = 0.25
 # Sentences of two long records about one subject are often somewhat alike.
 SAME_STATEMENTS = 0.4
+# One that says that what the older one answers has ended may say much else.
+SAME_IF_ENDED = 0.15
+SESSIONS_SAME_IF_ENDED = 0.25
+# Of the share of the question that the older sentence covers, what the newer one needs.
+STATED_SHARE_MIN = 0.4
 REPLACED_STATEMENT = 0.42
 # A long record holds a rule only if it has this share of its words.
 HELD_SHARE_MIN = 0.4
@@ -63,6 +71,14 @@ CHANGE = re.compile(
     r"dropped|took over|as of|used to|formerly|gone|retired)\b",
     re.IGNORECASE,
 )
+# A clause that says that what it names has ended. "Instead of" does not: it may be mere advice.
+ENDED = re.compile(
+    r"\b(no longer|any ?more|not used|must not|replaced|took over|now only|only .* now|"
+    r"(is|are|was|were|been) (now )?(gone|removed|dropped|deprecated|retired|cancell?ed|"
+    r"discontinued|obsolete|frozen|phased out|shut down))\b",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"[;:,.!?]\s")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*(?:\n|[-*+] |\d+[.)] )\s*")
 SUPERSEDED = "superseded? a newer one is above"
 
@@ -95,6 +111,10 @@ class Entry(NamedTuple):
     is_learned: bool = False
     # Of a long record: the sentence that says most about the question, and which share.
     statement: Statement | None = None
+    # That sentence, if it is a newer version of a rule below: the answer has to show it.
+    leads_by: str = ""
+    # The share of the question's weight that each of its terms has, by rarity.
+    question: Mapping[int, float] = MappingProxyType({})
 
     @property
     def rule(self) -> frozenset[int]:
@@ -141,11 +161,18 @@ def newest_first(entries: Sequence[Entry]) -> list[Entry]:
         ordered.remove(later)
         ordered.insert(index, later.instead_of(older))
     return [
-        entry._replace(marks=(*entry.marks, SUPERSEDED))
-        if any(_supersedes(other, entry) for other in ordered[:place])
-        else entry
+        _with_marks(entry, ordered[:place], ordered[place + 1 :])
         for place, entry in enumerate(ordered)
     ]
+
+
+def _with_marks(entry: Entry, above: Sequence[Entry], below: Sequence[Entry]) -> Entry:
+    """Return *entry* marked if a newer one is above; else with what is newer in it than below."""
+    if any(_supersedes(other, entry) for other in above):
+        return entry._replace(marks=(*entry.marks, SUPERSEDED))
+    if entry.statement and any(_goes_before(entry, other) for other in below):
+        return entry._replace(leads_by=entry.statement.text)
+    return entry
 
 
 def without_padding(entries: Sequence[Entry], relevance_min: float) -> list[Entry]:
@@ -272,20 +299,20 @@ def _states_fix(lesson: Entry, episode: Entry) -> bool:
 
 def _goes_before(newer: Entry, older: Entry) -> bool:
     """Whether the newer one is put before the older one."""
-    if not _is_later(newer, older) or not _answers_as_well(newer, older):
+    if not _is_later(newer, older):
         return False
     if _states_rules(newer, older):
         share_min = STATEMENT_SHARE_MIN
         are_long = newer.statement is not None and older.statement is not None
         bar = SAME_STATEMENTS if are_long else SAME_STATEMENT
-        are_alike = overlap(newer.rule, older.rule) >= bar
+        are_alike = _states_version(newer, older, bar)
     else:
         are_rules = _are_rules(newer, older)
         share_min = RULE_SHARE_MIN if are_rules else NOTE_SHARE_MIN
-        is_worse = newer.relevance < WORSE_SHARE_MAX * older.relevance
-        same_rule = SAME_RULE_IF_WORSE if is_worse else SAME_RULE
-        are_alike = _are_alike(newer, older, same_rule if are_rules else SAME_NOTE)
+        are_alike = _are_alike(newer, older, SAME_RULE if are_rules else SAME_NOTE)
     if newer.score < share_min * older.score or not are_alike:
+        return False
+    if not _is_one_subject(newer, older):
         return False
     # One that was tried and mostly failed stays after a proven one; an untried one does not.
     rate = newer.candidate.card.rate
@@ -298,13 +325,15 @@ def _goes_before(newer: Entry, older: Entry) -> bool:
 
 def _supersedes(newer: Entry, older: Entry) -> bool:
     """Whether to mark the older one as possibly no longer true."""
-    if not _is_later(newer, older) or not _answers_as_well(newer, older):
-        return False
+    return _is_later(newer, older) and _contradicts(newer, older) and _is_one_subject(newer, older)
+
+
+def _contradicts(newer: Entry, older: Entry) -> bool:
+    """Whether both are so alike that they can hardly be valid both."""
     if _states_rules(newer, older):
         # Only a short record is all about its one rule.
-        return older.statement is None and overlap(newer.rule, older.rule) >= (
-            SAME_STATEMENT if _tells_change(newer) else REPLACED_STATEMENT
-        )
+        bar = SAME_STATEMENT if _tells_change(newer) else REPLACED_STATEMENT
+        return older.statement is None and _states_version(newer, older, bar)
     if not _are_rules(newer, older):
         return _are_alike(newer, older, SAME_NOTE)
     if _are_alike(newer, older, REPLACED):
@@ -314,8 +343,23 @@ def _supersedes(newer: Entry, older: Entry) -> bool:
 
 
 def _tells_change(newer: Entry) -> bool:
-    text = newer.statement.text if newer.statement else newer.text()
-    return CHANGE.search(text) is not None
+    return CHANGE.search(_rule_text(newer)) is not None
+
+
+def _replaces_openly(newer: Entry, older: Entry) -> bool:
+    """Whether the newer rule says that what the older one answers has ended.
+
+    The question does not name that: it asks for it.
+    """
+    answer = (newer.rule & older.rule) - older.question.keys()
+    return bool(answer) and any(
+        ENDED.search(clause) and not answer.isdisjoint(map(term_hash, term_set(clause)))
+        for clause in _CLAUSE.split(_rule_text(newer))
+    )
+
+
+def _rule_text(entry: Entry) -> str:
+    return entry.statement.text if entry.statement else entry.text()
 
 
 def _states_rules(newer: Entry, older: Entry) -> bool:
@@ -325,15 +369,40 @@ def _states_rules(newer: Entry, older: Entry) -> bool:
     return bool(newer.rule and older.rule)
 
 
-def _answers_as_well(newer: Entry, older: Entry) -> bool:
+def _states_version(newer: Entry, older: Entry, bar: float) -> bool:
+    """Whether they share *bar* of their terms, or fewer where the newer one ends the older one."""
+    likeness = overlap(newer.rule, older.rule)
+    low = SAME_IF_ENDED if older.statement is None else SESSIONS_SAME_IF_ENDED
+    return likeness >= bar or (likeness >= low and _replaces_openly(newer, older))
+
+
+def _is_one_subject(newer: Entry, older: Entry) -> bool:
     """Whether the newer one is about what was asked as well, not only about the same tool."""
-    if newer.statement is not None and older.statement is not None:
-        return newer.statement.share >= SUBJECT_SHARE_MIN * older.statement.share
-    if newer.statement is not None or older.statement is not None:
+    one, other = newer.statement, older.statement
+    if _states_rules(newer, older) and overlap(newer.rule, older.rule) >= TWINS:
+        return False  # It says the same once more.
+    if one is not None and other is not None and one.share < STATED_SHARE_MIN * other.share:
+        return False
+    answers_all = _only_in_older(newer, older) <= ONLY_OLDER_MAX
+    return (answers_all and _answers_as_well(newer, older)) or _replaces_openly(newer, older)
+
+
+def _answers_as_well(newer: Entry, older: Entry) -> bool:
+    if newer.statement is not None and older.statement is None:
         return True  # Of a long record, relevance says little about one sentence.
-    if overlap(newer.terms, older.terms) >= SAME_RULE.terms:
-        return True
-    return newer.relevance >= SUBJECT_SHARE_MIN * older.relevance
+    share_min = ODDS_SHARE_MIN if newer.statement is None else SESSION_ODDS_SHARE_MIN
+    return _odds(newer) >= share_min * _odds(older)
+
+
+def _only_in_older(newer: Entry, older: Entry) -> float:
+    """Return which share of the question the older one holds and the newer one does not."""
+    missing = (older.rule or older.terms) - (newer.rule or newer.terms)
+    return sum(share for term, share in older.question.items() if term in missing)
+
+
+def _odds(entry: Entry) -> float:
+    relevance = min(entry.relevance, SURE)
+    return relevance / (1 - relevance)
 
 
 def _is_later(newer: Entry, older: Entry) -> bool:

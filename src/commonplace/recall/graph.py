@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.ports import Filter
@@ -201,7 +200,7 @@ class Visible:
         self._known_lines |= lines
         if not (ids or lines):
             return
-        anything = replace(self.filter, archived=True, superseded=True, kinds=None)
+        anything = self.filter.with_(archived=True, superseded=True, kinds=None)
         for home, reader in enumerate(self._readers):
             if home in self.filter.without_homes:
                 continue

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.foreign import UNTRUSTED
 from commonplace.index.document import Document, document
@@ -21,18 +21,20 @@ if TYPE_CHECKING:
 __all__ = ["UNTRUSTED", "Address", "Explanation", "Hit"]
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
+
+
+class Explanation(NamedTuple):
     """Why a hit has its score: what each engine found, and every prior that is not 1."""
 
     words: float
     meaning: float | None
     fused: float
-    factors: Mapping[str, float] = field(default_factory=dict)
+    factors: Mapping[str, float] = NO_NUMBERS
     # How likely the hit is to answer the question; only the best candidates have it.
     relevance: float | None = None
     # What words, meaning and coverage add to the fused score.
-    parts: Mapping[str, float] = field(default_factory=dict)
+    parts: Mapping[str, float] = NO_NUMBERS
 
     def as_dict(self) -> dict[str, float]:
         """Return the numbers by their names, as `--explain` and JSON show them."""
@@ -45,8 +47,7 @@ class Explanation:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A recalled record."""
 
     record: Record
@@ -64,9 +65,11 @@ class Hit:
     names_repo: bool = False
     address: Address = (0, 0)
     uses: int = 0
-    parsed: Document | None = field(default=None, compare=False, repr=False)
+    parsed: Document | None = None
     # The units of its text, if the index keeps them.
-    units: Sequence[Unit] | None = field(default=None, compare=False, repr=False)
+    units: Sequence[Unit] | None = None
+    # The sentence of a long text that is a newer version of a rule below it.
+    statement: str = ""
 
     @property
     def document(self) -> Document:

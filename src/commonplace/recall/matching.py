@@ -15,7 +15,7 @@ from commonplace.recall.scoring import Circumstances, Scale
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from commonplace.embed.embedder import Vector
+    from commonplace.embed.embedder import Encoded
     from commonplace.index.bm25 import Statistics
     from commonplace.index.ports import Reader
     from commonplace.recall.candidates import Candidate, Candidates
@@ -34,15 +34,15 @@ NEAR = 20
 class Matching:
     """One question against the *readers* of some homes: who proposes what, and how likely it helps.
 
-    *vector* returns the question's vector, after waiting for the model if needed; `None` if
-    vectors cannot be used. Meaning has the weight *dense*, words have the rest.
+    *vector* returns the question's vectors, after waiting for the model if needed; `None` if
+    they cannot be used. Meaning has the weight *dense*, words have the rest.
     """
 
     def __init__(
         self,
         readers: Sequence[Reader],
         query: Query,
-        vector: Callable[[], Vector] | None,
+        vector: Callable[[], Encoded] | None,
         candidates: Candidates,
         dense: float,
     ) -> None:
@@ -53,6 +53,9 @@ class Matching:
         self._dense = dense
         self.wanted = query_terms(query.text[:QUERY_CHARS_MAX])
         self.statistics = [reader.statistics(self.wanted) for reader in readers]
+        self._pieces: dict[Address, float | None] = {}
+        # The weight of the question's terms in each document whose terms were read.
+        self._held_weights: dict[Address, float] = {}
         self._weights_of_terms: list[tuple[list[tuple[int, float]], float]] | None = None
 
     @property
@@ -79,7 +82,7 @@ class Matching:
         self._candidates.weigh(leading)
         self._candidates.read_terms(leading)
         if self._vector is not None:
-            vector = self._vector()
+            vector = self._vector().vector
             for home, reader in enumerate(self._readers):
                 near = reader.nearest(vector, limit)
                 rest = [key for number, key in words if number == home and key not in near]
@@ -135,13 +138,14 @@ class Matching:
     def _held(self, addresses: Collection[Address]) -> dict[Address, float]:
         """Return the weight of the question's terms in each document; their terms were read."""
         weighted = [found for found, _whole in self._weighted_terms()]
-        held = {}
+        known = self._held_weights
         for address in addresses:
-            terms_held = self._candidates.terms(address)
-            held[address] = sum(
-                weight for hash_, weight in weighted[address[0]] if hash_ in terms_held
-            )
-        return held
+            if address not in known:
+                terms_held = self._candidates.terms(address)
+                known[address] = sum(
+                    [weight for hash_, weight in weighted[address[0]] if hash_ in terms_held]
+                )
+        return {address: known[address] for address in addresses}
 
     def whole_match(self) -> float:
         """Return the score of an average document that holds each term of the question once."""
@@ -185,6 +189,26 @@ class Matching:
             for one in candidates
         ]
 
+    def asked_pieces(self) -> int:
+        """Return how many word pieces of the question are compared."""
+        pieces = self._vector().pieces if self._vector is not None else None
+        return 0 if pieces is None else len(pieces)
+
+    def pieces(self, addresses: Collection[Address]) -> dict[Address, float]:
+        """Return how well each document says the question, piece by piece.
+
+        Those without codes of their pieces are not in it.
+        """
+        fresh = [address for address in addresses if address not in self._pieces]
+        if fresh and self._vector is not None:
+            self._pieces |= dict.fromkeys(fresh)
+            for home, reader in enumerate(self._readers):
+                keys = [key for number, key in fresh if number == home]
+                found = reader.piece_similarity(self._vector(), keys) if keys else {}
+                self._pieces |= {(home, key): value for key, value in found.items()}
+        known = ((address, self._pieces.get(address)) for address in addresses)
+        return {address: value for address, value in known if value is not None}
+
     def likenesses(self, addresses: Collection[Address]) -> dict[Address, float]:
         """Return how alike the question and each document are, from 0 to 1.
 
@@ -193,7 +217,7 @@ class Matching:
         """
         found: dict[Address, float] = {}
         if self._vector is not None:
-            vector = self._vector()
+            vector = self._vector().vector
             for home, reader in enumerate(self._readers):
                 keys = [key for number, key in addresses if number == home]
                 for key, cosine in reader.similarity(vector, keys).items() if keys else ():

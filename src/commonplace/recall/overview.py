@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.index.ports import Count
-from commonplace.recall.hits import UNTRUSTED, Explanation, Hit
+from commonplace.recall.hits import NO_NUMBERS, UNTRUSTED, Explanation, Hit
 from commonplace.recall.visibility import shown_cards, standings_of
 from commonplace.records.nodes import NODE_KIND
 from commonplace.rules import Standing, is_doubted, is_gone, is_statement
@@ -146,7 +145,7 @@ def counts(readers: Sequence[Reader], filter_: Filter) -> dict[str, Any]:
     """
     repos, kinds, types = Counter[str](), Counter[str](), Counter[str]()
     archived = skills = 0
-    everything = replace(filter_, archived=True)
+    everything = filter_.with_(archived=True)
     for home in range(len(readers)):
         if home in filter_.without_homes:
             continue
@@ -188,8 +187,7 @@ def _counts_of_home(readers: Sequence[Reader], home: int, filter_: Filter) -> li
     return [Count(*what, records) for what, records in counted.items()]
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """Why a record is, or is not, in the answer to a question."""
 
     id: str
@@ -201,7 +199,7 @@ class Verdict:
     score: float | None = None
     relevance: float | None = None
     relevance_floor: float | None = None
-    why: Mapping[str, float] = field(default_factory=dict)
+    why: Mapping[str, float] = NO_NUMBERS
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as `commonplace why --json` prints it."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from commonplace.where.home import is_pack_log
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from commonplace.index.ports import Card
@@ -115,13 +115,16 @@ class Priors:
             found["repo"] = 1 + weights.repo
         if query.reader and card.agent == query.reader:
             found["agent"] = 1 + weights.agent
-        if card.tags and any(tag in self._words for tag in card.tags if len(tag) > 1):
+        if card.tags and self._names_a_tag(card.tags):
             found["tags"] = 1 + weights.tags
         if query.files and names_any(text(), query.files):
             found["files"] = 1 + weights.files
         return {
             name: round(value, 4) for name, value in found.items() if not -_SAME < value - 1 < _SAME
         }
+
+    def _names_a_tag(self, tags: Iterable[str]) -> bool:
+        return any(len(tag) > 1 and tag in self._words for tag in tags)
 
     def _of_kind(self, name: str) -> float:
         found = self._kinds.get(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from commonplace.errors import UsageError
@@ -46,7 +45,6 @@ class Narrowing(TypedDict, total=False):
     automatic: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Query(Filter):
     """A question. `build` makes one from options and checks names and dates; `check` the rest."""
 
@@ -130,10 +128,6 @@ class Query(Filter):
             raise UsageError(f"the limit is {self.limit}, not between 1 and {LIMIT_MAX}")
         if self.tokens_max < 0:
             raise UsageError(f"the token bound is {self.tokens_max}, under 0")
-
-    def with_(self, **changes: Any) -> Self:  # noqa: ANN401 (the fields of this class)
-        """Return the same question with *changes*."""
-        return replace(self, **changes)
 
 
 def _set_of(values: str | Iterable[str] | None) -> frozenset[str] | None:

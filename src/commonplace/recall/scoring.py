@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.index.bm25 import K1, B
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from typing import Self
 
 # How fast the trust in words falls with what even the best match leaves unsaid: by this power of
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 WORDS_TRUST_POWER = 1.5
 # The weight of the covered share of a question, beside words and meaning, which weigh 1 together.
 COVERED_WEIGHT = 0.2
+# Up to this many word pieces of a question have their full weight together.
+PIECES_FULL = 8
 # A document has about this many times as many terms as different ones.
 REPEATS = 1.3
 # Above this number of memories, more of them say nothing new about a hit; below the lower one, the
@@ -72,6 +74,22 @@ class Scale(NamedTuple):
             "by_meaning": self.dense * meant / whole,
             "by_coverage": extra * covered / whole,
         }
+
+
+def pieces_weight(weight: float, asked: int) -> float:
+    """Return what pieces weigh for a question of *asked* pieces.
+
+    In a long one, such as a pasted message, most pieces say nothing about its answer.
+    """
+    return weight * min(1.0, PIECES_FULL / max(1, asked))
+
+
+def add_pieces(parts: Mapping[str, float], share: float, weight: float) -> dict[str, float]:
+    """Return *parts* with what the word pieces of a document add, as a *share* of the best."""
+    whole = 1 + weight
+    return {name: part / whole for name, part in parts.items()} | {
+        "by_pieces": weight * share / whole
+    }
 
 
 def estimate_words(held: float, terms: int, average_terms: float) -> float:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.index import bm25
 from commonplace.index.terms import term_hash, term_set
-from commonplace.recall import conflicts, dedupe, priors
+from commonplace.recall import conflicts, dedupe, priors, scoring
 from commonplace.recall.candidates import Candidate, Candidates, Proposal
 from commonplace.recall.dedupe import Entry
 from commonplace.recall.hits import UNTRUSTED, Hit
@@ -21,7 +20,7 @@ from commonplace.rules import Standing
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from commonplace.embed.embedder import Vector
+    from commonplace.embed.embedder import Encoded, Vector
     from commonplace.index.bm25 import Statistics
     from commonplace.index.ports import Reader
     from commonplace.recall.hits import Address
@@ -34,6 +33,8 @@ CANDIDATES = 60
 CANDIDATES_MAX = 6400
 # How many of the best are compared with one another and with the question.
 CLOSE = 12
+# How many of the best are compared with the question piece by piece.
+PIECES_COMPARED = 20
 # Among this many, a long record may state a newer version of a rule in one sentence.
 RESTATING = 24
 # Of this many, what a long record says in one sentence is always compared with later ones.
@@ -54,6 +55,8 @@ class Fusion(NamedTuple):
     """How the engines are weighed, and when a hit is relevant enough (docs/decisions/0039)."""
 
     dense: float = 0.5
+    # What the word pieces weigh beside all of that.
+    pieces: float = 0.25
     relevance_min: float = 0.06
     # Of the odds of the best hit, the share that another one needs.
     odds_share_min: float = 0.15
@@ -66,6 +69,8 @@ class Fusion(NamedTuple):
         least = settings["recall.relevance_min"]
         return cls(
             dense=settings["recall.dense"],
+            # Without meaning, the order is that of plain BM25.
+            pieces=settings["recall.pieces"] if settings["recall.dense"] else 0.0,
             relevance_min=max(least, relevance_min),
             odds_share_min=cls().odds_share_min if least else 0.0,
             dedupe=settings["recall.same"],
@@ -83,15 +88,15 @@ class Found(NamedTuple):
 class Search:
     """One search in the *readers* of some homes, the nearest first.
 
-    *vector* returns the question's vector, after waiting for the model if needed; `None` if
-    vectors cannot be used.
+    *vector* returns the question's vectors, after waiting for the model if needed; `None` if
+    they cannot be used.
     """
 
     def __init__(
         self,
         readers: Sequence[Reader],
         query: Query,
-        vector: Callable[[], Vector] | None,
+        vector: Callable[[], Encoded] | None,
         uses: Callable[[str], int],
         weights: Weights,
         fusion: Fusion,
@@ -161,9 +166,28 @@ class Search:
             if not plenty and more and last and query.extend:
                 found = self._candidates.choose(self.matching.score_filtered())
             if plenty or not more or last:
-                found.sort(key=lambda one: (-one.score, one.address))
+                found.sort(key=_by_score)
+                found = self._compare_pieces(found) if self._fusion.pieces else found
                 return len(proposals), _first_of_each_id(found)
             limit *= 4
+
+    def _compare_pieces(self, ranked: list[Candidate]) -> list[Candidate]:
+        """Return *ranked* in the order that the word pieces of the best give.
+
+        One that has no codes of them counts as the mean of the others, and one that is further
+        down as the worst of them.
+        """
+        found = self.matching.pieces([one.address for one in ranked[:PIECES_COMPARED]])
+        best = max(found.values(), default=0.0)
+        if best <= 0:
+            return ranked
+        weight = scoring.pieces_weight(self._fusion.pieces, self.matching.asked_pieces())
+        mean, least = sum(found.values()) / len(found), min(found.values())
+        weighed = []
+        for place, one in enumerate(ranked):
+            value = found.get(one.address, mean if place < PIECES_COMPARED else least)
+            weighed.append(one.with_pieces(max(0.0, value) / best, weight))
+        return sorted(weighed, key=_by_score)
 
     # --- Relevance --------------------------------------------------------------------------------
 
@@ -205,9 +229,7 @@ class Search:
         A long record that is less relevant as a whole is added if that sentence is a newer version
         of a rule among them.
         """
-        weights = bm25.by_rarity(
-            self.matching.wanted, max(self.matching.statistics, key=lambda one: one.documents)
-        )
+        weights = self._weights
         found = list(entries)
         places = dedupe.may_state_versions(found)
         self._candidates.read(found[place].candidate.address for place in places)
@@ -253,7 +275,20 @@ class Search:
             fixes=self._fixes(one),
             sources=self._sources(one),
             is_learned=self._is_learned(one),
+            question=self._question,
         )
+
+    @cached_property
+    def _weights(self) -> Mapping[str, float]:
+        """The terms of the question, weighed by their rarity."""
+        statistics = max(self.matching.statistics, key=lambda one: one.documents)
+        return bm25.by_rarity(self.matching.wanted, statistics)
+
+    @cached_property
+    def _question(self) -> Mapping[int, float]:
+        """The share of the question that each of its terms is, as documents hold them."""
+        whole = sum(self._weights.values())
+        return {term_hash(term): weight / whole for term, weight in self._weights.items() if weight}
 
     def _sources(self, one: Candidate) -> frozenset[str]:
         """Return the ids that a pattern or an anti-pattern was derived from."""
@@ -321,7 +356,9 @@ class Search:
             hit = self._candidates.hit(entry.candidate, entry.relevance)
             kept = units.get(hit.address)
             marks = self._marks(hit, entry)
-            hits.append(replace(hit, score=entry.score, marks=marks, units=kept))
+            hits.append(
+                hit._replace(score=entry.score, marks=marks, units=kept, statement=entry.leads_by)
+            )
         return hits
 
     def _marks(self, hit: Hit, entry: Entry) -> tuple[str, ...]:
@@ -338,6 +375,10 @@ class Search:
                 gone = "are gone" if more else "is gone"
                 marks.append(f"stale: {missing[0]}{more} {gone}")
         return tuple(marks)
+
+
+def _by_score(one: Candidate) -> tuple[float, Address]:
+    return -one.score, one.address
 
 
 def _is_later(one: Candidate, other: Candidate) -> bool:

@@ -30,7 +30,7 @@ def use_model(tables: Tables, model: str) -> None:
     with tables.writing():
         if tables.state("model", "") == model:
             return
-        for table in ("vector", "old_vector"):
+        for table in ("vector", "old_vector", "sign_block", "piece_code"):
             tables.connection.execute(f"DELETE FROM {table}")
         marks = ",".join("?" * len(STATEMENT_KINDS))
         # What has nothing to search gets none (`has_nothing_to_search`).

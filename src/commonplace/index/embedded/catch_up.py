@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +21,7 @@ from commonplace.index.topics import topics_of
 from commonplace.index.units import dump, has_markup, units_of
 from commonplace.log import read
 from commonplace.records import Pattern, Record, encode, from_line, micros, parse_rate
+from commonplace.records.ids import blake2b
 from commonplace.records.nodes import NODE_KIND, tags_of, type_of
 from commonplace.rules import Standing, edges, is_statement, stated_rate, written_micros
 from commonplace.where.home import LOG_SUFFIX

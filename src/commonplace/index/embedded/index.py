@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from commonplace.embed.embedder import Embedder
     from commonplace.index.embedded.kept_vectors import KeptVectors
     from commonplace.index.embedded.snapshot import Totals
-    from commonplace.index.embedded.vectors import VectorSnapshot
+    from commonplace.index.embedded.vector_search import VectorSnapshot
     from commonplace.where.home import Home
 
 # How often an index is rebuilt before one in memory is used, and for how long that one is used.
@@ -59,8 +59,9 @@ class EmbeddedIndex:
     only to catch up with the files, and questions that come at the same time catch up together.
     """
 
-    def __init__(self, home: Home, *, in_memory: bool = False) -> None:
+    def __init__(self, home: Home, *, in_memory: bool = False, for_one_query: bool = False) -> None:
         self.home = home
+        self._for_one_query = for_one_query  # Loads no vectors that it does not need.
         # Where it is kept now: `None` while it is in memory.
         self.folder: Path | None = None if in_memory else home.index_folder
         self.commits_in_background = False
@@ -232,6 +233,11 @@ class EmbeddedIndex:
             assert snapshot is not None, "`catch_up` makes one"
 
             def vectors() -> VectorSnapshot:
+                if self._for_one_query:
+                    from commonplace.index.embedded import sign_blocks  # noqa: PLC0415
+
+                    if (found := sign_blocks.read(connection)) is not None:
+                        return found
                 return parts.vectors.snapshot(connection, snapshot.version)
 
             if as_of_micros is None:

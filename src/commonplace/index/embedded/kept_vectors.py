@@ -30,6 +30,8 @@ class KeptVectors(NamedTuple):
 
     model: str
     by_line: dict[tuple[str, bytes], list[bytes]]
+    # The codes of the word pieces of their passages (`piece_codes.py`).
+    codes_by_line: dict[tuple[str, bytes], list[bytes]]
 
 
 def read(home: Home, without: Collection[str]) -> KeptVectors | None:
@@ -69,11 +71,17 @@ def _read(connection: sqlite3.Connection, without: Collection[str]) -> KeptVecto
         for key, vector in connection.execute(f"SELECT key, v FROM {table} ORDER BY row"):
             if key in lines:
                 by_line[lines[key]].append(vector)
-    return KeptVectors(model, by_line)
+    codes_by_line: dict[tuple[str, bytes], list[bytes]] = {}
+    for key, codes in connection.execute("SELECT key, codes FROM piece_code ORDER BY key, passage"):
+        if key in lines:
+            codes_by_line.setdefault(lines[key], []).append(codes)
+    return KeptVectors(model, by_line, codes_by_line)
 
 
 def restore(tables: Tables, kept: KeptVectors) -> None:
     """Give the lines in *tables* that have no vectors those in *kept*."""
+    from commonplace.index.embedded import piece_codes, sign_blocks  # noqa: PLC0415 (load NumPy)
+
     with tables.writing():
         if tables.state("model", "") not in ("", kept.model):
             return
@@ -89,4 +97,7 @@ def restore(tables: Tables, kept: KeptVectors) -> None:
                     f"INSERT INTO {table} (key, v) VALUES (?, ?)",
                     [(key, vector) for vector in vectors],
                 )
+                codes = kept.codes_by_line.get((log, digest), [])
+                piece_codes.store_codes(tables.connection, [(key, one) for one in codes])
                 tables.connection.execute("DELETE FROM unembedded WHERE key = ?", (key,))
+        sign_blocks.pack(tables.connection)

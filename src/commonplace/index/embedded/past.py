@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from commonplace.embed.embedder import Vector
     from commonplace.index.embedded.snapshot import Snapshot
-    from commonplace.index.embedded.vectors import VectorSnapshot
+    from commonplace.index.embedded.vector_search import VectorSnapshot
     from commonplace.index.ports import Filter
 
 # Documents are scored again with the statistics of that time; this many times the number wanted.
@@ -215,21 +215,34 @@ class PastReader(Reader):
         return super().similarity(vector, keys) | self._old_similarity(vector, keys)
 
     def _old_similarity(self, vector: Vector, keys: Collection[int]) -> dict[int, float]:
-        from commonplace.index.embedded import vectors  # noqa: PLC0415 (loads NumPy)
+        from commonplace.index.embedded import vector_search  # noqa: PLC0415 (loads NumPy)
 
         rows = select_in(self.connection, "SELECT key, v FROM old_vector WHERE key IN ({})", keys)
         if not rows:
             return {}
-        scores = vectors.cosines(vectors.from_bytes([v for _key, v in rows]), vector)
-        return vectors.best_by_key(vectors.as_keys(key for key, _v in rows), scores, len(rows))
+        scores = vector_search.cosines(vector_search.from_bytes([v for _key, v in rows]), vector)
+        return vector_search.best_by_key(
+            vector_search.as_keys(key for key, _v in rows), scores, len(rows)
+        )
+
+    def _best_passages(self, vector: Vector, keys: Collection[int]) -> dict[int, int]:
+        from commonplace.index.embedded import vector_search  # noqa: PLC0415 (loads NumPy)
+
+        found = super()._best_passages(vector, keys)
+        query = "SELECT key, v FROM old_vector WHERE key IN ({}) ORDER BY row"
+        rows = select_in(self.connection, query, keys)
+        if rows:
+            scores = vector_search.cosines(vector_search.from_bytes([v for _k, v in rows]), vector)
+            found |= vector_search.best_places([key for key, _v in rows], scores.tolist())
+        return found
 
     def first_vectors(self, keys: Collection[int]) -> dict[int, Vector]:
-        from commonplace.index.embedded import vectors  # noqa: PLC0415 (loads NumPy)
+        from commonplace.index.embedded import vector_search  # noqa: PLC0415 (loads NumPy)
 
         found = super().first_vectors(keys)
         query = "SELECT key, v FROM old_vector WHERE key IN ({}) ORDER BY row DESC"
         rows = select_in(self.connection, query, keys)
         if rows:
-            floats = vectors.to_floats(vectors.from_bytes([v for _key, v in rows]))
+            floats = vector_search.to_floats(vector_search.from_bytes([v for _key, v in rows]))
             found |= {key: one for (key, _v), one in zip(rows, floats, strict=True)}
         return found

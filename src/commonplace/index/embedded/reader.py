@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from commonplace.embed.embedder import Vector
+    from commonplace.embed.embedder import Encoded, Vector
     from commonplace.index.bm25 import Statistics
     from commonplace.index.embedded.facts import Moment
     from commonplace.index.embedded.snapshot import Snapshot
-    from commonplace.index.embedded.vectors import VectorSnapshot
+    from commonplace.index.embedded.vector_search import VectorSnapshot
     from commonplace.index.ports import Filter
     from commonplace.index.units import Unit
 
@@ -277,6 +277,19 @@ class Reader(TableFacts):
 
     def similarity(self, vector: Vector, keys: Collection[int]) -> dict[int, float]:
         return self.vectors.similarity(vector, keys)
+
+    def piece_similarity(self, question: Encoded, keys: Collection[int]) -> dict[int, float]:
+        if question.pieces is None:
+            return {}
+        from commonplace.index.embedded import piece_codes  # noqa: PLC0415 (loads NumPy)
+
+        passages = self._best_passages(question.vector, keys)
+        codes = piece_codes.read_codes(self.connection, passages)
+        found = piece_codes.similarities(question.pieces, list(codes.values()))
+        return dict(zip(codes, found, strict=True))
+
+    def _best_passages(self, vector: Vector, keys: Collection[int]) -> dict[int, int]:
+        return self.vectors.best_passages(vector, keys)
 
     def first_vectors(self, keys: Collection[int]) -> dict[int, Vector]:
         return self.vectors.first(keys)

@@ -49,6 +49,7 @@ _TABLES = (
     "unembedded",
     "old_term",
     "old_vector",
+    "piece_code",
 )
 
 
@@ -201,7 +202,7 @@ class Settling:
         execute("DELETE FROM old_vector WHERE key = ?", (key,))
         execute("DELETE FROM old_term WHERE key = ?", (key,))
         execute("DELETE FROM term_set WHERE key = ?", (key,))
-        for table in ("line", "body", "units", "edge", "topic", "unembedded"):
+        for table in ("line", "body", "units", "edge", "topic", "unembedded", "piece_code"):
             execute(f"UPDATE {table} SET key = ? WHERE key = ?", (new, key))
         return int(new)
 

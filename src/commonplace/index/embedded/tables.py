@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Increase this when the tables change, which lines can be read, how records stand, or the text of a
 # document. An old index is rebuilt, as it is when the terms change.
-SCHEMA_VERSION = 1800 + terms.VERSION
+SCHEMA_VERSION = 2200 + terms.VERSION
 BUSY_MS_MAX = 30_000
 # SQLite maps its shared memory in pieces of this size; reading a truncated one kills the process.
 SHARED_BYTES_MIN = 32_768
@@ -38,7 +38,9 @@ _SWITCH_TRIES_MAX = 100
 # the time of the later line of its log that replaced it. `confidence` and `used` are what a pattern
 # says of itself. `standing` is a `rules.Standing`; the four counts are feedback. `term_set` has the
 # terms of documents. `dropped` are documents that are no longer current and must be deleted from
-# the text index; `terms` is NULL for those that are not in it. `old_term` and `old_vector` keep
+# the text index; `terms` is NULL for those that are not in it. `sign_block` has the signs of many
+# vectors (`sign_blocks.py`), `piece_code` the codes of the word pieces of a document's passages, in
+# the order of its vectors (`piece_codes.py`). `old_term` and `old_vector` keep
 # replaced lines for questions about the past. The edges of a record are read from their indexes
 # alone, the heaviest first; those that hide records have indexes of their own. A record may have
 # thousands of versions, so its current line has an index, too. `topic` is what records are found by
@@ -80,6 +82,10 @@ CREATE TABLE old_term (
 CREATE INDEX old_term_key ON old_term (key);
 CREATE TABLE vector (row INTEGER PRIMARY KEY AUTOINCREMENT, key INTEGER NOT NULL, v BLOB NOT NULL);
 CREATE INDEX vector_key ON vector (key);
+CREATE TABLE sign_block (
+    last_row INTEGER PRIMARY KEY, rows INTEGER, numbers BLOB, keys BLOB, signs BLOB);
+CREATE TABLE piece_code (key INTEGER NOT NULL, passage INTEGER NOT NULL, codes BLOB NOT NULL);
+CREATE INDEX piece_code_key ON piece_code (key, passage);
 CREATE TABLE old_vector (row INTEGER PRIMARY KEY, key INTEGER NOT NULL, v BLOB NOT NULL);
 CREATE INDEX old_vector_key ON old_vector (key);
 CREATE TABLE topic (name TEXT, micros INTEGER, key INTEGER, PRIMARY KEY (name, micros, key))
