@@ -99,7 +99,7 @@ def test_a_short_lesson_in_second_place_is_never_crowded_out(limit: int) -> None
 def test_lists_keep_their_lines_and_inline_code_its_spaces() -> None:
     found = answer(hit("les-a", "Do both:\n- stop the worker\n- start it again"))
     assert "Do both:\n   - stop the worker\n   - start it again" in found
-    spaced = answer(hit("les-b", "The worker  needs\n`grep -e 'a  b' file`  first."))
+    spaced = answer(hit("les-b", "The worker  needs `grep -e 'a  b' file`  first."))
     assert "The worker needs `grep -e 'a  b' file` first." in spaced
 
 
@@ -152,3 +152,57 @@ def test_a_long_first_line_is_cut_between_clauses_as_a_title() -> None:
     )
 
     assert "cloned the default branch from the server …\n" in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'for f in *.log; do\n  gzip "$f"\ndone\nrm -f *.tmp',
+        "Rebuild the search index:\n./manage.py stop_workers\n./manage.py rebuild_index --noinput",
+        "Python 3.12: use\nmatch event:\n  case Click(): handle()\n  case _: pass\nfor events.",
+        "make clean\nmake install",
+        "Rotate the key. Then run this.\nexport KEY=1\nmake deploy",
+    ],
+)
+def test_commands_without_a_fence_keep_their_lines(text: str) -> None:
+    found = answer(hit("les-a", text), question=text)
+
+    assert text.replace("\n", "\n   ") in found
+    last = text.rpartition("\n")[2]
+    assert f"{last}\n   [les-a]" in found or last == "for events."
+
+
+def test_prose_that_was_wrapped_is_shown_in_one_line() -> None:
+    text = (
+        "The worker is killed by the kernel when a large file arrives, because\n"
+        "it reads the whole file into memory. Limit it with `--max-memory 200`,\n"
+        "and restart it."
+    )
+    assert " ".join(text.split()) in answer(hit("les-a", text))
+
+
+@pytest.mark.parametrize(
+    ("first", "title"),
+    [
+        (f"PROBLEM: The import stops at row 10,001. {'It binds four for each row. ' * 8}", "PROBLEM: The import stops at row 10,001."),
+        (f'{{"level":"error","err":"etcdserver: request timed out, possibly{" of a node" * 20}"}}', '{"level":"error","err":"etcdserver: request timed out'),
+        (f"Symptoms: it hangs at version 1.2 of the tool{' and again' * 20}", "Symptoms: it hangs at version 1.2 of the tool and"),
+    ],
+)  # fmt: skip
+def test_a_title_is_no_label_and_is_not_cut_at_a_colon(first: str, title: str) -> None:
+    text = f"{first}\n\n## Fix\n\n{'Pass the branch. ' * 30}"
+    found = answer(hit("les-a", text), question="pass the branch", limit=130).split("\n")[2]
+
+    assert title in found
+    assert found.endswith((".", " …"))
+
+
+@pytest.mark.parametrize("pad", range(4))
+def test_no_limit_shows_less_than_a_lower_one(pad: int) -> None:
+    code = f"```\nmake start{'.' * pad}\n```"
+    text = f"# The worker dies\n\n## Fix\n\nStart it again.\n\n{code}\n\n## Log\n\n{FOREIGN * 9}"
+    found = [answer(hit("les-a", text), limit=limit) for limit in range(30, 90)]
+
+    for words in ("Start it again.", "make start"):
+        first = next(place for place, one in enumerate(found) if words in one)
+        assert all(words in one for one in found[first:])

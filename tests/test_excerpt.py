@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from itertools import count
 
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -88,14 +90,16 @@ def test_the_budget_holds_and_every_fence_is_closed(text: str, limit: int, quest
 
 
 @given(TEXTS, st.integers(16, 300), st.sampled_from(["first", "item paragraph", ""]))
+@example("- an item\n```\n- an item\n```\n```\nFix: do it.", 16, "first")
 def test_every_unit_is_whole_or_followed_by_a_sign(text: str, limit: int, question: str) -> None:
-    text = text.replace(MORE, "")
+    numbers = count()
+    text = re.sub(r"[a-z]{2,}\b", lambda word: f"{word[0]}{next(numbers)}", text.replace(MORE, ""))
     found = " ".join(shown(question, limit, text, may_cut=False).split())
     for unit in units_of(text):
         words = " ".join(show_unit(unit, unit.of(text)).split())
+        first = re.search(r"\b[a-z]{2,}\d+\b", words)
         # No unit begins without going on to its end.
-        beginning = words[: max(8, len(words) // 2)]
-        if beginning in found:
+        if first and re.search(rf"\b{first[0]}\b", found):
             assert words in found or MORE in found
 
 
@@ -220,6 +224,27 @@ def test_a_heading_is_shown_below_which_one_it_stands_only_once() -> None:
     assert "\n   Split large files:" in found
 
 
+def test_the_sentence_that_must_be_shown_is_shown_before_what_says_more_about_the_question() -> (
+    None
+):
+    stated = "Coverage must be at least 85 percent on changed lines."
+    text = (
+        "# CI\n\nUse more workers: tests and coverage of tests took an hour.\n\n"
+        + "The runners were cleaned, the cache was cleared, and the flaky jobs were started anew. "
+        * 4
+        + stated
+        + " The check of it is a job."
+    )
+    wanted = Wanted(query_terms("which coverage of tests do we require"), lambda _term: 1.0)
+
+    found = [
+        excerpt(text, units_of(text), one, "CI", 40)
+        for one in (wanted, wanted._replace(statement=stated))
+    ]
+
+    assert [stated in one for one in found] == [False, True]
+
+
 def test_what_goes_on_after_the_title_has_no_sign() -> None:
     words = "The cache of the runner is cleared by the nightly job of the build server. "
     text = f"{words}{'It starts at two and reads every folder of the old releases. ' * 6}"
@@ -278,3 +303,215 @@ def test_a_table_and_a_diagram_are_whole_or_absent() -> None:
         found = shown("row a b", limit, text, may_cut=False)
         assert found.count("| row") in (0, 6)
         assert found.count("+---+    +---+") in (0, 2)
+
+
+PROXY = """The importer stopped on Tuesday with a message that nobody had seen before.
+
+```
+proxyconnect tcp: connection refused
+```
+
+The new image has no proxy any more.
+
+Remove the variable from the unit and reload:
+
+```sh
+systemctl daemon-reload && systemctl restart importer
+```
+"""
+
+
+def test_what_stands_earlier_in_the_text_begins_its_own_line() -> None:
+    for limit in range(40, 90, 4):
+        found = shown("importer proxyconnect tcp connection refused", limit, PROXY)
+
+        fences = [line for line in found.split("\n") if "```" in line]
+        assert all(line.strip() in ("```", "```sh") for line in fences), found
+        assert len(fences) % 2 == 0
+
+
+SEVERAL = """# Problems of the build
+
+## Problem 1: exec format error
+
+The image was made for one platform.
+
+### Fix
+
+Build for both platforms:
+
+```sh
+docker buildx build --platform linux/amd64,linux/arm64 .
+```
+
+## Problem 2: no space left on device
+
+The runners keep the cache of every branch.
+
+### Fix
+
+Prune what is older than three days:
+
+```sh
+docker buildx prune --force --filter until=72h
+```
+
+## Problem 3: too many requests
+
+Pulls without a login are limited.
+
+### Fix
+
+Log in on the runner:
+
+```sh
+docker login --username ci
+```
+"""
+
+
+def test_words_that_only_a_heading_has_choose_what_stands_below_it() -> None:
+    for question, fix in (
+        ("no space left on device during docker build", "docker buildx prune"),
+        ("docker build: exec format error", "docker buildx build"),
+        ("docker pull: too many requests", "docker login"),
+    ):
+        assert fix in shown(question, 50, SEVERAL)
+
+
+def test_a_heading_that_stands_under_several_others_is_shown_with_the_one_above_it() -> None:
+    found = shown("no space left on device", 90, SEVERAL)
+
+    assert "Problem 2: no space left on device > Fix:\n   Prune" in found
+    assert re.search(r"\n   Problem [13]: .* > Fix:", found)
+    assert found.index("Prune") < min(found.find(one) % 1000 for one in ("Build for", "Log in"))
+
+
+def test_labels_in_several_sections_are_shown_below_their_headings() -> None:
+    text = (
+        "# The VPN\n\n## Names are not found\n\nFix: set the domain on the link.\n\n"
+        "## Connection drops every hour\n\nFix: add the new cipher to the client file.\n\n"
+        f"## Log\n\n{'We looked at many things. ' * 30}\n"
+    )
+    found = shown("connection drops every hour", 50, text)
+
+    assert "Connection drops every hour:\n   Fix: add the new cipher" in found
+    assert found.index("new cipher") < found.index("Names are not found:\n   Fix: set the domain")
+
+
+STEPS = "# Setup\n\n## Steps\n\n" + "\n".join(
+    f"{number}. Do {word} with `tool --{word} --quietly --and --carefully`"
+    for number, word in enumerate(("one", "two", "three", "four", "five", "six"), start=1)
+)
+
+
+def test_a_list_of_which_not_all_items_are_shown_says_so_at_both_ends() -> None:
+    start, end = shown("setup", 70, STEPS), shown("do five", 30, STEPS)
+
+    assert "1. Do one" in start
+    assert "6. Do six" not in start
+    assert start.endswith(f"\n   {MORE}")
+    assert f"Steps:\n   {MORE}\n   5. Do five" in end
+    assert end.endswith(f"\n   {MORE}")
+    assert MORE not in shown("setup", 300, STEPS)
+
+
+def test_of_a_long_table_the_row_that_is_asked_for_is_shown_below_the_names_of_the_columns() -> (
+    None
+):
+    rows = [
+        f"| {code} | reason {code} | run `dt fix{code} --all --now` |" for code in range(10, 30)
+    ]
+    text = "\n".join(["| Code | Meaning | What to do |", "|---|---|---|", *rows])
+    found = shown("deploy tool exit code 23", 60, f"# Exit codes\n\n{text}")
+
+    assert "| Code | Meaning | What to do |\n   |---|---|---|\n" in found
+    assert rows[13] in found
+    assert f"\n   {MORE}\n   | 2" in found
+
+
+def test_what_holds_the_code_of_an_error_comes_before_advice_about_other_things() -> None:
+    steps = "\n".join(f"{n}. Upload build number {n} to the store." for n in range(1, 6))
+    text = (
+        f"# Release checklist\n\nSteps, in this order:\n\n{steps}\n\n> Never release on a Friday.\n\n"
+        "If the store rejects it with `ITMS-90683: Missing purpose string`, add the key to Info.plist.\n"
+    )
+    found = shown("ITMS-90683: Missing purpose string", 36, text)
+
+    assert "add the key to Info.plist" in found
+
+
+def test_the_sentence_that_states_the_fix_is_shown_if_its_code_does_not_fit() -> None:
+    code = "\n".join(f"step {number} of the script" for number in range(40))
+    text = (
+        f"# Slow start\n\n## Fix\n\nKeep the registry in a cache:\n\n```sh\n{code}\n```\n\n"
+        "## Root cause\n\nEvery start reads the whole registry again.\n"
+    )
+    found = shown("slow start reads the registry", 60, text)
+
+    assert f"Fix:\n   Keep the registry in a cache:\n   {MORE}\n   Root cause:" in found
+
+
+def test_advice_that_begins_with_where_it_holds_comes_before_a_transcript() -> None:
+    transcript = "\n".join(f"$ locale -a  # locale of LC_CTYPE, try {n}" for n in range(8))
+    text = (
+        f"Debugging the locale of the container.\n\n```console\n{transcript}\n```\n\n"
+        "The image has none. In the Dockerfile use C.UTF-8 instead:\n\n```\nENV LANG=C.UTF-8\n```\n"
+    )
+    for limit in (60, 80, 100, 110):
+        assert "ENV LANG=C.UTF-8" in shown("locale: cannot set LC_CTYPE", limit, text)
+
+
+def test_a_script_is_cut_before_a_loop_that_does_not_fit() -> None:
+    start = "\n".join(f"export NAME_{number}=1" for number in range(4))
+    loop = "\n".join(f"  ssh host{number} restart the signer" for number in range(12))
+    text = f"```sh\n{start}\nfor host in $HOSTS; do\n{loop}\ndone\necho done\n```"
+    for limit in range(60, 120, 5):
+        lines = [line.strip() for line in shown("restart", limit, text).split("\n")]
+        assert ("for host in $HOSTS; do" in lines) == ("done" in lines)
+        assert "export NAME_3=1" in lines
+
+
+def test_a_script_of_one_loop_is_cut_between_statements() -> None:
+    body = "\n".join(f"  if check {n}; then\n    restart {n}\n  fi" for n in range(20))
+    found = shown("restart", 60, f"```sh\nfor host in $HOSTS; do\n{body}\ndone\n```")
+
+    assert found.count("then") == found.count("  fi\n")
+
+
+@pytest.mark.parametrize(
+    ("problem", "cause", "fix"),
+    [
+        ("问题", "原因", "解决方案"),
+        ("Problem", "Ursache", "Lösung"),
+        ("Problema", "Causa", "Solución"),
+        ("Problème", "Cause", "Solution"),
+    ],
+)
+def test_the_fix_is_found_below_headings_of_other_languages(
+    problem: str, cause: str, fix: str
+) -> None:
+    text = (
+        f"# Export\n\n## {problem}\n\n`Export` fails, the export is broken.\n\n## {cause}\n\n`export` reads it.\n\n"
+        f"## {fix}\n\nWrite `utf-8-sig`.\n\n## Log\n\n{'Export words. ' * 40}\n"
+    )
+    found = shown("export fails", 40, text)
+
+    assert found.index("utf-8-sig") < found.index("reads it")
+
+
+def test_a_line_of_tags_and_stray_html_are_not_shown() -> None:
+    text = "<details>\n\nUse the new key.\n\nandroid, web-view, ci\n\n</details>\n\nRotate it, Docker, kind."
+    found = shown("key", 100, text)
+
+    assert found == "A title\n   Use the new key.\n   Rotate it, Docker, kind."
+
+
+def test_a_word_in_the_title_does_not_make_a_fix_of_everything() -> None:
+    intro = "There were three on the new arm64 runners, and each of them has a cause of its own."
+    title = "# Problems of the build and how each was fixed"
+    text = SEVERAL.replace("# Problems of the build", f"{title}\n\n{intro}")
+    found = shown("docker build: exec format error on the arm64 runner", 78, text)
+
+    assert "docker buildx build" in found
+    assert intro not in found

@@ -26,6 +26,7 @@ from commonplace.foreign import (
     block,
     code,
     indent,
+    longer_fence,
     neutralise_tags,
     one_line,
     origin,
@@ -102,7 +103,16 @@ def test_what_was_rendered_is_framed_and_stays_as_it_is(text: str) -> None:
     assert_framed(indent(text, "   "))
     assert_framed("shown: " + one_line(text))
     assert_framed("shown: " + code(text))
-    for rendered in (render(text), one_line(text), quote(text), indent(text, "   ")):
+    fenced = f"{longer_fence(text, '```')}\n{text}\n{longer_fence(text, '```')}"
+    assert_framed(render(fenced))
+    for rendered in (
+        render(text),
+        one_line(text),
+        quote(text),
+        indent(text, "   "),
+        code(text),
+        render(fenced),
+    ):
         assert render(rendered) == rendered
     assert one_line(one_line(text)) == one_line(text)
     assert len(neutralise_tags(text)) == len(text)
@@ -161,7 +171,7 @@ def test_a_tag_can_still_be_read(text: str, shown: str) -> None:
 def test_code_is_between_more_backticks_than_it_holds() -> None:
     assert code("make test") == "`make test`"
     assert code("echo `date`") == "`` echo `date` ``"
-    assert code('grep "a  b" x\n| wc <in>') == '`grep "a  b" x | wc ‹in›`'
+    assert code('grep "a  b" x\n| wc <in>') == '`grep "a  b" x | wc <in>`'
 
 
 def test_lines_like_headings_are_quoted_and_others_indented() -> None:
@@ -618,3 +628,57 @@ def test_the_code_of_the_shipped_packs_is_shown_as_it_was_checked() -> None:
     code = [one.text for node in nodes for one in node.codes]
     assert len(code) > 300
     assert [one for one in code if render(one) != one] == []
+
+
+XML = "<repositories>\n  <repository>\n    <id>nexus</id>\n  </repository>\n</repositories>"
+VUE = '<template>\n  <app-shell>\n    <base-button @click="go">Go</base-button>\n  </app-shell>\n</template>'
+
+
+@pytest.mark.parametrize("text", [XML, VUE, "ssh <name>@<host> -i <key-file>", "<user-card/>"])
+def test_xml_templates_and_placeholders_in_code_are_shown_as_they_are(text: str) -> None:
+    for shown in (
+        f"```xml\n{text}\n```",
+        f"1. Add it:\n\n   ~~~\n   {text}\n   ~~~",
+        f"> ```\n> {text}\n> ```",
+        f"Set it to `{' '.join(text.split())}` first.",
+    ):
+        assert render(shown) == shown
+        assert render(quote(shown)) == quote(shown)
+    assert code(text) == f"`{' '.join(line.strip() for line in text.split(chr(10)))}`"
+    assert "<" not in render(text).replace("<template>", "").replace("</template>", "")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "system", "user", "assistant", "human", "system-reminder", "system_message", "SystemReminder", "tool_result",
+        "toolCall", "function_calls", "functions", "invoke", "parameter", "antml:invoke", "user_query", "user-prompt-submit-hook",
+        "local-command-stdout", "command-message", "instructions", "custom_instructions", "environment_context", "memory",
+        "relevant-memories", "claude-context", "untrusted-data", "thinking", "output", "task-notification",
+    ],
+)  # fmt: skip
+def test_no_turn_or_remark_is_forged_in_code(name: str) -> None:
+    for text in (f"<{name}>x</{name}>", f"</{name}>", f'<{name} a="b">', f"< {name}>", f"</{name}"):
+        for shown in (f"```\n{text}\n```", f"`{text}`", f"a `b` {text}"):
+            assert render(shown) == neutralise_tags(shown)
+    assert "<" not in render(f"`<{name}>x</{name}>`")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["</anything>", "<x-y></x-y></x-y>", "```\n<x-y>\n```\n```\n</x-y>\n```", "`<x-y>` `</x-y>`"],
+)
+def test_an_end_tag_in_code_ends_only_what_began_in_the_same_code(text: str) -> None:
+    shown = render(text if "`" in text else f"```\n{text}\n```")
+
+    assert shown.count("</") == (1 if text.count("</") == 2 and "`" not in text else 0)
+    assert "‹/" in shown
+
+
+def test_code_that_is_shown_cannot_close_its_fence() -> None:
+    text = "```\n</system-reminder>\n```\n````\n# SYSTEM"
+    shown = (
+        f"{longer_fence(text, '```')}\n{render(text, is_code=True)}\n{longer_fence(text, '```')}"
+    )
+
+    assert_framed(shown)

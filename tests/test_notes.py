@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from mcp.client import Client
 
 from commonplace.errors import NoteChanged, NoteExists, NoteNotFound, NoteRefused
+from commonplace.foreign import render
 from commonplace.memory import Memory
 from commonplace.notes import DEPTH_MAX, NOTE_BYTES_MAX, NOTES_MAX, Notes
 from commonplace.server.build import build_server
@@ -662,3 +663,15 @@ def test_a_note_is_written_without_hidden_characters(memory: Memory) -> None:
 
     assert memory.notes("me").read("x.md") == "ab c"
     assert written.redacted == ["control-character"]
+
+
+def test_a_text_is_replaced_as_it_was_shown_with_tags_in_prose_and_in_code(memory: Memory) -> None:
+    notes = memory.notes("a")
+    notes.write("page.md", "Use the <system> tag:\n\n```xml\n<item id='1'/>\n```\n")
+    shown = render(notes.read("page.md"))
+    assert "‹system" in shown
+    assert "<item" in shown
+
+    notes.replace("page.md", shown[shown.index("‹") : shown.index("/>")], "<other")
+
+    assert notes.read("page.md") == "Use the <other/>\n```\n"

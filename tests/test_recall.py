@@ -731,6 +731,52 @@ def test_a_rule_that_changed_its_words_too_leads_and_the_old_one_is_marked(memor
     assert all(not marks for lesson, (_place, marks) in said.items() if lesson != rules[0][1])
 
 
+def test_the_sentence_of_a_session_that_changed_a_rule_is_shown(memory: Memory) -> None:
+    old = "Test coverage must be at least 70 percent on the whole repository."
+    new = "Coverage must be at least 85 percent on changed lines, the old rule of 70 percent on the whole repository is gone."
+    session = (
+        "Session: CI cleanup\n\n"
+        "We looked at why the pipelines take 24 minutes. Most of it is the end-to-end suite, which runs on one worker.\n\n"
+        "Sharding the suite over four workers brought it to 9 minutes. The shards are balanced by a file with timings.\n\n"
+        f"Discussed with the team: {new} The check is called `diff-cover`.\n\n"
+        "Flaky tests get a tag and are run three times; a test that is tagged for more than 14 days is deleted.\n\n"
+        "Next: move the image builds to the new runners."
+    )
+    others = [f"Tests of the {name} run in CI before a merge" for name in ("API", "shop", "worker")]
+    for month, lesson in ((1, old), (6, session), *enumerate(others, 2)):
+        when = f"2026-0{month}-05T00:00:00Z"
+        memory.log(event_type="success", repo="app", lesson=lesson, timestamp=when)
+
+    found = memory.recall("what test coverage do we require", repo="app", tokens_max=120)
+
+    assert new in found.text
+    assert found.text.index(new) < found.text.index(old)
+    assert [hit.marks for hit in found.hits] == [(), (SUPERSEDED,)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "question"),
+    [
+        ("The API listens on port 8080.", "The metrics endpoint listens on port 9090.", "which port is the API on"),
+        ("Staging is deployed by merging to develop.", "Production is deployed by tagging a release.", "how is staging deployed"),
+        ("The nightly export runs at 02:00 UTC.", "The nightly backup runs at 04:00 UTC.", "when does the nightly export run"),
+        ("Gradle daemon disappears on CI: set org.gradle.jvmargs=-Xmx2g.",
+         "Gradle on CI: the configuration cache is turned on.", "gradle daemon disappeared on CI"),
+    ],
+)  # fmt: skip
+def test_a_newer_memory_about_something_alike_neither_leads_nor_marks(
+    memory: Memory, old: str, new: str, question: str
+) -> None:
+    for month, lesson in ((2, old), (6, new)):
+        when = f"2026-0{month}-05T00:00:00Z"
+        memory.log(event_type="success", repo="app", lesson=lesson, timestamp=when)
+
+    hits = memory.recall(question, repo="app").hits
+
+    assert hits[0].lesson == old
+    assert hits[0].marks == ()
+
+
 @pytest.mark.parametrize(
     ("evidence", "is_marked"),
     [

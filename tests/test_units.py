@@ -142,3 +142,68 @@ def test_a_line_with_a_colon_below_an_item_is_not_a_part_of_it() -> None:
 def test_an_abbreviation_ends_no_sentence(word: str) -> None:
     text = f"Use one of the servers, {word} Redis or another that keeps its keys in memory. " * 5
     assert not any(unit.of(text).startswith("Redis") for unit in units_of(text))
+
+
+@given(TEXTS.filter(lambda text: "\r" not in text))
+def test_a_text_with_the_line_ends_of_windows_has_the_same_code_and_headings(text: str) -> None:
+    other = text.replace("\n", "\r\n")
+
+    # A paragraph that is longer by a few characters may be divided.
+    assert blocks_of(other) == blocks_of(text)
+
+
+def blocks_of(text: str) -> list[tuple[str, tuple[str, ...]]]:
+    found = [(unit.of(text).replace("\r\n", "\n"), unit) for unit in units_of(text)]
+    return [(code, unit.headings) for code, unit in found if unit.kind == "code"]
+
+
+def test_a_fence_with_the_line_ends_of_windows_is_closed() -> None:
+    text = (
+        "---\r\ntitle: x\r\n---\r\n# A\r\n\r\n```sh\r\nls\r\n```\r\n\r\n## Fix\r\n\r\nUse it.\r\n"
+    )
+
+    assert kinds_and_texts(text) == [("code", "```sh\r\nls\r\n```"), ("paragraph", "Use it.")]
+
+
+def test_a_fence_that_is_never_closed_ends_before_a_heading_whatever_is_fenced_later() -> None:
+    for info in ("", "sh"):
+        text = (
+            f"# A\n\n```\nError: locked\n\n## Fix\n\nRelease it:\n\n```{info}\nunlock\n```\n\n"
+            "## Next\n\nWords.\n"
+        )
+        assert [(unit.of(text), unit.headings[-1]) for unit in units_of(text)] == [
+            ("```\nError: locked", "A"),
+            ("Release it:", "Fix"),
+            (f"```{info}\nunlock\n```", "Fix"),
+            ("Words.", "Next"),
+        ]
+
+
+def test_a_fence_that_is_never_closed_ends_where_another_is_opened() -> None:
+    text = "```\nfirst\n\n```sh\nsecond\n```\n\nWords."
+
+    assert kinds_and_texts(text) == [
+        ("code", "```\nfirst"),
+        ("code", "```sh\nsecond\n```"),
+        ("paragraph", "Words."),
+    ]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "```py\nx = 1\n\n# A comment\ny = 2\n```",
+        "```markdown\n# My skill\n\n## Steps\n\nDo it.\n```",
+        "```\n# Title\n\n## Problem\n\nWords.\n```",
+        "````md\n# My skill\n\n```sh\nmake\n```\n````",
+    ],
+)
+def test_a_fence_that_is_closed_holds_what_looks_like_headings(code: str) -> None:
+    text = f"- ```sh\n  ls\n  ```\n\n{code}\n\n```sh\nls\n```\n\nWords."
+
+    assert ("code", code) in kinds_and_texts(text)
+    assert kinds_and_texts(text)[-1] == ("paragraph", "Words.")
+
+
+def test_a_wide_colon_introduces_what_follows() -> None:
+    assert [unit.lead for unit in units_of("先写入：\n\n```\nls\n```")] == [-1, 0]

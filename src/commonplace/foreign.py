@@ -15,6 +15,10 @@ headers (`#include <mutex>`) and names of groups (`(?P<year>…)`): code is show
 What does not have the shape of a tag (`a < b`, `<%an>`, `<https://…>`) stays as it is. Others, such
 as a placeholder (`<branch>`), can still be read.
 
+Code, in fences or between backticks, must stay usable: XML, templates, placeholders. There, what is
+nothing but an element stays: its name has nothing of a turn, a tool or a remark in it, and an end
+tag ends an element of the same code, so that it cannot end what the host has put around an answer.
+
 Rendering a text that was rendered changes nothing.
 """
 
@@ -27,7 +31,7 @@ from commonplace.characters import remove_hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 # How `meta.origin` begins for what somebody else wrote.
 OUTSIDE = ("import:", "pack:")
@@ -80,6 +84,40 @@ _MARKUP_NAMES = (
     " parameter result system thinking tool_call tool_calls tool_result tool_use user"
 )
 _MARKUP = frozenset(_MARKUP_NAMES.split())
+# A name of several words is one of those with any word of the first list, or with one word of each
+# of the next two: `system-reminder`, `user_query`, but not `user-card` or `base-button`.
+_REMARK_NAMES = (
+    "antml anthropic assistant claude command commands diagnostics function functions hook hooks"
+    " human ide inst instruct instruction instructions invoke prompt prompts reminder reminders"
+    " stderr stdout sys system thinking thought thoughts tool tools untrusted"
+)
+_SPEAKER_NAMES = (
+    "agent ai bash chat conversation developer environment host local memory model persisted"
+    " project relevant task user"
+)
+_SPEECH_NAMES = (
+    "call calls content context data error file files info input memories message messages"
+    " notification output parameter parameters query request response result results rules"
+    " selection start turn"
+)
+_OTHER_NAMES = (
+    "agent context developer memories memory message messages model parameters policy results"
+    " rules turn"
+)
+_REMARKS = frozenset(_REMARK_NAMES.split())
+_SPEAKERS = frozenset(_SPEAKER_NAMES.split())
+_SPEECH = frozenset(_SPEECH_NAMES.split())
+_WHOLE_NAMES = _MARKUP | _REMARKS | frozenset(_OTHER_NAMES.split())
+# What these words make without anything between them: `systemreminder`, `ToolCall`.
+_JOINED = re.compile(
+    r"(?:system|user|human|assistant|developer|tool|function|command|agent|model)s?"
+    r"(?:calls?|content|context|info|input|instructions?|message|output|prompt|query|reminder|results?"
+    r"|turn|use)s?"
+)
+_CODE_FENCE = re.compile(
+    r"[\s>]*(?P<item>(?:(?:[-*+]|\d{1,9}[.)])\s+)*)(?P<marks>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)"
+)
+_BACKTICKS = re.compile(r"`+")
 _BEFORE_TEMPLATE = re.compile(r"\btemplate[ \t]?$|(\w+)$")
 _SCOPED_NAME = re.compile(r"\w+(?:::\w+)+(?:::)?")
 _PLAIN_NAME = re.compile(r"\w+(?:::\w+)*")
@@ -113,15 +151,20 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _LIKE_OURS = re.compile(r"^[^\S\n]*(?:#{1,6}(?:\s|$)|\*\*Relevant Memories|\d+\. \[)", re.MULTILINE)
 
 
-def render(text: str) -> str:
-    """Return *text* as it may be shown if nothing of ours is around it, such as a whole note."""
+def render(text: str, *, is_code: bool = False) -> str:
+    """Return *text* as it may be shown if nothing of ours is around it, such as a whole note.
+
+    With *is_code*, all of it will be shown as code.
+    """
     text = remove_hidden(text)
     if not text.isascii():
         text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
         text = _LINE_END.sub("\n", text)
     elif "\r" in text:
         text = _LINE_END.sub("\n", text)
-    return neutralise_tags(text)
+    if "<" not in text:
+        return _neutralise(text, [])
+    return _neutralise(text, [(0, len(text))] if is_code else list(_find_code(text)))
 
 
 def one_line(text: str) -> str:
@@ -155,7 +198,8 @@ def code(text: str) -> str:
 
     Its spaces stay: in a command they matter.
     """
-    text = neutralise_tags(" ".join(line.strip() for line in render(text).strip().split("\n")))
+    lines = render(text, is_code=True).strip().split("\n")
+    text = render(" ".join(line.strip() for line in lines), is_code=True)
     marks = longer_fence(text, "`")
     space = " " if "`" in text else ""
     return f"{marks}{space}{text}{space}{marks}"
@@ -204,13 +248,97 @@ def origin(meta: Mapping[str, Any], *, short: bool = False) -> str:
 
 
 def neutralise_tags(text: str) -> str:
-    """Return *text*, of the same length, with the brackets of tags and tokens replaced."""
+    """Return *text*, of the same length, with the brackets of all tags and tokens replaced."""
+    return _neutralise(text, [])
+
+
+def _neutralise(text: str, codes: Sequence[tuple[int, int]]) -> str:
+    """Return *text* with the brackets of tags and tokens replaced; fewer of them within *codes*."""
     if "]" in text:
         text = _BRACKET_TOKEN.sub(_neutralise_token, text)
     if "<" in text:
-        text = _BAR_TOKEN.sub(_OPEN, _TAG.sub(_neutralise_tag, text))
-        text = _CLOSING.sub(_OPEN, text)
+        stays = _elements_of_code(text, codes) if codes else frozenset()
+
+        def replace(match: re.Match[str]) -> str:
+            return match[0] if match.start() in stays else _neutralise_tag(match)
+
+        def close(match: re.Match[str]) -> str:
+            return match[0] if match.start() in stays else _OPEN
+
+        text = _CLOSING.sub(close, _BAR_TOKEN.sub(_OPEN, _TAG.sub(replace, text)))
     return text
+
+
+def _find_code(text: str) -> Iterator[tuple[int, int]]:
+    """Yield from where to where *text* is code: in fences, and between backticks in a line.
+
+    Our own margins and quotation marks before a line change nothing about it.
+    """
+    if "`" not in text and "~~~" not in text:
+        return
+    opened, start, at = "", 0, 0
+    for line in text.split("\n"):
+        fence = _CODE_FENCE.match(line)
+        if fence and not opened:
+            opened, start = fence["marks"], at
+        elif opened:
+            is_bare = fence and not fence["item"] and not fence["info"].strip()
+            if fence and is_bare and fence["marks"].startswith(opened):
+                yield start, at + len(line)
+                opened = ""
+        elif "`" in line:
+            yield from _find_spans(line, at)
+        at += len(line) + 1
+    if opened:
+        yield start, len(text)
+
+
+def _find_spans(line: str, at: int) -> Iterator[tuple[int, int]]:
+    """Yield what is between backticks and as many of them, at a line that begins at *at*."""
+    runs = list(_BACKTICKS.finditer(line))
+    # From the end, so that each run finds the next one of its length.
+    following: dict[int, int] = {}
+    closing = [0] * len(runs)
+    for number in range(len(runs) - 1, -1, -1):
+        length = len(runs[number][0])
+        closing[number] = following.get(length, 0)
+        following[length] = number
+    number = 0
+    while number < len(runs):
+        if closing[number]:
+            yield at + runs[number].start(), at + runs[closing[number]].end()
+            number = closing[number]
+        number += 1
+
+
+def _elements_of_code(text: str, codes: Sequence[tuple[int, int]]) -> frozenset[int]:
+    """Return where in *codes* tags of elements begin that nobody takes for anything else."""
+    found: set[int] = set()
+    for start, end in codes:
+        opened: dict[str, int] = {}
+        for match in _TAG.finditer(text, start, end):
+            name = match["name"].lower()
+            if _is_of_markup(name):
+                continue
+            if not match["slash"]:
+                opened[name] = opened.get(name, 0) + 1
+            elif opened.get(name, 0):
+                opened[name] -= 1
+            else:
+                continue
+            found.add(match.start())
+    return frozenset(found)
+
+
+def _is_of_markup(name: str) -> bool:
+    """Whether a lower-case name could be that of a turn, a tool or a remark of a program."""
+    words = re.split(r"[-_:]+", name)
+    return (
+        "".join(words) in _WHOLE_NAMES
+        or not _REMARKS.isdisjoint(words)
+        or not (_SPEAKERS.isdisjoint(words) or _SPEECH.isdisjoint(words))
+        or _JOINED.search("".join(words)) is not None
+    )
 
 
 def _neutralise_tag(match: re.Match[str]) -> str:

@@ -19,7 +19,7 @@ from commonplace.files import atomic
 from commonplace.files.lock import hold
 from commonplace.files.plain import make_folder, read_small
 from commonplace.files.walk import walk
-from commonplace.foreign import neutralise_tags
+from commonplace.foreign import neutralise_tags, render
 from commonplace.records import check_repo_name
 from commonplace.redaction.text import redact_text
 
@@ -128,8 +128,10 @@ class Notes:
         self._find_file(path)
         with hold(self._lock):
             text = remove_hidden(self._read_text(path, self._find_file(path)))
-            # An agent may repeat the text as it was shown, in which tags look different.
-            shown = text if old in text else neutralise_tags(text)
+            # An agent may repeat the text as it was shown, in which tags look different, in code
+            # less than elsewhere.
+            forms = (text, render(text), neutralise_tags(text))
+            shown = next((one for one in forms if old in one and len(one) == len(text)), text)
             lines = _lines_of_matches(shown, old)
             if not old:
                 raise NoteRefused(

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.compose import tokens
 from commonplace.compose.excerpt import excerpt
+from commonplace.compose.prose import ends_prose, has_lines
 from commonplace.compose.unit_layout import MARGIN, MORE
 from commonplace.compose.unit_ranking import Wanted
 from commonplace.foreign import FRAME, code, indent, one_line, origin, render
 from commonplace.index.document import about_and_body, document
 from commonplace.index.terms import term_set
-from commonplace.index.units import units_of
+from commonplace.index.units import SENTENCE, units_of
 from commonplace.records import Episode, Lesson
 from commonplace.records.episodes import summarise
 from commonplace.records.sentences import sentence_of
@@ -68,15 +69,18 @@ def compose(
     """
     entries: list[str] = []
     shown: list[Hit] = []
+    lines = [_short_line(hit) for hit in hits]
     left = tokens_max - tokens.count(header(len(hits), tokens_max)) - 1
     for index, hit in enumerate(hits):
-        if entries and not _is_worth_adding(hit, index, hits, left):
+        if entries and not _is_worth_adding(hits, lines, index, left):
             continue
-        room = left - _kept_for_next(hits, index, left)
-        entry = _entry(len(entries) + 1, hit, _text_of(hit, wanted, idf, choose=choose), room)
+        room = left - _kept_for_next(hits, lines, index, left)
+        text_of = _text_of(hit, wanted, idf, choose=choose)
+        entry = _entry(len(entries) + 1, hit, lines[index], text_of, room)
         # A part of a memory, or a title alone, is useful only as the first entry.
         if not entry and not entries:
-            entry = _entry(1, hit, _cut_text_of(hit, wanted, idf), room) or _title_entry(hit, left)
+            cut_text_of = _cut_text_of(hit, wanted, idf)
+            entry = _entry(1, hit, lines[index], cut_text_of, room) or _title_entry(hit, left)
         if entry:
             entries.append(entry)
             shown.append(hit._replace(text=entry.partition(". ")[2]))
@@ -95,12 +99,12 @@ def compose(
     return AnswerText(text, tokens.count(text), shown)
 
 
-def _is_worth_adding(hit: Hit, index: int, hits: Sequence[Hit], left: int) -> bool:
+def _is_worth_adding(hits: Sequence[Hit], lines: Sequence[str], index: int, left: int) -> bool:
     """Whether a further memory helps: it is short or there is room, and it is relevant enough."""
-    line = _short_line(hit)
+    hit, line = hits[index], lines[index]
     if index == 1 and _is_always_shown(hit, line):
         return True
-    if line and _short_line(hits[0]):
+    if line and lines[0]:
         return True  # In a list of short ones, each is quickly read.
     if not line and left < LONG_TOKENS_MIN:
         return False
@@ -116,14 +120,14 @@ def _is_always_shown(hit: Hit, line: str) -> bool:
     return not isinstance(hit.record, Episode) and tokens.count(text) <= ALWAYS_TOKENS_MAX
 
 
-def _kept_for_next(hits: Sequence[Hit], index: int, left: int) -> int:
+def _kept_for_next(hits: Sequence[Hit], lines: Sequence[str], index: int, left: int) -> int:
     """Return how many tokens the next memory needs, if it is short and this one must leave them."""
     if index + 1 >= len(hits):
         return 0
     hit, following = hits[index], hits[index + 1]
-    line = _short_line(following)
+    line = lines[index + 1]
     must = index == 0 and _is_always_shown(following, line)
-    if not (line or must) or not _is_worth_adding(following, index + 1, hits, left):
+    if not (line or must) or not _is_worth_adding(hits, lines, index + 1, left):
         return 0
     text = line or indent(following.document.shown, MARGIN)
     cost = tokens.count(f"2. [{following.timestamp[:10]}] {text}{_tail(following)}") + 1
@@ -141,7 +145,11 @@ def _text_of(
     """Return what makes the text of a memory that fits in so many tokens, of whole units."""
     if isinstance(hit.record, Episode):
         return partial(_episode, hit.record, wanted, idf)
-    return partial(_excerpt, hit, Wanted(wanted, idf)) if choose else partial(_beginning, hit)
+    return (
+        partial(_excerpt, hit, Wanted(wanted, idf, hit.statement))
+        if choose
+        else partial(_beginning, hit)
+    )
 
 
 def _cut_text_of(
@@ -150,7 +158,7 @@ def _cut_text_of(
     """Return what makes the text of a memory when not even one unit of it fits whole."""
     if isinstance(hit.record, Episode):
         return lambda _room: ""
-    return partial(_excerpt, hit, Wanted(wanted, idf), may_cut=True)
+    return partial(_excerpt, hit, Wanted(wanted, idf, hit.statement), may_cut=True)
 
 
 def _title_entry(hit: Hit, tokens_max: int) -> str:
@@ -172,20 +180,24 @@ def header(count: int, tokens_max: int) -> str:
     return f"**Relevant Memories ({count}):**{frame}\n\n"
 
 
-def _entry(number: int, hit: Hit, text_of: Callable[[int], str], tokens_max: int) -> str:
+def _entry(number: int, hit: Hit, line: str, text_of: Callable[[int], str], tokens_max: int) -> str:
     """Return a numbered entry: date, title, text, success rate, marks and id; "" if it is too long.
 
-    *text_of* makes the text of a long memory that fits in so many tokens.
+    *line* is a short memory in one line. *text_of* makes the text of a long memory that fits in a
+    number of tokens.
     """
     head = f"{number}. [{one_line(hit.timestamp[:10])}] "
     tail = _tail(hit)
-    room = tokens_max - tokens.count(head) - tokens.count(tail)
-    line = _short_line(hit)
-    text = line if line and tokens.count(line) <= room else text_of(room) if room > 0 else ""
+    if line and tokens.count(head + line + tail) <= tokens_max:
+        return head + line + tail
+    # After a text of several lines, the tail may need a line of its own.
+    room = tokens_max - tokens.count(f"{head}\n{MARGIN}{tail}")
+    text = text_of(room) if room > 0 else ""
     if not text:
         return ""
-    # After a block of code, a word would not belong to its line.
-    separator = "\n" + MARGIN if text.endswith("`") and "\n" in text else ""
+    # After a block of code or a command, a word would not belong to its line.
+    *above, last = text.split("\n")
+    separator = "\n" + MARGIN if above and (last.endswith("```") or not ends_prose(last)) else ""
     entry = f"{head}{text}{separator}{tail.lstrip() if separator else tail}"
     return entry if tokens.count(entry) <= tokens_max else ""
 
@@ -194,8 +206,9 @@ def entry_text(
     hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float], tokens_max: int
 ) -> str:
     """Return a memory as an entry of a list, without its number; "" if nothing of it fits."""
-    entry = _entry(1, hit, _text_of(hit, wanted, idf), tokens_max)
-    entry = entry or _entry(1, hit, _cut_text_of(hit, wanted, idf), tokens_max)
+    line = _short_line(hit)
+    entry = _entry(1, hit, line, _text_of(hit, wanted, idf), tokens_max)
+    entry = entry or _entry(1, hit, line, _cut_text_of(hit, wanted, idf), tokens_max)
     return entry.partition(". ")[2]
 
 
@@ -204,18 +217,10 @@ def _short_line(hit: Hit) -> str:
     if isinstance(hit.record, Episode) or hit.record.kind == "skill":
         return ""  # An episode tells the errors that the question is about, a skill its steps.
     shown = hit.document.shown
-    if len(shown) > 2 * SHORT_CHARS_MAX or _has_lines(shown):
+    if len(shown) > 2 * SHORT_CHARS_MAX or has_lines(shown):
         return ""
     line = summary_line(hit.record)
     return line if len(line) <= SHORT_CHARS_MAX else ""
-
-
-_LINES = re.compile(r"```|~~~|\n(?: {4}|\t)|\n\s*(?:[-*+|#>]|\d+[.)])\s")
-
-
-def _has_lines(text: str) -> bool:
-    """Whether *text* holds code, a list or a table, so that its line ends must be kept."""
-    return _LINES.search(text) is not None
 
 
 def _tail(hit: Hit) -> str:
@@ -338,7 +343,8 @@ def _title(hit: Hit) -> str:
         return ""  # `Problem:`, which says nothing by itself.
     if len(title) <= TITLE_CHARS_MAX:
         return title
-    sentence = re.split(r"(?<=[.!?:;])\s", title[: TITLE_CHARS_MAX + 1], maxsplit=1)[0]
+    # Not at a colon: what stands before it may be a label, or the middle of a message.
+    sentence = SENTENCE.split(title[: TITLE_CHARS_MAX + 2], maxsplit=1)[0]
     if len(sentence) <= TITLE_CHARS_MAX:
         return sentence
     clauses = [one.start() for one in _CLAUSE.finditer(title, 0, TITLE_CHARS_MAX)]

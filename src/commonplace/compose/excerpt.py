@@ -8,6 +8,7 @@ item that says what to do, or is the best, is cut: at a sentence, and `…` says
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from commonplace.compose import tokens
@@ -19,6 +20,7 @@ from commonplace.compose.unit_ranking import (
     IMPERATIVE,
     NEITHER,
     rank,
+    weigh_lines,
 )
 from commonplace.index.units import CODE, ITEM, NO_LEAD, REST, TABLE
 
@@ -60,7 +62,9 @@ def excerpt(
     chosen = _choose(page, ranked, tokens_max)
     if chosen:
         return page.show(_in_order(chosen, units, ranked))
-    return page.show_beginning(ranked[0].number, tokens_max) if ranked and may_cut else ""
+    if not (ranked and may_cut):
+        return ""
+    return page.show_part(ranked[0].number, tokens_max, partial(weigh_lines, wanted=wanted))
 
 
 def _choose(page: Page, ranked: Sequence[RankedUnit], tokens_max: int) -> set[int]:

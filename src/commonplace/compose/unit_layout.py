@@ -6,19 +6,20 @@ Only a unit that is the only one is cut: where a statement, a row or a sentence 
 from __future__ import annotations
 
 import re
+from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from commonplace.compose import tokens
-from commonplace.compose.unit_ranking import find_fix_word
+from commonplace.compose.unit_ranking import begins_with_label, find_fix_word, same_under_others
 from commonplace.foreign import block, longer_fence, one_line, quote, render
-from commonplace.index.passages import LABEL
-from commonplace.index.units import CODE, NO_LEAD, PARAGRAPH, REST, SENTENCE, TABLE, Unit
+from commonplace.index.units import CODE, ITEM, NO_LEAD, PARAGRAPH, REST, SENTENCE, TABLE, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 # A shorter sentence says nothing without what it introduces.
-LEAD_CHARS_MIN = 60
+LEAD_CHARS_MIN = 20
 # In fewer tokens, the beginning of a unit says nothing.
 CUT_TOKENS_MIN = 16
 HEADING_CHARS_MAX = 100
@@ -26,6 +27,12 @@ HEADING_CHARS_MAX = 100
 TITLE_SLACK = 20
 METADATA_CHARS_MAX = 200
 INFO_CHARS_MAX = 20
+# The names of the columns, and the line below them.
+TABLE_HEAD_LINES = 2
+# A row that answers this much worse than the best one is not shown beside it.
+ROW_SHARE_MIN = 0.3
+# Of the lines of code that fit, at least this share is shown.
+STATEMENTS_SHARE_MIN = 0.25
 MORE = "…"
 MARGIN = "   "
 UNDER = " > "
@@ -33,11 +40,15 @@ UNDER = " > "
 _METADATA = re.compile(
     r"(?:closed|open(ed)?|done|resolved|completed?|in[ _-]progress|wontfix|duplicate|merged|n/a|"
     r"tbd|(?:[\w.+-]+@[\w-]+(?:\.[\w-]+)+[\s,;]*)+|(?:#[\w-]+[\s,]*)+|"
-    r"(?:`?[\w./-]+\.\w{1,5}`?(?:[\s,]+|$)){2,})[.\s]*",
+    r"(?:`?[\w./-]+\.\w{1,5}`?(?:[\s,]+|$)){2,})[.\s]*|(?-i:[a-z\d-]+(?:, ?[a-z\d-]+)+)",
     re.IGNORECASE,
 )
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _CODE_SPAN = re.compile(r"(`+)(?:(?!`).)+\1", re.DOTALL)
+# What ends a block or goes on with it.
+_ENDS_BLOCK = re.compile(
+    r"\s*(?:done|fi|esac|end|else|elif|except|finally|catch|then|do|EOF)\b|\s*[)\]}]"
+)
 _INFO = re.compile(r"[\w.+#-]*")
 
 
@@ -104,24 +115,30 @@ class Page:
             unit, shown = self.units[number], self._show(number)
             is_next = before >= 0 and number == before + 1
             is_below = before >= 0 and self.units[before].headings == unit.headings
-            if is_below and all(self._is(one, REST) for one in range(before + 1, number + 1)):
+            is_later = is_below and before < number
+            if is_later and all(self._is(one, REST) for one in range(before + 1, number + 1)):
                 # The end of a paragraph goes on in its line, if it did in the text.
                 gap = self._text[self.units[before].end : unit.start]
                 if not is_next:
                     parts[-1] += f" {MORE} {shown.lstrip()}"
-                elif "\n\n" not in gap:
-                    parts[-1] += f" {shown.lstrip()}"
+                elif gap.count("\n") < 2:
+                    # In code without a fence, the line ends matter.
+                    parts[-1] += render(gap) + shown.lstrip()
                 else:
                     parts.append(shown)
                 before = number
                 continue
-            if not is_next:
+            # A status or a line of tags between them is never shown.
+            is_near = before < number and all(map(self._is_title, range(before + 1, number)))
+            if not is_near:
                 self._end(parts, before, is_followed=is_below)
             heading = "" if is_below else self._heading(unit)
             if before >= 0 and unit.headings[:-1] in _and_above(self.units[before].headings):
                 heading = heading.rpartition(UNDER)[2]  # What it stands under has been shown.
-            if heading and not LABEL.match(shown.lstrip("*-•> ")):
+            if heading and (self._has_labels or not begins_with_label(shown)):
                 parts.append(heading)
+            if self._goes_on(number - 1) and number - 1 not in numbers and parts[-1:] != [MORE]:
+                parts.append(MORE)  # The list has begun before.
             is_cut = unit.kind == REST and not self._is_title(number - 1)
             parts.append(f"{MORE} {shown.lstrip()}" if is_cut else shown)
             before = number
@@ -133,31 +150,48 @@ class Page:
         return f"{self._title}\n{body}" if body else self._title
 
     def _is_title(self, number: int) -> bool:
-        """Whether the title says what this unit does."""
+        """Whether the title says what this unit does, or it says nothing."""
         unit = self.units[number]
         return not says_something(unit, self._text, self._title)
 
     def _end(self, parts: list[str], last: int, *, is_followed: bool) -> None:
         """Say with `…` that the last unit goes on, or that what it introduces is left out.
 
-        So too if a later unit of its section follows.
+        So too if a unit of its section follows that is not the next one.
         """
         if last < 0:
             return
         if self._is(last + 1, REST):
             parts[-1] = _with_more(parts[-1])
-        elif is_followed or (last + 1 < len(self.units) and self.units[last + 1].lead == last):
+        elif (
+            is_followed
+            or self._goes_on(last)
+            or (last + 1 < len(self.units) and self.units[last + 1].lead == last)
+        ):
             parts.append(MORE)
 
-    def show_beginning(self, number: int, tokens_max: int) -> str:
-        """Return the title, and as much of one unit as fits; "" if that is nothing."""
+    def _goes_on(self, number: int) -> bool:
+        """Whether the next unit is a further item of the list that this one is in."""
+        if number < 0 or not self._is(number + 1, ITEM):
+            return False
+        unit, following = self.units[number], self.units[number + 1]
+        is_item = unit.kind == ITEM or (unit.kind == REST and unit.lead == following.lead)
+        return is_item and unit.headings == following.headings and not self._is_title(number)
+
+    def show_part(
+        self, number: int, tokens_max: int, weigh: Callable[[Sequence[str]], list[float]]
+    ) -> str:
+        """Return the title, and as much of one unit as fits; "" if that is nothing.
+
+        *weigh* says how well rows of a table answer.
+        """
         unit = self.units[number]
         heading = self._heading(unit)
         above = [part for part in (self._title, heading and f"{MARGIN}{heading}") if part]
         room = tokens_max - tokens.count("\n".join(above)) - 1
         text = unit.of(self._text)
         # The margin needs tokens, too.
-        while room >= CUT_TOKENS_MIN and (short := _beginning(unit, text, room)):
+        while room >= CUT_TOKENS_MIN and (short := _part(unit, text, room, weigh)):
             found = "\n".join([*above, _with_margin(short)])
             if tokens.count(found) <= tokens_max:
                 return found
@@ -176,6 +210,16 @@ class Page:
             self._shown_headings[unit.headings] = self._show_heading(unit)
         return self._shown_headings[unit.headings]
 
+    @cached_property
+    def _has_labels(self) -> bool:
+        """Whether labels such as `Fix:` are in several sections, so that headings must be shown."""
+        labelled = (one.headings for one in self.units if begins_with_label(one.of(self._text)))
+        return len(set(labelled)) > 1
+
+    @cached_property
+    def _same(self) -> set[tuple[str, ...]]:
+        return same_under_others({one.headings for one in self.units})
+
     def _show_heading(self, unit: Unit) -> str:
         last = one_line(unit.headings[-1]) if unit.headings else ""
         if not last or last in self._title or (self._title and self._title in last):
@@ -183,16 +227,22 @@ class Page:
         last = last.rstrip(":")
         above = [one for one in unit.headings[:-1] if one not in self._title]
         says = [one for one in above if find_fix_word(one)]
-        if says and not find_fix_word(last):
+        if above and unit.headings in self._same:
+            last = f"{_short(one_line(above[-1]).rstrip(':'), HEADING_CHARS_MAX)}{UNDER}{last}"
+        elif says and not find_fix_word(last):
             first = one_line(says[-1]).rstrip(":")
             # Of a long heading, the word that says what it is.
             word = find_fix_word(first)
             if word and len(first) + len(last) > HEADING_CHARS_MAX:
                 first = word[0]
             last = f"{first}{UNDER}{last}"
-        if len(last) > HEADING_CHARS_MAX:
-            last = f"{last[:HEADING_CHARS_MAX].rpartition(' ')[0] or last} {MORE}"
-        return f"{last}:"
+        return f"{_short(last, 2 * HEADING_CHARS_MAX if UNDER in last else HEADING_CHARS_MAX)}:"
+
+
+def _short(heading: str, chars_max: int) -> str:
+    if len(heading) <= chars_max:
+        return heading
+    return f"{heading[:chars_max].rpartition(' ')[0] or heading} {MORE}"
 
 
 def _and_above(headings: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
@@ -215,7 +265,7 @@ def show_unit(unit: Unit, text: str) -> str:
 
 def _code(text: str) -> tuple[str, list[str]]:
     """Return the language and the lines of a block of code, whichever way it was marked."""
-    lines = render(text).split("\n")
+    lines = render(text, is_code=True).split("\n")
     fence = _FENCE.match(lines[0])
     if fence is None:
         margin = min((len(one) - len(one.lstrip()) for one in lines if one.strip()), default=0)
@@ -249,27 +299,55 @@ def says_something(unit: Unit, text: str, title: str) -> bool:
 # --- Cutting --------------------------------------------------------------------------------------
 
 
-def _beginning(unit: Unit, text: str, tokens_max: int) -> str:
-    """Return as much of a unit as fits, cut where a line of code, a row or a sentence ends."""
+def _part(
+    unit: Unit, text: str, tokens_max: int, weigh: Callable[[Sequence[str]], list[float]]
+) -> str:
+    """Return as much of a unit as fits: of a table the best rows, of others the beginning.
+
+    That is cut where a line of code or a sentence ends.
+    """
+    if unit.kind == TABLE:
+        return _best_rows(text.split("\n"), tokens_max, weigh)
     if unit.kind == CODE:
         info, lines = _code(text)
         kept = _longest(
             len(lines), lambda count: f"{_fenced(info, lines[:count])}\n{MORE}", tokens_max
         )
         return f"{_fenced(info, _whole_statements(lines, kept))}\n{MORE}" if kept else ""
-    least = 3 if unit.kind == TABLE else 1  # The names of the columns say nothing by themselves.
     for glue, parts in (("\n", text.split("\n")), (" ", SENTENCE.split(text))):
 
         def show(count: int, glue: str = glue, parts: Sequence[str] = parts) -> str:
             return _with_more(block(glue.join(parts[:count])))
 
         kept = _longest(len(parts), show, tokens_max)
-        if kept >= least:
+        if kept:
             return show(kept)
-        if unit.kind == TABLE:
-            return ""
     short = tokens.cut(block(text), tokens_max)
     return _with_more(short.removesuffix(MORE).rstrip()) if short.endswith(MORE) else short
+
+
+def _best_rows(
+    lines: Sequence[str], tokens_max: int, weigh: Callable[[Sequence[str]], list[float]]
+) -> str:
+    """Return the names of the columns, and the rows that answer best, in their order."""
+    rows = lines[TABLE_HEAD_LINES:]
+    found = ""
+    kept: list[int] = []
+    weights = weigh(rows)
+    for number in sorted(range(len(rows)), key=lambda row: (-weights[row], row)):
+        if weights[number] < max(weights) * ROW_SHARE_MIN:
+            break
+        shown = list(lines[:TABLE_HEAD_LINES])
+        wider = sorted([*kept, number])
+        for before, row in pairwise([-1, *wider]):
+            shown += [MORE, rows[row]] if row > before + 1 else [rows[row]]
+        if wider[-1] < len(rows) - 1:
+            shown.append(MORE)
+        text = block("\n".join(shown))
+        if tokens.count(text) > tokens_max:
+            break
+        kept, found = wider, text
+    return found
 
 
 def _with_more(text: str) -> str:
@@ -290,14 +368,26 @@ def _longest(count: int, show: Callable[[int], str], tokens_max: int) -> int:
 
 
 def _whole_statements(lines: Sequence[str], count: int) -> Sequence[str]:
-    """Return at most *count* lines, up to where the next line is not inside what came before."""
-    for end in range(count, count // 2, -1):
-        after = lines[end]
-        if after.strip() and _margin(after) <= min(
-            _margin(one) for one in lines[:end] if one.strip()
-        ):
+    """Return at most *count* lines, up to where a statement ends.
+
+    That is before a line with the least margin, if enough lines are left; else before one that is
+    not within the line above it.
+    """
+    least = min((_margin(one) for one in lines if one.strip()), default=0)
+    ends = [end for end in range(count, 0, -1) if _begins_statement(lines[end])]
+    for end in ends:
+        if _margin(lines[end]) <= least and end >= count * STATEMENTS_SHARE_MIN:
             return lines[:end]
-    return lines[:count]
+    inner = (
+        end
+        for end in ends
+        if lines[end - 1].strip() and _margin(lines[end]) <= _margin(lines[end - 1])
+    )
+    return lines[: next(inner, count)]
+
+
+def _begins_statement(line: str) -> bool:
+    return bool(line.strip()) and not _ENDS_BLOCK.match(line)
 
 
 def _margin(line: str) -> int:

@@ -28,7 +28,11 @@ DEPTH_MAX = 15.0
 PAIR_GAP = 0.05
 # What the section with the fix begins with usually states it.
 STATEMENT_WEIGHT = 0.2
+# The score of the unit with the sentence that must be shown: above all others.
+STATED = 3.0
 LABEL_CHARS_MAX = 24
+# A unit with this share of the question, rare words first, is about nothing else.
+EXACT_SHARE = 0.75
 # How useful a unit is, by the heading it stands under: what to do, how to prevent it and what
 # follows from it, neither, the cause, background.
 FIX, ADVICE, NEITHER, CAUSE, BACKGROUND = 1.0, 0.5, 0.0, -0.3, -1.0
@@ -40,19 +44,30 @@ OTHER_FIX_SHARE_MAX = 0.35
 _HEADINGS = {
     FIX: r"\b(solution|fix(ed|es)?|resol(ution|ved?)|remed(y|ies)|workaround|guidance|what to do|"
     r"what (worked|works)|how to|steps?|instead|decision|recommend(ation|ed)?s?|correct|answer|"
-    r"rules?|convention|use|do this|approach|summary|tl;?dr|verdict)\b",
+    r"rules?|convention|use|do this|approach|summary|tl;?dr|verdict|lösung(en)?|behebung|abhilfe|"
+    r"soluci(ón|ones)|arreglo|correctif|soluções|solução|correção)\b|"
+    r"解决|解決|修复|修復|处理|対処|対策|해결",
     ADVICE: r"\b(prevention|prevent(ing)?|mitigations?|lessons?|takeaways?|acceptance|"
-    r"best practices?|guardrails?)\b",
-    CAUSE: r"\b(root )?causes?\b|^why\b",
+    r"best practices?|guardrails?|vorbeugung|prevención|prévention|prevenção)\b|"
+    r"预防|預防|防止|예방",
+    CAUSE: r"\b((root )?causes?|ursachen?|grund|causas?)\b|^why\b|原因|원인",
     BACKGROUND: r"\b(context|background|problem|symptoms?|history|investigation|timeline|related|"
     r"references?|what (happened|didn.?t work|did not work|failed)|see also|sources?|evidence|"
     r"examples?|results?|appendix|when to apply|verification|tests?|where it landed|alternatives?|"
-    r"scope)\b|^(?:\w+ )?files$",
+    r"scope|hintergrund|symptome?|contexto|problema|síntomas|contexte|problème|symptômes)\b|"
+    r"^(?:\w+ )?files$|问题|問題|背景|症状|现象|문제",
 }
 _USES = {use: re.compile(words, re.IGNORECASE) for use, words in _HEADINGS.items()}
 _IMPERATIVE = re.compile(
     r"^\W*(fix|solution|resolution|use|run|set|add|remove|never|always|do not|don't|make|prefer|"
     r"ensure|avoid)\b",
+    re.IGNORECASE,
+)
+# Advice that begins with where or when it holds: "In the Dockerfile use …", "… use it instead".
+_ADVICE = re.compile(
+    r"(?:^|[.!?]\s+)(?:in|on|for|with|to|instead|better|so|then|after that|afterwards)\b"
+    r"[^.!?:;]{0,50}?[\s,](?:use|run|set|add|remove|never|always|do not|don't|prefer|ensure|avoid|"
+    r"replace|install|pin|delete|restart|disable|enable)\s(?!of\b)|\buse\s[^.!?]{1,60}\binstead\b",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\d")
@@ -63,6 +78,8 @@ class Wanted(NamedTuple):
 
     terms: Mapping[str, float]
     idf: Callable[[str], float]
+    # The sentence that must be shown, if any.
+    statement: str = ""
 
 
 class RankedUnit(NamedTuple):
@@ -78,46 +95,74 @@ def rank(
 ) -> list[RankedUnit]:
     """Return the units by how well they answer, best first; of one in parts, the first of them."""
     held = {number: _held(units[number].of(text), wanted) for number in numbers}
-    weights = _weights(wanted, held.values())
-    sections: dict[tuple[str, ...], set[str]] = {}
+    shared = _count_shared([units[number].headings for number in numbers])
+    named = {
+        headings: _held(" ".join(headings[shared:]), wanted)
+        for headings in dict.fromkeys(units[number].headings for number in numbers)
+    }
+    weights = _weights(wanted, [held[number] | named[units[number].headings] for number in numbers])
+    sections = {headings: set(terms) for headings, terms in named.items()}
     for number in numbers:
-        headings = units[number].headings
-        if headings not in sections:
-            sections[headings] = _held(" ".join(headings[1:]), wanted)
-        sections[headings] |= held[number]
+        sections[units[number].headings] |= held[number]
     about = {headings: _share(terms, weights) for headings, terms in sections.items()}
     statement = _statement(units, numbers)
-    others = _other_fixes(about)
+    stated = _unit_with(wanted.statement, text, units, numbers)
+    labelled = {units[n].headings for n in numbers if begins_with_label(units[n].of(text))}
+    others = _other_fixes(about, labelled)
+    runs = list(_runs(units, numbers))
+    owns = {run[0]: _share(set().union(*(held[one] for one in run)), weights) for run in runs}
+    # Code that says all of it is the message itself, or a transcript.
+    exact = {one for one, own in owns.items() if own >= EXACT_SHARE and units[one].kind != CODE}
     found: dict[int, RankedUnit] = {}
     section: tuple[str, ...] | None = None
     depth = 0.0
-    for run in _runs(units, numbers):
+    for run in runs:
         number, unit = run[0], units[run[0]]
         words = unit.of(text)
         # A label (`Fix: …`) counts as the beginning of a section.
-        begins = unit.headings != section or LABEL.match(words.lstrip("*-• "))
+        begins = unit.headings != section or begins_with_label(words)
         depth = 0.0 if begins else depth + 1
         section = unit.headings
-        use = _use(unit, words)
-        own = _share(set().union(*(held[one] for one in run)), weights)
-        score = OWN_WEIGHT * own + SECTION_WEIGHT * about[unit.headings]
-        score += USE_WEIGHT * use - DEPTH_WEIGHT * min(depth, DEPTH_MAX)
+        use, own = _use(unit, words, unit.headings[shared:]), owns[number]
+        if use == IMPERATIVE and exact and not own:
+            use = NEITHER  # It is about something else.
+        score = OWN_WEIGHT * own + SECTION_WEIGHT * about[unit.headings] + USE_WEIGHT * use
+        # What says most of the question answers it wherever it stands.
+        score -= 0.0 if number in exact else DEPTH_WEIGHT * min(depth, DEPTH_MAX)
         if number == statement:
             score += STATEMENT_WEIGHT
         before = found.get(number - 1)
         if unit.kind == CODE and before and units[number - 1].headings == unit.headings:
             score, use = max(score, before.score - PAIR_GAP), max(use, before.use)
-        if use == FIX and unit.headings in others:
-            use = OTHER_FIX
+        if unit.headings in others:
+            score -= USE_WEIGHT * (FIX - OTHER_FIX)
+            use = OTHER_FIX if use == FIX else use
         for one in run:
-            found[one] = RankedUnit(one, score, use)
-    heads = (one for one in found.values() if units[one.number].kind != REST or one.number == 0)
+            found[one] = RankedUnit(one, STATED if one == stated else score, use)
+    heads = (
+        one for one in found.values() if units[one.number].kind != REST or one.number in (0, stated)
+    )
     return sorted(heads, key=lambda one: (-one.score, one.number))
+
+
+def weigh_lines(lines: Sequence[str], wanted: Wanted) -> list[float]:
+    """Return how much of the question each line says, where rare words weigh more."""
+    held = [_held(line, wanted) for line in lines]
+    weights = _weights(wanted, held)
+    return [_share(terms, weights) for terms in held]
 
 
 def find_fix_word(heading: str) -> re.Match[str] | None:
     """Return where *heading* says that a fix follows, as in "Solution"; `None` if it does not."""
     return _USES[FIX].search(heading)
+
+
+def _unit_with(
+    sentence: str, text: str, units: Sequence[Unit], numbers: Iterable[int]
+) -> int | None:
+    """Return the number of the unit in which *sentence* begins, if one is shown."""
+    place = text.find(sentence) if sentence else -1
+    return next((one for one in numbers if units[one].start <= place < units[one].end), None)
 
 
 def _statement(units: Sequence[Unit], numbers: Iterable[int]) -> int:
@@ -135,17 +180,66 @@ def _statement(units: Sequence[Unit], numbers: Iterable[int]) -> int:
     return top[0] if len(top) == 1 else -1
 
 
-def _other_fixes(about: Mapping[tuple[str, ...], float]) -> set[tuple[str, ...]]:
-    """Return the sections with a fix that answers much worse than one in a section beside it."""
-    fixes = {one: share for one, share in about.items() if _use_of_section(one) == FIX}
+def begins_with_label(text: str) -> bool:
+    """Whether *text* begins with a label that says what it is, such as `Fix:`."""
+    start = text.lstrip("*-•> ")
+    if LABEL.match(start):
+        return True
+    label, colon, _rest = start[: LABEL_CHARS_MAX + 1].replace("\uff1a", ":").partition(":")
+    return bool(colon) and not label.isascii() and _USES[FIX].search(label) is not None
+
+
+def same_under_others(sections: Iterable[tuple[str, ...]]) -> set[tuple[str, ...]]:
+    """Return the sections whose heading, such as "Fix", also stands under another heading.
+
+    Only what they stand under tells them apart.
+    """
+    parents: dict[object, set[tuple[str, ...]]] = {}
+    known = {headings: _use_of_section(headings[-1:]) for headings in sections if headings}
+    for headings, use in known.items():
+        kind = headings[-1].casefold() if use is None else use
+        parents.setdefault(kind, set()).add(headings[:-1])
+    return {
+        headings
+        for headings, use in known.items()
+        if len(headings) > 1 and len(parents[headings[-1].casefold() if use is None else use]) > 1
+    }
+
+
+def _other_fixes(
+    about: Mapping[tuple[str, ...], float], labelled: Collection[tuple[str, ...]]
+) -> set[tuple[str, ...]]:
+    """Return the sections with a fix that answers much worse than one in a section beside it.
+
+    *labelled* are those in which a label says so, and not their heading.
+    """
+    fixes = {
+        one: share
+        for one, share in about.items()
+        if one and (one in labelled or _use_of_section(one) == FIX)
+    }
+    same = same_under_others(fixes)
     best: dict[tuple[str, ...], float] = {}
+    beside = {one: one[:-2] if one in same else one[:-1] for one in fixes}
     for headings, share in fixes.items():
-        best[headings[:-1]] = max(share, best.get(headings[:-1], 0.0))
+        best[beside[headings]] = max(share, best.get(beside[headings], 0.0))
     return {
         headings
         for headings, share in fixes.items()
-        if share < OTHER_FIX_SHARE_MAX * best[headings[:-1]] and not _NUMBER.search(headings[-1])
+        if share < OTHER_FIX_SHARE_MAX * best[beside[headings]] and not _NUMBER.search(headings[-1])
     }
+
+
+def _count_shared(sections: Iterable[tuple[str, ...]]) -> int:
+    """Return how many headings all sections stand under, such as the title.
+
+    They do not tell the sections apart.
+    """
+    above = {headings for headings in sections if headings}
+    count = 0
+    while len(above) > 1 and len({headings[: count + 1] for headings in above}) == 1:
+        count += 1
+    return count
 
 
 def _held(text: str, wanted: Wanted) -> set[str]:
@@ -183,17 +277,20 @@ def _runs(units: Sequence[Unit], numbers: Iterable[int]) -> Iterator[list[int]]:
         yield run
 
 
-def _use(unit: Unit, text: str) -> float:
+def _use(unit: Unit, text: str, headings: tuple[str, ...]) -> float:
     """Return from -1 (background) to 1 (instructions), by the nearest heading, else by the text."""
-    if (by_heading := _use_of_section(unit.headings)) is not None:
+    if (by_heading := _use_of_section(headings)) is not None:
         return by_heading
     start = text.lstrip("*-• ")
-    label = start.partition(":")[0]
+    label = start.replace("\uff1a", ":").partition(":")[0]
     if len(label) < LABEL_CHARS_MAX:
         for use in (BACKGROUND, CAUSE):
             if _USES[use].search(label):
                 return use
-    return FIX if LABEL.match(start) else IMPERATIVE if _IMPERATIVE.search(start) else NEITHER
+    if begins_with_label(start):
+        return FIX
+    is_advice = _IMPERATIVE.search(start) or (unit.kind != CODE and _ADVICE.search(start))
+    return IMPERATIVE if is_advice else NEITHER
 
 
 @lru_cache(maxsize=1000)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.index.passages import LABEL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
@@ -42,12 +42,17 @@ SENTENCE = re.compile(
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|cf|vs|etc|approx|resp)\.|^\s*\d+[.)])$")
 # A text without any of these has paragraphs only: the parser is not needed.
 _MARKUP = re.compile(
-    r"^\s*(?:[#>|`~+*-]|\d+[.)]\s)|^(?: {4}|\t)|^\s*[=-]+\s*$|\||<!--", re.MULTILINE
+    r"^\s*(?:[#>|`~+*-]|\d+[.)]\s|</?[a-z])|^(?: {4}|\t)|^\s*[=-]+\s*$|\||<!--", re.MULTILINE
 )
-_FRONT_MATTER = re.compile(r"\A---\n.*?\n---(?:\n|\Z)", re.DOTALL)
+_FRONT_MATTER = re.compile(r"\A---\r?\n.*?\n---\r?(?:\n|\Z)", re.DOTALL)
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
-_COMMENT = re.compile(r"\s*<!--.*?(?:-->|\Z)\s*", re.DOTALL)
-_FENCE = re.compile(r"\s*(?P<marks>`{3,}|~{3,})(?P<info>[^`]*)$")
+# HTML that says nothing: a comment, or tags such as `</details>`.
+_WITHOUT_WORDS = re.compile(r"\s*(?:<!--.*?(?:-->|\Z)|(?:</?[a-z][^<>]*>\s*)+)\s*", re.DOTALL)
+_FENCE = re.compile(
+    r"[\s>]*(?P<item>(?:(?:[-*+]|\d+[.)])\s+)*)(?P<marks>`{3,}|~{3,})(?P<info>[^`]*)$"
+)
+# An example of Markdown may hold fences and headings.
+_MARKDOWN = re.compile(r"\s*(?:md|markdown|mdx)\b", re.IGNORECASE)
 _BOLD_LINE = re.compile(r"\s*(?:\*\*[^*\n]+\*\*|__[^_\n]+__)[.:]?\s*")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
 _LABEL_LINE = re.compile(r"[A-Z][^\n]{0,80}:\s*")
@@ -164,22 +169,21 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _segments(text: str, begin: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of *text* to parse: a fence that nobody closed ends before a heading.
+    """Yield the parts of *text* to parse: a fence that nobody closed ends with its part.
 
-    By the rules of CommonMark, all the rest of the text would be code.
+    By the rules of CommonMark, all text up to the next fence, or to the end, would be code.
     """
-    opened, start, after_blank, in_list = "", begin, False, False
-    # Where the text may go on if the fence that is open now is never closed.
-    stop = None
-    at = begin
-    for line in text[begin:].split("\n"):
+    ends = set(_ends_of_unclosed(list(_marks(text, begin))))
+    opened, start, in_list = "", begin, False
+    for at, line in _lines(text, begin):
+        if at in ends:
+            yield start, at
+            start, opened, in_list = at, "", False
         fence = _FENCE.match(line)
         if fence and not opened:
-            opened, stop = fence["marks"], None
-        elif fence and not fence["info"].strip() and fence["marks"].startswith(opened):
-            opened, stop = "", None
-        elif opened and stop is None and after_blank and _HEADING.match(line):
-            stop = at
+            opened = fence["marks"]
+        elif fence and _closes(fence, opened):
+            opened = ""
         if opened:
             in_list = False
         elif in_list and _LABEL_LINE.fullmatch(line):
@@ -188,13 +192,68 @@ def _segments(text: str, begin: int) -> Iterator[tuple[int, int]]:
             start, in_list = at, False
         else:
             in_list = bool(_ITEM.match(line)) or (in_list and bool(line.strip()))
-        after_blank = not line.strip()
-        at += len(line) + 1
-    if opened and stop is not None:
-        yield start, stop
-        yield from _segments(text, stop)
-    else:
-        yield start, len(text)
+    yield start, len(text)
+
+
+def _lines(text: str, begin: int) -> Iterator[tuple[int, str]]:
+    """Yield each line and where it begins."""
+    for line in text[begin:].split("\n"):
+        yield begin, line
+        begin += len(line) + 1
+
+
+def _closes(fence: re.Match[str], opened: str) -> bool:
+    is_bare = not fence["item"] and not fence["info"].strip()
+    return is_bare and fence["marks"].startswith(opened)
+
+
+def _marks(text: str, begin: int) -> Iterator[tuple[int, re.Match[str] | None]]:
+    """Yield where fences are, and with `None` where a heading seems to be.
+
+    A comment in code looks like a heading of the first level, but code follows it at once.
+    """
+    lines = [*_lines(text, begin), (len(text), "")]
+    for (_, before), (at, line), (_, after) in zip(
+        [(begin, ""), *lines], lines, lines[1:], strict=False
+    ):
+        if fence := _FENCE.match(line):
+            yield at, fence
+            continue
+        is_alone = not before.strip() and ("##" in line[:5] or not after.strip())
+        if is_alone and _HEADING.match(line):
+            yield at, None
+
+
+def _ends_of_unclosed(marks: Sequence[tuple[int, re.Match[str] | None]]) -> Iterator[int]:
+    """Yield where each fence ends that nobody closed: before a heading, or before another fence.
+
+    It was not closed if another one is opened within it, or if one is open at the end of the text.
+    """
+    begin: int | None = 0
+    while begin is not None and begin < len(marks):
+        begin = _end_of_unclosed(marks, begin)
+        if begin is not None:
+            yield marks[begin][0]
+
+
+def _end_of_unclosed(marks: Sequence[tuple[int, re.Match[str] | None]], begin: int) -> int | None:
+    """Return the number of the mark before which the first such fence ends; `None` without one."""
+    opened: re.Match[str] | None = None
+    heading: int | None = None  # The first one within the fence that is open.
+    earlier: int | None = None  # The first one within a fence that was closed.
+    for number in range(begin, len(marks)):
+        fence = marks[number][1]
+        if fence is None:
+            heading = number if opened and heading is None else heading
+        elif opened is None:
+            opened, heading = fence, None
+        elif _closes(fence, opened["marks"]):
+            opened, earlier = None, heading if earlier is None else earlier
+        elif fence["marks"].startswith(opened["marks"]) and not _MARKDOWN.match(opened["info"]):
+            return number if heading is None else heading
+    if opened is None:
+        return None
+    return heading if earlier is None else earlier
 
 
 def _parse(text: str, begin: int, end: int, headings: list[tuple[int, str]]) -> Iterator[Unit]:
@@ -216,7 +275,7 @@ def _parse(text: str, begin: int, end: int, headings: list[tuple[int, str]]) -> 
         if not kind or token.map is None:
             continue
         first, last = (starts[min(line, len(starts) - 1)] for line in token.map)
-        if token.type == "html_block" and _COMMENT.fullmatch(text, first, last):
+        if token.type == "html_block" and _WITHOUT_WORDS.fullmatch(text, first, last):
             continue
         above = tuple(title for _, title in headings)
         start, stop = _stripped(text, first, last)
@@ -261,7 +320,9 @@ def _block_tokens(text: str) -> list[Token]:
     tokens: list[Token] = []
     parser = _parser()
     # Only the blocks are needed: what is within a line stays as it is. A null is kept: the parser
-    # would replace it by a character of the same length.
+    # would replace it by a character of the same length. A line end of two characters would keep
+    # fences and headings from being seen; the lines that the tokens name stay the same.
+    text = text.replace("\r\n", "\n")
     parser.block.tokenize(state := StateBlock(text, parser, {}, tokens), 0, state.lineMax)
     return tokens
 
@@ -302,7 +363,8 @@ def _with_leads(units: list[Unit], text: str) -> list[Unit]:
 
 def _introduces(text: str) -> bool:
     """Whether *text* ends with a colon, or is a line in bold, which people use as a heading."""
-    return text.rstrip("*_ ").endswith(":") or _BOLD_LINE.fullmatch(text) is not None
+    # Chinese and Japanese have a wide colon.
+    return text.rstrip("*_ ").endswith((":", "\uff1a")) or _BOLD_LINE.fullmatch(text) is not None
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
