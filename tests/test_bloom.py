@@ -38,6 +38,11 @@ SCORED = st.lists(
 Graph = dict[str, list[tuple[str, float]]]
 
 
+def test_a_link_of_weight_0_is_never_followed() -> None:
+    graph: Graph = {"a": [("b", 0.0), ("c", 0.1)], "c": [("b", 0.0)]}
+    assert bloom(["a"], lambda _ids: graph).hops == {"a": 0, "c": 1}
+
+
 @given(GRAPHS, st.lists(IDS), st.integers(1, HOPS_MAX), st.integers(1, 20))
 def test_bloom_ends_and_reaches_each_node_once_by_the_shortest_way(
     graph: Graph, seeds: list[str], hops: int, nodes_max: int

@@ -15,7 +15,6 @@ from commonplace.cli import main
 from commonplace.compose.frames import KEYS, KNOWLEDGE, TITLES
 from commonplace.compose.tokens import count
 from commonplace.errors import UsageError
-from commonplace.graph import files_in_hand
 from commonplace.graph.lighting import PERSONA_VARIABLE
 from commonplace.graph.resonance import read
 from commonplace.memory import Memory
@@ -318,21 +317,6 @@ def test_files_in_hand_give_signatures_and_tests(tmp_path: Path) -> None:
     assert "`no.py` was not read" in notes
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "declared"),
-    [
-        ("a.ts", "export async function go(x: number): void {\n", "export async function go(x: number): void"),
-        ("a.go", "func Add(a int) int {\n", "func Add(a int) int"),
-        ("a.rs", "pub fn add(a: u8) -> u8 {\n", "pub fn add(a: u8) -> u8"),
-        ("a.cpp", "int add(int a, int b) {\n  return a;\n}\n", "int add(int a, int b)"),
-        ("a.java", "  public int add(int a) {\n", "public int add(int a)"),
-        ("a.txt", "def no(): ...\n", ""),
-    ],
-)  # fmt: skip
-def test_declarations_of_other_languages(name: str, text: str, declared: str) -> None:
-    assert files_in_hand.signatures(name, text) == ([declared] if declared else [])
-
-
 def test_an_untrusted_home_contributes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -485,6 +469,25 @@ def test_rules_are_shown_whatever_else_mentions_their_words(memory: Memory) -> N
         assert rule in built.frames.texts["constraints"]
 
 
+def test_a_dozen_rules_are_shown_and_the_last_of_them_after_the_files_in_hand(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "repo").mkdir()
+    subprocess.run(["git", "init", "-q", str(tmp_path / "repo")], check=True)
+    (tmp_path / "repo" / "shop.py").write_text("def add(item: str) -> int: ...\n")
+    with Memory.open(tmp_path / "home", cwd=tmp_path / "repo", settings=WORDS_ONLY) as memory:
+        memory.upsert_nodes(
+            [
+                {"id": f"fact.rule.{n:02}", "type": "fact", "label": f"Line length is {80 + n}"}
+                for n in range(20)
+            ]
+        )
+        built = memory.build_context(QUERY, None, 1500, files=["shop.py"])
+    lines = built.frames.texts["constraints"].split("\n")
+    assert sum("Line length is" in line for line in lines) == 12
+    assert [n for n, line in enumerate(lines) if "shop.py declares" in line] == [6]
+
+
 def test_the_last_steps_of_a_task_are_shown_however_many_it_has(memory: Memory) -> None:
     for number in range(80):
         memory.record_episode(
@@ -530,6 +533,17 @@ def test_the_tags_of_the_tasks_node_are_tags_of_the_task(memory: Memory) -> None
 
     assert "Tags: cpp" in built.frames.texts["problem"]
     assert {one.id: one.signals.task for one in built.selected}["skill.cpp.raii"] == 1.0
+
+
+def test_the_problem_names_each_tag_once(memory: Memory) -> None:
+    task = {"id": "task.port", "type": "task", "payload": {"tags": ["Cpp", "parser"], "goal": "go"}}
+    memory.upsert_nodes([task])
+
+    lines = memory.build_context("port it", "port", 500, tags=["cpp"]).frames.texts["problem"]
+    assert lines.endswith("\ngoal: go\nTags: cpp, parser")
+
+    lines = memory.build_context("port it", "port", 500).frames.texts["problem"]
+    assert lines.endswith("\ntags: Cpp; parser\ngoal: go")
 
 
 def test_tools_are_never_a_heading_without_a_tool(memory: Memory) -> None:

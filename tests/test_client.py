@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mcp.server.mcpserver.exceptions import ToolError
 
 from commonplace.client import (
     BlockingOrchestrator,
@@ -25,6 +26,7 @@ from commonplace.client import (
     state_folder,
 )
 from commonplace.client.answers import Saved
+from commonplace.client.gathering import CHECKS_MAX
 from commonplace.client.task_frames import FRAME_CHARS_MAX, OWN_MAX, TASKS_MAX, TaskFrames
 from commonplace.client.working_set import Limits
 from commonplace.compose import tokens
@@ -182,6 +184,16 @@ def test_a_persona_and_a_task_are_found_by_their_names() -> None:
     assert any("no persona `nobody`" in note for note in missing.notes)
 
 
+def test_a_task_is_found_by_its_short_id_among_many_nodes() -> None:
+    task = {"id": "task.q1", "type": "task", "label": "Repair the sign-in page"}
+    # These have the word in their texts, and come first.
+    others = [{"id": f"a{n}", "type": "concept", "label": "q1 report"} for n in range(100)]
+    frames = talk(
+        lambda memory: memory.build_context("SFINAE", "q1", 800), store_of([*CPP, *others, task])
+    )
+    assert "Repair the sign-in page" in frames.problem
+
+
 def test_the_identity_is_that_of_the_persona_and_the_tools() -> None:
     persona = {
         "id": "persona.builder",
@@ -200,6 +212,21 @@ def test_the_identity_is_that_of_the_persona_and_the_tools() -> None:
         "text: writes C++20",
         "Tools: build, test",
     ]
+
+
+def test_the_persona_of_the_environment_is_used_where_none_is_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COMMONPLACE_PERSONA", "bob")
+    store = store_of(
+        [{"id": f"persona.{name}", "type": "persona", "label": name} for name in ("bob", "eve")]
+    )
+
+    async def identity(memory: MemoryOrchestrator) -> str:
+        return (await memory.build_context("SFINAE", TASK, 800)).identity
+
+    assert talk(identity, store) == "Persona persona.bob: bob"
+    assert talk(identity, store, persona="eve") == "Persona persona.eve: eve"
 
 
 def test_constraints_are_those_of_the_task_and_the_rules_that_light_up() -> None:
@@ -588,7 +615,89 @@ def test_nodes_of_the_domain_that_were_seen_before_need_no_search() -> None:
 
     frames, searches = asyncio.run(work())
     assert "skill.cpp.templates.sfinae" in ids_of(frames)
-    assert searches <= 2  # The question itself, and the node of the new task.
+    # The question itself, both names of the new task, and whether the nodes are still there.
+    assert searches <= 4
+
+
+@pytest.mark.parametrize("again", ["SFINAE overload", "something else"])
+def test_what_the_server_no_longer_has_leaves_the_working_set(again: str) -> None:
+    store = store_of(CPP)
+
+    async def work(memory: MemoryOrchestrator) -> None:
+        before = await memory.build_context("SFINAE overload", TASK, 800)
+        assert "pattern.cpp.enable_if" in ids_of(before)
+        del store.nodes["skill.cpp.templates.sfinae"], store.nodes["pattern.cpp.enable_if"]
+        saved = len(store.contexts)
+        after = await memory.build_context(again, TASK, 800)
+        assert "pattern.cpp.enable_if" not in ids_of(after)
+        assert set(memory.working_set) == {
+            "skill.cpp.templates.metaprogramming",
+            "skill.cpp.templates.sfinae.intro",
+        }
+        assert "enable_if" not in json.dumps(store.contexts[saved:])
+
+    talk(work, store)
+
+
+def test_a_node_that_changed_on_the_server_is_shown_as_it_is_now() -> None:
+    persona = {"id": "persona.bob", "type": "persona", "label": "Bob, who is new here"}
+    task = {"id": "task.t7", "type": "task", "label": "Fix the overload"}
+    store = store_of([*CPP, persona, task])
+
+    async def work(memory: MemoryOrchestrator) -> None:
+        await memory.build_context("SFINAE", "t7", 800)
+        store.nodes["persona.bob"] = {**persona, "label": "Bob, the maintainer"}
+        del store.nodes["task.t7"]
+        frames = await memory.build_context("SFINAE", "t7", 800)
+        assert "Bob, the maintainer" in frames.identity
+        assert "Fix the overload" not in frames.problem
+        del store.nodes["persona.bob"]
+        frames = await memory.build_context("SFINAE", "t7", 800)
+        assert frames.identity == ""
+        assert "there is no persona `bob` on the server" in frames.notes
+
+    talk(work, store, persona="bob")
+
+
+def test_checking_a_full_working_set_takes_few_calls_and_comes_to_every_node() -> None:
+    nodes = [{"id": f"fact.f{n}", "type": "fact", "label": "a common word"} for n in range(100)]
+    flaky = Flaky(store_of(nodes))
+
+    async def work() -> list[int]:
+        async with MemoryOrchestrator(flaky.server()) as memory:
+            for node in nodes:
+                await memory.learn("a common word", "in all", id=node["id"], type="fact")
+            flaky.store.nodes.clear()
+            counts = []
+            while memory.working_set:
+                before = len(flaky.calls)
+                frames = await memory.build_context("a common word", "t", 900)
+                assert frames.ids == ()
+                counts.append(len(flaky.calls) - before)
+            return counts
+
+    assert max(asyncio.run(work())) <= CHECKS_MAX + 6
+
+
+def test_a_server_that_takes_no_long_question_is_asked_for_each_id() -> None:
+    store = store_of(CPP)
+    real = store.search
+
+    def search(query: str, k: int, types: list[str]) -> list[dict[str, Any]]:
+        if len(query) > 40:
+            raise ToolError("the question is too long")
+        return real(query, k, types)
+
+    store.search = search  # type: ignore[method-assign]
+
+    async def work(memory: MemoryOrchestrator) -> Frames:
+        await memory.build_context("SFINAE overload", TASK, 800)
+        del store.nodes["pattern.cpp.enable_if"]
+        return await memory.build_context("SFINAE overload", TASK, 800)
+
+    frames = talk(work, store)
+    assert "skill.cpp.templates.sfinae.intro" in ids_of(frames)
+    assert "pattern.cpp.enable_if" not in ids_of(frames)
 
 
 def test_long_details_become_bullets_when_the_budget_is_small() -> None:
@@ -626,6 +735,26 @@ def test_a_source_that_does_not_help_is_weighed_less_and_may_recover(tmp_path: P
     assert talk(recover, store, state=tmp_path) == ["fact.bad", "fact.good"]
 
 
+def test_a_bad_node_without_a_source_weighs_no_other_node_down() -> None:
+    nodes = [
+        {"id": "own.good", "type": "concept", "label": "SFINAE rule", "repo": "app"},
+        {"id": "own.bad", "type": "concept", "label": "On-call rota", "repo": "app"},
+    ]
+
+    async def work(memory: MemoryOrchestrator, failures: int) -> float:
+        await memory.build_context("on-call rota", "task-1", 600)
+        for _turn in range(failures):
+            await memory.feedback(["own.bad"], worked=False)
+        await memory.build_context("SFINAE rule", "task-2", 600)
+        return memory.working_set["own.good"]
+
+    before, after = (
+        talk(lambda memory: work(memory, failures), store_of(nodes))  # noqa: B023 (called at once)
+        for failures in (0, 8)
+    )
+    assert before == after
+
+
 def test_an_embedder_that_fails_costs_the_vectors_and_says_so() -> None:
     def broken(text: str) -> list[float]:
         raise ConnectionError("the model is away")
@@ -637,6 +766,17 @@ def test_an_embedder_that_fails_costs_the_vectors_and_says_so() -> None:
     assert frames.notes == (
         "the embedder failed (ConnectionError: the model is away); words were compared",
     )
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e300])
+def test_a_vector_with_a_number_that_is_none_is_a_failure_of_the_embedder(number: float) -> None:
+    frames = talk(
+        lambda memory: memory.build_context("SFINAE", "task-7", 800),
+        store_of(CPP),
+        embed=lambda _text: [1.0, number],
+    )
+    assert "skill.cpp.templates.sfinae" in ids_of(frames)
+    assert any("the embedder failed" in note for note in frames.notes)
 
 
 def test_vectors_of_nodes_are_made_once_and_survive_a_restart(tmp_path: Path) -> None:
@@ -738,6 +878,68 @@ def test_a_mistake_of_the_caller_is_one_sentence_and_saves_nothing(
         talk(lambda memory: memory.build_context(query, task, budget), store)
     assert "\n" not in str(caught.value)
     assert store.contexts == []
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda memory: memory.build_context(None, TASK, 500),
+        lambda memory: memory.observe(""),
+        lambda memory: memory.observe("compiled it", involved="skill.cpp.raii"),
+        lambda memory: memory.observe("compiled it", involved=[5]),
+        lambda memory: memory.learn("", "x"),
+        lambda memory: memory.learn(None, "x"),
+        lambda memory: memory.learn("RAII", " "),
+        lambda memory: memory.learn("RAII", "x", type="bogus"),
+        lambda memory: memory.learn("RAII", "x", type=["skill"]),
+        lambda memory: memory.learn("RAII", "x", id="skill:raii"),
+        lambda memory: memory.learn("RAII", "x", id="note:raii"),
+        lambda memory: memory.learn("RAII", "x", examples=[object()]),
+        lambda memory: memory.learn("RAII", "x", tags="cpp"),
+        lambda memory: memory.observe("compiled it", files=5),
+        lambda memory: memory.upsert("abc"),
+        lambda memory: memory.upsert({"id": "a.b"}),
+        lambda memory: memory.upsert(5),
+        lambda memory: memory.upsert(["abc"]),
+        lambda memory: memory.upsert([{"label": "RAII"}]),
+        lambda memory: memory.upsert([{"id": "a.b", "label": ""}]),
+        lambda memory: memory.upsert([{"id": "a.b", "type": "lesson"}]),
+        lambda memory: memory.upsert([{"id": "a.b", "payload": {1, 2}}]),
+        lambda memory: memory.save_context("t", "abc"),
+        lambda memory: memory.save_context("t", None),
+        lambda memory: memory.save_context("t", []),
+        lambda memory: memory.save_context("t", [{"kind": "scratchpad"}]),
+        lambda memory: memory.save_context("t", [{"data": "x"}]),
+        lambda memory: memory.feedback("fact.x", worked=True),
+        lambda memory: memory.feedback(None, worked=True),
+    ],
+)
+def test_a_wrong_argument_is_one_sentence_and_nothing_waits(
+    work: Callable[[MemoryOrchestrator], Coroutine[Any, Any, Any]],
+) -> None:
+    async def run(memory: MemoryOrchestrator) -> None:
+        with pytest.raises(UsageError) as caught:
+            await work(memory)
+        assert "\n" not in str(caught.value)
+        assert memory.working_set == {}
+        assert [*memory.pending, *memory.refused] == []
+
+    talk(run, Store())
+
+
+def test_what_the_server_refuses_to_write_is_not_in_the_working_set() -> None:
+    store = store_of(CPP)
+    store.refuses.add("upsert_memory")
+
+    async def run(memory: MemoryOrchestrator) -> None:
+        await memory.learn("RAII", "owns a resource")
+        assert memory.working_set == {}
+        assert len(memory.refused) == 1
+        assert not await memory.upsert(CPP)
+        store.refuses.clear()
+        assert await memory.upsert(CPP)
+
+    talk(run, store)
 
 
 JSON = st.recursive(

@@ -16,6 +16,7 @@ import pytest
 
 from commonplace.client import McpServer, MemoryOrchestrator
 from commonplace.compose import tokens
+from commonplace.errors import NoAnswer
 from commonplace.graph.contexts import of_task
 from commonplace.graph.lighting import BUILT_MAX
 from commonplace.memory import Memory
@@ -63,6 +64,17 @@ class Killed(McpServer):
         if what == "after":
             self.kill()
         return result
+
+
+class Switched(McpServer):
+    """A server that does not answer while it is switched off."""
+
+    is_down = False
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+        if self.is_down:
+            raise NoAnswer("it is switched off")
+        return await super().call(tool, arguments)
 
 
 def stdio(home: Path, cls: type[McpServer] = McpServer) -> McpServer:
@@ -289,6 +301,39 @@ def test_the_server_and_the_client_make_the_same_lines(home: Path) -> None:
         assert "compiled overloads: failed" in ours["episodic"]
 
 
+def test_the_rules_in_force_are_constraints_whatever_the_question_is(home: Path) -> None:
+    style = {"id": "fact.style", "type": "fact", "label": "Write tests first", "tags": ["style"]}
+    go = {"id": "fact.go", "type": "fact", "label": "Always run gofmt", "tags": ["style", "go"]}
+    with Memory.open(home) as memory:
+        memory.append(
+            [{"kind": "lesson", "event_type": "learned", "lesson": "Never push without the tests"}]
+        )
+
+    async def talk() -> list[Frames]:
+        server = stdio(home, Switched)
+        assert isinstance(server, Switched)
+        async with MemoryOrchestrator(server) as memory:
+            await memory.upsert([*CPP, style, go])
+            task = {"id": "task-9", "tags": ["go"]}
+            made = [await memory.build_context("quarterly invoice numbers", task, 900)]
+            await anyio.to_thread.run_sync(lambda: command("forget", "fact.style", home=home))
+            made.append(await memory.build_context("quarterly invoices", task, 900))
+            server.is_down = True
+            return [*made, await memory.build_context("invoices", task, 900)]
+
+    there, later, gone = asyncio.run(talk())
+    with Memory.open(home) as memory:
+        ours = memory.build_context("invoices", {"id": "task-9", "tags": ["go"]}, 900).as_dict()
+    assert there.constraints.splitlines()[0] == "- Always run gofmt"
+    assert set(there.constraints.splitlines()) == {
+        "- Always run gofmt",
+        "- Write tests first",
+        "- Never push without the tests",
+    }
+    assert "fact.style" not in json.dumps(there.knowledgeHDoD)
+    assert later.constraints == gone.constraints == ours["constraints"]
+
+
 def test_what_the_client_built_is_no_word_of_the_agents_own(home: Path) -> None:
     async def talk() -> None:
         async with MemoryOrchestrator(stdio(home)) as memory:
@@ -310,6 +355,49 @@ def test_what_the_client_built_is_no_word_of_the_agents_own(home: Path) -> None:
         assert not any(hit.kind == "context" for hit in memory.recall("SFINAE").hits)
         memory.forget("skill.cpp.templates.sfinae")
         assert [one.is_built for one in memory.recall_context("task", "task-7")] == [False]
+
+
+def test_contexts_of_the_client_are_in_the_report_of_what_memory_costs(home: Path) -> None:
+    async def talk() -> list[Frames]:
+        async with MemoryOrchestrator(stdio(home)) as memory:
+            await memory.upsert(CPP)
+            await memory.save_context(TASK, [{"kind": "scratchpad", "data": "Plan: reproduce"}])
+            made = [await memory.build_context(f"SFINAE {turn}", TASK, 600) for turn in range(2)]
+            [last, *_older] = (await memory.server.recall_context("task-7"))["contexts"]
+            about = {"id": last["save_id"], "built": True, "nodes": last["nodes"]}
+            save = {"kind": "save", "format": "save.json", "data": about}
+            again = await memory.server.save_context("task-7", [*last["frames"], save])
+            assert not again["is_new"]
+            return made
+
+    made = asyncio.run(talk())
+    report = json.loads(command("stats", "--context", "--json", home=home).stdout)
+    cost = report["cost"]
+    assert cost["by_source"]["context"]["injections"] == report["context"]["built"] == 2
+    assert cost["by_source"]["context"]["tokens"] == sum(one.tokens() for one in made)
+    knowledge = sum(one.tokens_by_frame()["knowledgeHDoD"] for one in made)
+    assert cost["by_frame"]["knowledgeHDoD"] == knowledge > 0
+
+
+def test_what_the_user_erased_is_neither_shown_nor_written_again(home: Path) -> None:
+    node = {"id": "fact.customer", "type": "fact", "label": "The customer is called Zebrafish"}
+
+    async def talk() -> None:
+        async with MemoryOrchestrator(stdio(home), state=home.parent / "state") as memory:
+            await memory.upsert([*CPP, node])
+            frames = await memory.build_context("what is the customer called", TASK, 600)
+            assert "fact.customer" in frames.ids
+            erased = await anyio.to_thread.run_sync(
+                lambda: command("forget", "fact.customer", "--erase", "--yes", home=home)
+            )
+            assert erased.returncode == 0, erased.stderr
+            frames = await memory.build_context("what is that customer called", TASK, 600)
+            assert "Zebrafish" not in frames.as_json()
+            assert "fact.customer" not in memory.working_set
+
+    asyncio.run(talk())
+    assert "Zebrafish" not in json.dumps(lines_of(home))
+    assert "Zebrafish" not in (home.parent / "state" / "working-set.json").read_text("utf-8")
 
 
 def test_a_save_that_is_sent_twice_is_stored_once(home: Path) -> None:

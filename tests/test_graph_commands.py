@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace.cli import main
 from commonplace.graph.drawing import Drawing, DrawnLink, DrawnNode, to_dot, to_lines
 from commonplace.memory import Memory
 from fake_secrets import some
@@ -44,6 +45,9 @@ def test_nodes_are_put_in_any_form_and_read_back(commonplace: Run, tmp_path: Pat
     for text in (json.dumps([RAII, PIMPL]), json.dumps({"nodes": [RAII, PIMPL]})):
         done = commonplace("node", "put", "-", "--merge", "--json", stdin=text)
         assert json.loads(done.stdout)["unchanged"] == [RAII["id"], PIMPL["id"]]
+    given = {"nodes": [{"id": RAII["id"], "type": "skill"}], "merge": True, "repo": "demo"}
+    done = commonplace("node", "put", "-", stdin=json.dumps(given))
+    assert done.stdout == "unchanged  skill.cpp.raii\n"
     done = commonplace("node", "put", "-", stdin=json.dumps({**PIMPL, "label": "Pimpl"}))
     assert done.stdout == "replaced  pattern.cpp.pimpl\n"
     found = json.loads(commonplace("node", "get", "skill.cpp", "--json").stdout)
@@ -58,6 +62,7 @@ def test_nodes_are_put_in_any_form_and_read_back(commonplace: Run, tmp_path: Pat
         ("{", "cannot be read"),
         ("3", "cannot be read"),
         ('{"nodes": 3}', "must be a list"),
+        ('{"nodes": [], "merge": "yes"}', "must be true or false"),
         ('["a"]', "must be an object"),
         (json.dumps([RAII, {**PIMPL, "id": "note:x"}]), "belongs to files"),
         (json.dumps([RAII, {**PIMPL, "type": "lesson"}]), "not one of concept, skill"),
@@ -141,9 +146,25 @@ def test_doctor_lists_what_leads_nowhere_and_is_content(put: Run) -> None:
 def test_the_sources_of_what_was_learned_elsewhere_are_not_dangling(own_home: Path) -> None:
     with Memory.open(own_home, settings={"embedder.kind": "none"}) as memory:
         memory.log(kind="pattern", pattern="use npm ci", source_episodes=["ep-of-another-home"])
-        lesson = memory.log(lesson="x", links=[{"to": "skill:deploy"}, {"to": "les-gone"}])
+        lesson = memory.log(lesson="x", links=[{"to": "les-gone"}])
         assert [link.to for link in memory.dangling_links()] == ["les-gone"]
         assert memory.dangling_links()[0].of == lesson.id
+
+
+def test_a_link_to_a_note_or_skill_leads_nowhere_without_its_file(
+    own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids = ["note:../config.toml", "note:me/plan.md", "skill:../x", "skill:deploy"]
+    with Memory.open(own_home, settings={"embedder.kind": "none"}) as memory:
+        memory.log(lesson="x", links=[{"to": ident} for ident in ids])
+        (own_home / "config.toml").touch()
+        assert [link.to for link in memory.dangling_links()] == ids
+        main(["doctor"])
+        assert "skill:deploy: there is no such file" in " ".join(capsys.readouterr().out.split())
+        for path in (memory.home.notes_folder / "me" / "plan.md", memory.home.skill("deploy")):
+            path.parent.mkdir(parents=True)
+            path.write_text("# It is here\n")
+        assert [link.to for link in memory.dangling_links()] == [ids[0], ids[2]]
 
 
 # --- Any text in a drawing ------------------------------------------------------------------------

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyrage
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from mcp.client import Client
 
+from commonplace.compose import tokens
+from commonplace.graph.node_text import TEXT_TOKENS_MAX
 from commonplace.memory import Memory
 from commonplace.packs import signing, trusted
 from commonplace.server.access_tokens import Tokens
@@ -270,6 +272,73 @@ def test_nodes_and_contexts_come_back_as_they_were_stored(own_home: Path, mode: 
         assert_framed(text_of(result))  # The text is for a model.
 
 
+def test_the_text_of_a_search_says_what_the_nodes_say(memory: Memory) -> None:
+    server = server_of(memory)
+    node = {
+        "id": "skill.cpp.sfinae",
+        "type": "skill",
+        "label": "SFINAE",
+        "payload": {"definition": "No error if substitution fails", "code": "int a;\n# b\n"},
+        "links": [{"to": "concept.cpp.templates", "rel": "is_a", "w": 0.9}],
+        "children": {"basics": "skill.cpp.basics"},
+    }
+    data(server, "upsert_memory", nodes=[node])
+    text = text_of(call(server, "search_memory", query="SFINAE", k=1))
+    assert text.split("\n", 1)[1] == (
+        "  definition: No error if substitution fails\n  code:\n  > int a;\n  > # b\n"
+        "  links: is_a concept.cpp.templates (0.9)\n  children: basics skill.cpp.basics"
+    )
+
+
+def test_the_text_of_contexts_has_their_frames(memory: Memory) -> None:
+    server = server_of(memory)
+    frames = [
+        {"kind": "episodic", "format": "markdown", "data": "# Steps\n- Compiled\n- " + "x" * 300},
+        {"kind": "knowledge", "format": "hdod.json", "data": {"cpp": {"raii": "own it"}}},
+    ]
+    data(server, "save_context", task_id="t", frames=frames)
+    text = text_of(call(server, "recall_context", id="t"))
+    assert f"  episodic:\n  > # Steps\n  > - Compiled\n  > - {'x' * 300}\n" in text
+    assert '  knowledge: {"cpp": {"raii": "own it"}}' in text
+
+
+def test_the_text_has_a_limit_and_every_node_its_line(memory: Memory) -> None:
+    server = server_of(memory)
+    long = "the login form and its words " * 400
+    nodes = [
+        {"id": f"fact.{n:02}", "type": "fact", "label": f"login {n}", "payload": {"text": long}}
+        for n in range(60)
+    ]
+    data(server, "upsert_memory", nodes=nodes)
+    text = text_of(call(server, "search_memory", query="login form", k=60))
+    assert tokens.count(text) <= TEXT_TOKENS_MAX
+    assert text.count("[fact.") == 50
+    assert text.endswith("\nand 10 more")
+    alone = text_of(call(server, "search_memory", query="login form", k=1))
+    assert tokens.count(alone) > 2000  # More than its share of a long list.
+    for number in range(4):
+        frames = {"episodic": f"{number}: {long}", "scratchpad": long}
+        data(server, "save_context", task_id="t", frames=frames)
+    recalled = text_of(call(server, "recall_context", id="t"))
+    assert tokens.count(recalled) <= TEXT_TOKENS_MAX
+    assert recalled.count(" t, version ") == 4
+
+
+@SLOW_LAW
+@given(HARD_TEXTS, HARD_TEXTS)
+@example("```", "x")
+@example("# a", "```\nb")
+def test_the_text_is_framed_whatever_nodes_and_frames_hold(
+    memory: Memory, key: str, text: str
+) -> None:
+    server = server_of(memory)
+    given = {"id": "snippet.y", "type": "snippet", "label": "y", "payload": {key: text, "a": [key]}}
+    data(server, "upsert_memory", nodes=[given])
+    data(server, "save_context", task_id="u", frames=[{"kind": "episodic", "data": text or "-"}])
+    assert_framed(text_of(call(server, "search_memory", query="snippet.y", k=1)))
+    assert_framed(text_of(call(server, "recall_context", id="u", k=1)))
+
+
 @SLOW_LAW
 @given(HARD_TEXTS, HARD_TEXTS)
 def test_writing_back_what_was_found_changes_nothing(memory: Memory, key: str, text: str) -> None:
@@ -318,6 +387,25 @@ def test_a_repository_that_nothing_was_written_to_has_no_contexts(memory: Memory
     assert "did you mean `demo`?" in text_of(typed)
 
 
+def test_the_rules_in_force_of_a_repository_are_returned_when_they_are_asked_for(
+    memory: Memory,
+) -> None:
+    server = server_of(memory)
+    for repo, label in (("app", "Always run gofmt"), ("web", "Always run prettier")):
+        node = {"id": f"fact.{repo}", "type": "fact", "label": label, "tags": ["style"]}
+        data(server, "upsert_memory", nodes=[node], repo=repo)
+
+    def rules(**more: Any) -> list[str]:
+        found = data(server, "search_memory", query="invoices", **more)["constraints"]
+        return [one["label"] for one in found]
+
+    assert rules() == []
+    assert rules(constraints={"repo": "app"}) == ["Always run gofmt"]
+    assert rules(constraints={"repo": "nothing-yet"}) == []
+    text = call(server, "search_memory", query="invoices", constraints={"repo": "web"})
+    assert "in force [fact.web] fact: Always run prettier" in text.content[0].text
+
+
 def test_new_nodes_are_written_to_the_repository_that_is_named(memory: Memory) -> None:
     server = server_of(memory)
 
@@ -335,27 +423,6 @@ def test_new_nodes_are_written_to_the_repository_that_is_named(memory: Memory) -
         refused = call(server, "upsert_memory", nodes=[], repo=name)
         assert refused.is_error
         assert reason in text_of(refused)
-
-
-def test_the_text_of_saved_contexts_has_a_line_for_each_frame(memory: Memory) -> None:
-    server = server_of(memory)
-    frames = [
-        {
-            "kind": "knowledge",
-            "format": "hdod.json",
-            "data": {"skill.x": {"label": "X", "n": None}},
-        },
-        {"kind": "episodic", "format": "markdown", "data": "# Steps\n- compiled"},
-    ]
-    data(server, "save_context", task_id="task-7", frames=frames)
-
-    head, *lines = text_of(call(server, "recall_context", id="task-7")).splitlines()
-
-    assert head.endswith("task-7, version 1, saved")
-    assert lines == [
-        '  knowledge: {"skill.x": {"label": "X", "n": null}}',
-        "  episodic: # Steps - compiled",
-    ]
 
 
 def test_a_snapshot_of_the_project(memory: Memory, tmp_path: Path) -> None:

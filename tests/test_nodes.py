@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import subprocess
 import sys
 from itertools import pairwise
@@ -358,6 +359,43 @@ def test_links_are_followed_as_far_as_asked(memory: Memory) -> None:
     # Links lead through nodes of other types and tags.
     found = memory.search_nodes("substitution failure", types=["snippet", "fact"], hops=2)
     assert [(one.node.id, one.hop) for one in found] == [("cpp.traits", 2)]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("build_context", (None,), "the question is `None`, which is no text"),
+        ("build_context", (5,), "the question is `5`, which is no text"),
+        ("build_context", ("x", {}, 100, "2"), "the number of hops is `'2'`, which is no whole number"),
+        ("build_context", ("x", {}, 100, 9), "the number of hops is 9, not between 1 and 3"),
+        ("build_context", ("x", {"persona": 5}), "the persona is `5`, which is no text"),
+        ("build_context", ("x", {"tags": 5}), "tags is `5`, which is no list"),
+        ("upsert_nodes", (None,), "`nodes` is no list"),
+        ("upsert_nodes", ({"id": "x"},), "`nodes` is no list"),
+        ("recall_context", ("task", "x", "a"), "k is `'a'`, which is no whole number"),
+        ("recall_context", ("task", None), "the id of the task is `None`, which is no text"),
+        ("recall_context", ("agent", 5), "the id of the agent is `5`, which is no text"),
+        ("recall_context", (["task"], "x"), "the scope is `['task']`, which is no text"),
+        ("search_nodes", (None,), "the question is `None`, which is no text"),
+        ("search_nodes", ("x", True), "k is `True`, which is no whole number"),
+        ("search_nodes", ("x", 5, "concept"), "types is `'concept'`, which is no list"),
+        ("search_nodes", ("x", 5, [], "a"), "the number of hops is `'a'`, which is no whole number"),
+        ("search_nodes", ("x", 5, [], 1, [5]), "one of tags is `5`, which is no text"),
+    ],
+)  # fmt: skip
+def test_what_a_program_gives_by_mistake_is_a_sentence(
+    memory: Memory, name: str, arguments: tuple[Any, ...], said: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        getattr(memory, name)(*arguments)
+
+
+def test_a_link_of_weight_0_leads_nowhere(memory: Memory) -> None:
+    memory.upsert_nodes(
+        [*GRAPH, node("cpp.sfinae", links=[{"to": "ops.rota", "w": 0}], type="concept")], merge=True
+    )
+    found = memory.search_nodes("substitution failure", hops=3)
+    assert [one.node.id for one in found] == [one["id"] for one in GRAPH[:3]]
 
 
 def test_what_is_found_says_how_like_the_question_it_is(memory: Memory) -> None:

@@ -120,6 +120,28 @@ def test_links_are_in_it_only_between_what_is_in_it(source: Path) -> None:
     assert raii.fields["links"] == []
 
 
+def test_a_home_with_skills_and_notes_makes_a_pack_that_can_be_imported(
+    source: Path, tmp_path: Path
+) -> None:
+    with open_memory(source) as memory:
+        memory.create_skill(
+            "write-tests", "---\nname: write-tests\ndescription: How we test\n---\nRun pytest.\n"
+        )
+        memory.notes().write("plan.md", "first the reader")
+        done = export_encrypted(memory, "*", "x.kpack")
+        with pytest.raises(PackRefused, match="1 that are left out"):
+            export_encrypted(memory, "type:skill", "skills.kpack")
+    into = tmp_path / "into"
+    (into / "packs").mkdir(parents=True)
+    (source / "packs/x.kpack").rename(into / "packs/x.kpack")
+
+    with open_memory(into) as memory:
+        imported = import_encrypted(memory, "x.kpack")
+
+    assert done.left_out == {"private": 1, "of_other_agents": 1, "files": 2}
+    assert imported.added == done.manifest["counts"]["records"]
+
+
 @pytest.mark.parametrize(
     "wrong", ["cpp", "colour:red", "kind:", "kind:nothing", "type:nothing", "since:x"]
 )

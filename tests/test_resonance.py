@@ -23,6 +23,7 @@ from commonplace.graph.resonance import (
 )
 from commonplace.graph.scoring import decayed
 from commonplace.memory import Memory
+from commonplace.records import to_utc
 from conftest import SLOW_LAW
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -109,6 +110,37 @@ def test_seeds_of_clients_become_state_and_wrong_ones_are_ignored(tmp_path: Path
         # It is state of this machine: nothing of it is in the log.
         logs = "".join(path.read_text("utf-8") for path in memory.home.path.rglob("*.jsonl"))
         assert "0.5" not in logs
+
+
+def test_a_seed_neither_lowers_nor_ages_what_the_agents_of_a_home_share(tmp_path: Path) -> None:
+    state = fresh(tmp_path)
+    state.light({"a": 0.9, "b": 0.1}, (), NOW)
+    before = to_utc(NOW - timedelta(hours=3))
+    state.seed(
+        {
+            "a": {"value": 0.06},
+            "b": {"value": 0.4, "last_activated_at": before},
+            "c": {"value": 0.3, "last_activated_at": before},
+        },
+        NOW,
+    )
+    found = state.read(NOW).lit
+    assert {ident: one.value for ident, one in found.items()} == {"a": 0.9, "b": 0.4, "c": 0.3}
+    assert [found[ident].lit_at for ident in "abc"] == [to_utc(NOW), to_utc(NOW), before]
+
+
+def test_a_seed_that_was_lit_too_long_ago_is_not_lit(tmp_path: Path) -> None:
+    state = fresh(tmp_path)
+    state.light({"old": 0.9, "hot": 0.2}, (), NOW - timedelta(hours=25))
+    state.seed(
+        {
+            "old": {"value": 0.3},
+            "hot": {"value": 0.9, "last_activated_at": "2020-01-01T00:00:00Z"},
+            "new": {"value": 0.9, "last_activated_at": "2020-01-01T00:00:00Z"},
+        },
+        NOW,
+    )
+    assert state.read(NOW).values() == {"old": 0.3}
 
 
 def test_a_damaged_file_begins_again(tmp_path: Path) -> None:

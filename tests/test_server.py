@@ -19,6 +19,7 @@ from commonplace.errors import UsageError
 from commonplace.memory import Memory
 from commonplace.server.build import build_server, choose_toolsets
 from commonplace.server.toolsets import TOOLSETS
+from commonplace.settings import SETTINGS
 from conftest import ROOT
 from test_episodes import SEED
 
@@ -303,12 +304,28 @@ def test_toolsets_are_chosen_by_name(memory: Memory) -> None:
         choose_toolsets("core,kitchen", memory)
     assert choose_toolsets("notes", memory) == ["notes"]
     assert list(TOOLSETS) == ["core", "notes", "episodes", "kom"]
+    assert tuple(TOOLSETS) == SETTINGS["tools.sets"].choices
     # A toolset that is off unless it is named costs no session anything.
     assert choose_toolsets(None, memory) == ["core", "notes"]
     assert choose_toolsets("episodes", memory) == ["episodes"]
     with Memory.open(settings={"tools.sets": ["core"]}) as other:
         assert choose_toolsets(None, other) == ["core"]
         assert choose_toolsets("notes", other) == ["notes"]
+
+
+def test_an_unknown_toolset_in_the_settings_does_not_keep_a_server_from_starting(
+    own_home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    own_home.mkdir()
+    (own_home / "config.toml").write_text('tools.sets = ["kom", "bogus"]\n')
+    with Memory.open() as memory:
+        assert choose_toolsets(None, memory) == ["kom"]
+    assert caplog.messages == [
+        f"there is no toolset `bogus`, which `{own_home / 'config.toml'}` names"
+    ]
+    (own_home / "config.toml").write_text('tools.sets = ["bogus"]\n')
+    with Memory.open() as memory:
+        assert choose_toolsets(None, memory) == ["core", "notes"]
 
 
 @pytest.mark.parametrize("mode", ERAS)

@@ -25,6 +25,8 @@ def value_for(name: str) -> st.SearchStrategy[Any]:
     setting = SETTINGS[name]
     lower = setting.minimum or 0
     upper = setting.maximum if setting.maximum is not None else lower + 10_000
+    if setting.choices and isinstance(setting.default, list):
+        return st.lists(st.sampled_from(setting.choices), max_size=3)
     if setting.choices:
         return st.sampled_from(setting.choices)
     if isinstance(setting.default, bool):
@@ -111,6 +113,7 @@ def test_comments_and_order_stay(own_home: Path, capsys: pytest.CaptureFixture[s
         ("recall.dense", "much", "must be a number"),
         ("recall.dense", "2", "over 1"),
         ("fsync", "sometimes", "not one of never, batch, always"),
+        ("tools.sets", '["kom", "bogus"]', "not one of core, notes, episodes, kom"),
         ("hooks.prompt", "maybe", "must be true or false"),
         ("embedder.model", "ghp_" + "a1B2" * 9, "looks like a secret"),
     ],
@@ -133,3 +136,18 @@ def test_a_repository_cannot_set_what_is_the_users(
         settings_file.change(Home(tmp_path / "app", of_user=False), "server.host", "0.0.0.0")
     assert main(["config", "set", "embedder.kind", "none"]) == 0
     assert tomllib.loads((own_home / "config.toml").read_text()) == {"embedder": {"kind": "none"}}
+
+
+def test_an_unknown_item_of_a_list_is_left_out_and_reported(
+    own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own_home.mkdir()
+    (own_home / "config.toml").write_text('[tools]\nsets = ["kom", "bogus"]\n')
+    assert main(["config", "get", "tools.sets"]) == 0
+    assert capsys.readouterr().out == '["kom"]\n'
+    main(["doctor"])
+    assert "unknown value  config.toml  `bogus` is no value of `tools.sets`" in (
+        capsys.readouterr().out
+    )
+    assert main(["config", "list"]) == 0
+    assert "`bogus` in " in capsys.readouterr().err

@@ -273,9 +273,12 @@ class Memory(Recaller):
 
         *frames* are blocks with `kind`, `format` and `data`, or an object with the keys of frames.
         """
+        from commonplace.graph.client_builds import note_build
         from commonplace.graph.contexts import save_context
 
-        return save_context(self, task_id, frames, session=session, repo=repo)
+        saved = save_context(self, task_id, frames, session=session, repo=repo)
+        note_build(self, saved)
+        return saved
 
     def recall_context(
         self, scope: str = "task", ident: str = "", k: int = 32, repo: str = ""
@@ -329,6 +332,17 @@ class Memory(Recaller):
         from commonplace.graph.search import search
 
         return search(self, query, k, types, hops, tags, per_type=per_type)
+
+    def rules_in_force(
+        self, query: str, tags: Sequence[str] = (), repo: str = ""
+    ) -> list[GraphNode]:
+        """Return the rules about style, versions and tests that apply to all work in *repo*.
+
+        Those with *tags* first, then those most like *query*; without *repo*, of this repository.
+        """
+        from commonplace.graph.constraints import rule_nodes
+
+        return rule_nodes(self, query, tags, repo)
 
     def draw_graph(self, ident: str = "", depth: int = 1) -> Drawing:
         """Return the nodes and links up to *depth* links around a node; without one, all."""

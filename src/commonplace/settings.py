@@ -25,6 +25,7 @@ class Setting(NamedTuple):
 
     default: Any
     meaning: str
+    # Of a list: what each of its items may be.
     choices: tuple[str, ...] = ()
     minimum: float | None = None
     maximum: float | None = None
@@ -156,6 +157,7 @@ SETTINGS: dict[str, Setting] = {
         [],
         "the toolsets the server offers without `--toolsets`: core, notes, episodes, kom;"
         " an empty list = core and notes",
+        choices=("core", "notes", "episodes", "kom"),
     ),
     "tools.dotted_names": Setting(
         False,
@@ -327,11 +329,14 @@ class Settings:
     """The value of every setting, by its name.
 
     `unknown` lists the files' unknown names, `origins` the file that set each value, if one did.
+    `unknown_items` are unknown items of lists. They are left out: a newer version may have written
+    them, and a server that does not start helps nobody.
     """
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {name: setting.default for name, setting in SETTINGS.items()}
         self.unknown: list[tuple[Path, str]] = []
+        self.unknown_items: list[tuple[Path, str, str]] = []
         self.origins: dict[str, Path] = {}
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401
@@ -362,8 +367,11 @@ class Settings:
             elif setting.user_only and not of_user:
                 raise SettingsInvalid(path, f"`{name}` may be set in the user's home only")
             else:
-                check_value(path, name, setting, value)
-                self._values[name] = value
+                known = _known_items(setting, value)
+                check_value(path, name, setting, known)
+                if known != value:
+                    self.unknown_items += [(path, name, one) for one in value if one not in known]
+                self._values[name] = known
                 self.origins[name] = path
 
 
@@ -403,12 +411,23 @@ def _flatten(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any
             yield prefix + key, value
 
 
+def _known_items(setting: Setting, value: Any) -> Any:  # noqa: ANN401 (see `Setting.default`)
+    """Return a list without those texts that the setting does not know; else the value itself."""
+    if not (setting.choices and isinstance(setting.default, list) and isinstance(value, list)):
+        return value
+    return [one for one in value if not isinstance(one, str) or one in setting.choices]
+
+
 def check_value(path: Path | str, name: str, setting: Setting, value: object) -> None:
     """Raise `SettingsInvalid` if the setting *name* cannot have this *value*."""
-    if setting.choices and value not in setting.choices:
-        raise SettingsInvalid(
-            path, f"`{name}` is {value!r}, not one of {', '.join(setting.choices)}"
-        )
+    if setting.choices:
+        is_list = isinstance(setting.default, list) and isinstance(value, list)
+        for one in value if is_list else [value]:  # type: ignore[attr-defined]
+            if one not in setting.choices:
+                verb = "has" if is_list else "is"
+                raise SettingsInvalid(
+                    path, f"`{name}` {verb} {one!r}, not one of {', '.join(setting.choices)}"
+                )
     types = (int, float) if type(setting.default) is float else (type(setting.default),)
     if type(value) not in types:
         raise SettingsInvalid(path, f"`{name}` must be {_type_name(setting)}, not {value!r}")

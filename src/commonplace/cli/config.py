@@ -63,6 +63,8 @@ def list_settings(args: Namespace) -> int:
             print(f"{row['name']:{width}}  {value}  ({one_line(origin)})")
         for path, name in memory.settings.unknown:
             note(f"note: `{one_line(name)}` in `{path}` is not a setting")
+        for path, name, item in memory.settings.unknown_items:
+            note(f"note: `{one_line(item)}` in `{path}` is no value of `{name}`")
     return 0
 
 

@@ -12,6 +12,7 @@ from commonplace.cli.open_memory import open_memory
 from commonplace.cli.output import number_of, print_json, relative_path
 from commonplace.errors import FindingsLeft
 from commonplace.foreign import one_line
+from commonplace.graph.dangling import is_of_file
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -50,6 +51,14 @@ def check(memory: Memory, *, fix: bool, as_json: bool) -> int:
         {"what": "unknown setting", "path": relative_path(path, home), "reason": name}
         for path, name in memory.settings.unknown
     ]
+    settings += [
+        {
+            "what": "unknown value",
+            "path": relative_path(path, home),
+            "reason": f"`{one_line(item)}` is no value of `{name}`",
+        }
+        for path, name, item in memory.settings.unknown_items
+    ]
     dangling = memory.dangling_links()
     waiting = inbox.counts(inbox.waiting(memory))
     if as_json:
@@ -70,8 +79,10 @@ def check(memory: Memory, *, fix: bool, as_json: bool) -> int:
     else:
         _print_findings(findings, home, fixed=fix)
         for setting in settings:
-            place, name = one_line(setting["path"]), one_line(setting["reason"])
-            print_wrapped(f"{setting['what']}  {place}  `{name}` is not a setting")
+            place, reason = one_line(setting["path"]), one_line(setting["reason"])
+            is_name = setting["what"] == "unknown setting"
+            told = f"`{reason}` is not a setting" if is_name else reason
+            print_wrapped(f"{setting['what']}  {place}  {told}")
         if not findings and not settings:
             print_wrapped(f"All is well in `{home}`")
         _print_dangling(dangling)
@@ -104,7 +115,8 @@ def _print_dangling(links: Sequence[DanglingLink]) -> None:
     """Print the links that lead nowhere. They are allowed: the other end may come later."""
     for link in links[:DANGLING_SHOWN_MAX]:
         of, rel, to = map(one_line, link)
-        print_wrapped(f"dangling link  {of} {rel} {to}: no record has that id")
+        reason = "there is no such file" if is_of_file(link.to) else "no record has that id"
+        print_wrapped(f"dangling link  {of} {rel} {to}: {reason}")
     if len(links) > DANGLING_SHOWN_MAX:
         rest = number_of(len(links) - DANGLING_SHOWN_MAX, "dangling link")
         print_wrapped(f"and {rest} more  [`commonplace doctor --json` lists all]")

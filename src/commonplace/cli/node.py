@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import UnionType
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.arguments import add_agent, add_home, add_id, add_json
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 DEFAULT = "tree"
 LABEL_CHARS_MAX = 60
+# What may be beside a list of nodes.
+OPTIONS: dict[str, tuple[type | UnionType, str]] = {
+    "merge": (bool, "true or false"),
+    "repo": (str | None, "text"),
+}
 
 
 def add_put(parser: ArgumentParser) -> None:
@@ -37,10 +43,11 @@ def add_put(parser: ArgumentParser) -> None:
 
 
 def put(args: Namespace) -> int:
-    nodes = parse(read_file(args.file))
+    nodes, options = parse(read_file(args.file))
     with open_memory(args.home, to_write=True) as memory:
         memory.agent_id = args.agent or memory.agent_id
-        result = memory.upsert_nodes(nodes, merge=args.merge)
+        merge = args.merge or options.get("merge", False)
+        result = memory.upsert_nodes(nodes, merge=merge, repo=options.get("repo") or "")
     if args.json:
         print_json(result.as_dict())
     else:
@@ -52,8 +59,12 @@ def put(args: Namespace) -> int:
     return 0
 
 
-def parse(raw: bytes) -> list[dict[str, Any]]:
-    """Return the nodes in a file: one object, a list, `{"nodes": […]}`, or one in each line."""
+def parse(raw: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the nodes in a file, and the options beside them.
+
+    One object, a list, one in each line, or what `upsert_memory` takes: `{"nodes": […]}`, with
+    `merge` and `repo` if there are any.
+    """
     from commonplace.records import decode  # noqa: PLC0415 (help needs none of it)
 
     text = raw.strip()
@@ -63,7 +74,7 @@ def parse(raw: bytes) -> list[dict[str, Any]]:
     except ValueError as whole:
         rows = [line for line in text.split(b"\n") if line.strip()]
         try:
-            return [decode(line) for line in rows] if len(rows) > 1 else [decode(text)]
+            return [decode(line) for line in rows] if len(rows) > 1 else [decode(text)], {}
         except ValueError as error:
             reason = error if len(rows) > 1 else whole
             raise RecordInvalid(
@@ -71,10 +82,16 @@ def parse(raw: bytes) -> list[dict[str, Any]]:
                 f"cannot be read: {reason}",
                 'give {"id": "skill.cpp.raii", "type": "skill", "label": "RAII"}, or a list',
             ) from None
-    nodes = found.get("nodes") if found.keys() == {"nodes"} else [found]
+    if "nodes" not in found or not found.keys() <= {"nodes", *OPTIONS}:
+        return [found], {}
+    nodes = found.pop("nodes")
     if not isinstance(nodes, list):
         raise RecordInvalid("nodes", "must be a list", "or give one node alone")
-    return nodes
+    for name, value in found.items():
+        kind, words = OPTIONS[name]
+        if not isinstance(value, kind):
+            raise RecordInvalid(name, f"must be {words}", "or leave it out")
+    return nodes, found
 
 
 def add_get(parser: ArgumentParser) -> None:

@@ -27,6 +27,7 @@ _REASONS = {
     "of_other_agents": "{} of other agents",
     "of_packs": "{} of installed packs; `pack:NAME` selects those",
     "built_contexts": "{} of contexts that were built from others",
+    "files": "{} of skills and notes, which are files",
     "links": "{} to records that are not in it",
     "feedback": "{} with feedback on what is not in it",
 }

@@ -24,6 +24,7 @@ _LISTS = ("nodes", "contexts", "results", "hits", "items", "memories", "records"
 _LIKENESSES = ("likeness", "similarity", "score")
 _TIMES = ("timestamp", "saved_at", "created_at", "updated_at", "at", "ts")
 WEIGHT = 0.5
+RULES_MAX = 12
 # An id is shown, sent and kept: a longer one is no id.
 ID_CHARS_MAX = 512
 # No count, weight or part of a vector is larger; NaN and infinity are not smaller.
@@ -93,6 +94,12 @@ def nodes(answer: object) -> list[Found]:
         if one is not None:
             found.setdefault(one.node.id, one)
     return list(found.values())
+
+
+def rules(answer: object) -> list[GraphNode]:
+    """Return the rules in force of an answer to `search_memory`, as far as the server says any."""
+    given = answer.get("constraints") if isinstance(answer, dict) else None
+    return [found.node for found in nodes(_list(given))][:RULES_MAX]
 
 
 def node(item: object) -> Found | None:

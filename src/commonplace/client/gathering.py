@@ -5,6 +5,11 @@ the links of these nodes to their neighbours, which are looked up on the server 
 the working set yet. None of the seven tools reads a node by its id. So a neighbour is searched by
 its id, and only a node with exactly that id is taken.
 
+Check: what the working set has and the server did not return for this context is searched by its id
+as well. A node that the server no longer has, because somebody forgot or erased it, leaves the
+working set; one that could not be asked for is not shown. The other nodes of the set are checked in
+turn, a few with each context.
+
 When the server does not answer, nothing more is asked of it for this context: the working set gives
 the seeds, and the contexts of the task are those that were last read or saved.
 """
@@ -14,6 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.client import answers, seven
+from commonplace.client.working_set import names_of
 from commonplace.errors import NoAnswer, ToolRefused
 from commonplace.foreign import one_line
 from commonplace.graph.bloom import Bloomed, bloom
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
     from commonplace.client.task import Task
     from commonplace.client.task_frames import TaskFrames
     from commonplace.client.working_set import WorkingSet
+    from commonplace.records.nodes import GraphNode
 
 # So many ids are searched in one call.
 IDS_PER_LOOKUP = 8
@@ -38,6 +45,9 @@ MISSING_MAX = 10_000
 TAGS_MAX = 4
 # A child is as near as a link can be.
 CHILD_WEIGHT = 1.0
+# So many nodes of the working set are checked in one call, with at most so many calls.
+IDS_PER_CHECK = 16
+CHECKS_MAX = 8
 
 
 class Gathered(NamedTuple):
@@ -46,6 +56,8 @@ class Gathered(NamedTuple):
     bloomed: Bloomed
     # The saved contexts of the task, the newest first.
     contexts: list[Saved]
+    # The rules in force, if the server says which they are.
+    rules: Sequence[GraphNode] = ()
 
 
 class Gatherer:
@@ -61,19 +73,22 @@ class Gatherer:
         # In which tick an id was looked up in vain.
         self._missing: dict[str, int] = {}
         self._lookups = 0
+        self._checks = 0
+        # The rules in force that the server said last: they apply whether or not it answers.
+        self._rules: list[GraphNode] = []
         # Why the server is not asked any more.
         self.down = ""
         self.notes: list[str] = []
 
     def begin(self, down: str = "") -> None:
         """Begin the next context. *down* says why the server is known not to answer."""
-        self.down, self.notes, self._lookups = down, [], 0
+        self.down, self.notes, self._lookups, self._checks = down, [], 0, 0
 
     async def gather(
         self, query: str, task: Task, hot: WorkingSet, now: str, likeness: Likeness, persona: str
     ) -> Gathered:
         """Return the seeds and what is linked to them; all nodes are put into *hot*."""
-        matches = await self._search(query, hot, now)
+        matches = await self._search(query, task, hot, now)
         contexts, episodes = await self._recall(task, hot, now)
         shown = [
             ident
@@ -81,13 +96,15 @@ class Gatherer:
             for ident in (*saved.nodes, *answers.ids_in(_knowledge(saved)))
         ]
         episodic = [*episodes, *dict.fromkeys(shown)][: self._options.seeds_max]
-        # A search for a name also finds the node with that name in its path.
-        await self._fetch([ident for ident in (persona, task.id, *episodic) if ident], hot, now)
+        await self._fetch_named("persona", persona, hot, now)
+        await self._fetch_named("task", task.id, hot, now)
+        await self._fetch(episodic, hot, now)
         semantic = await self._related(matches, hot, likeness)
         if len(semantic) < self._options.sparse_below:
             semantic += await self._defaults(task, hot, now, semantic)
         seeds = [ident for ident in dict.fromkeys([*semantic, *episodic]) if ident in hot]
-        return Gathered(await self._bloom(seeds, hot, now), contexts)
+        special = [*names_of("persona", persona), *names_of("task", task.id)]
+        return Gathered(await self._bloom(seeds, special, hot, now), contexts, self._rules)
 
     async def _ask(self, question: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401 (JSON)
         """Return the answer to *question*; `None` if there is none."""
@@ -98,12 +115,12 @@ class Gatherer:
         except NoAnswer as error:
             self.down = one_line(str(error))
         except ToolRefused as error:
-            self.notes.append(one_line(str(error)))
+            self.notes = [*dict.fromkeys([*self.notes, one_line(str(error))])]
         return None
 
     # --- Probe ------------------------------------------------------------------------------------
 
-    async def _search(self, query: str, hot: WorkingSet, now: str) -> list[Found]:
+    async def _search(self, query: str, task: Task, hot: WorkingSet, now: str) -> list[Found]:
         """Return the nodes that match the question best, related to it or not."""
         k = self._options.seeds_max
         arguments: dict[str, Any] = {"query": query, "k": k}
@@ -111,7 +128,11 @@ class Gatherer:
         if known and "hops" in known:
             # The server follows links itself: this saves most of the look-ups below.
             arguments["hops"] = self._options.hops_checked()
+        if known and "constraints" in known:
+            arguments["constraints"] = {"tags": [*task.tags], "repo": self._repo}
         answer = await self._ask(lambda: self._server.call(seven.SEARCH, arguments))
+        if answer is not None:
+            self._rules = answers.rules(answer)
         matches = answers.nodes(answer)
         for found in matches:
             hot.add(found, now)
@@ -180,19 +201,32 @@ class Gatherer:
 
     # --- Bloom ------------------------------------------------------------------------------------
 
-    async def _bloom(self, seeds: Sequence[str], hot: WorkingSet, now: str) -> Bloomed:
+    async def _bloom(
+        self, seeds: Sequence[str], special: Sequence[str], hot: WorkingSet, now: str
+    ) -> Bloomed:
+        """Return what is linked to the *seeds* and is on the server; *special* is checked, too."""
         options = self._options
         for hop in range(1, options.hops_checked() + 1):
             reached = bloom(seeds, lambda ids: neighbours(ids, hot), hop, options.per_node_max)
             await self._fetch(reached.hops, hot, now)
-        bloomed = bloom(
+        bloomed = self._bloom_here(seeds, hot)
+        is_sure = await self._check([*special, *bloomed.hops], hot, now)
+
+        def may_show(ident: str) -> bool:
+            return ident in hot and (hot.was_returned(ident) or not is_sure)
+
+        if not all(map(may_show, bloomed.hops)):
+            # What only the others led to is not reached any more.
+            bloomed = self._bloom_here([*filter(may_show, seeds)], hot)
+        hops = {ident: hop for ident, hop in bloomed.hops.items() if may_show(ident)}
+        return Bloomed(hops, bloomed.edges)
+
+    def _bloom_here(self, seeds: Sequence[str], hot: WorkingSet) -> Bloomed:
+        return bloom(
             seeds,
             lambda ids: neighbours(ids, hot, known_only=True),
-            options.hops_checked(),
-            options.per_node_max,
-        )
-        return Bloomed(
-            {ident: hop for ident, hop in bloomed.hops.items() if ident in hot}, bloomed.edges
+            self._options.hops_checked(),
+            self._options.per_node_max,
         )
 
     async def _fetch(self, ids: Iterable[str], hot: WorkingSet, now: str) -> None:
@@ -207,9 +241,13 @@ class Gatherer:
                     continue
                 is_asked = await self._look_up(ident, IDS_PER_LOOKUP, hot, now)
                 if is_asked and ident not in hot:
-                    if len(self._missing) >= MISSING_MAX:
-                        self._missing.clear()
-                    self._missing[ident] = hot.tick
+                    self._note_missing(ident, hot)
+
+    async def _fetch_named(self, type_: str, name: str, hot: WorkingSet, now: str) -> None:
+        """Put the persona or the task with that name into the working set, if the server has it."""
+        for ident in names_of(type_, name):
+            if hot.named(type_, name) is None:
+                await self._fetch([ident], hot, now)
 
     def _is_unknown(self, ident: str, hot: WorkingSet) -> bool:
         asked = self._missing.get(ident)
@@ -220,11 +258,46 @@ class Gatherer:
         if self._lookups >= self._options.lookups_max:
             return False
         self._lookups += 1
+        return await self._find(text, k, hot, now)
+
+    async def _find(self, text: str, k: int, hot: WorkingSet, now: str) -> bool:
         answer = await self._ask(lambda: self._server.search_memory(text, k))
         for found in answers.nodes(answer):
-            if found.node.id not in hot:
-                hot.add(found, now)
+            hot.add(found, now)
         return answer is not None
+
+    async def _check(self, needed: Iterable[str], hot: WorkingSet, now: str) -> bool:
+        """Drop what the server no longer has from *hot*: of *needed*, and of a few other nodes.
+
+        Return whether the server answered: then only what it returned for this context is there.
+        """
+        unsure = [one for one in dict.fromkeys(needed) if one in hot and not hot.was_returned(one)]
+        room = IDS_PER_CHECK - len(unsure) % IDS_PER_CHECK
+        ids = [*unsure, *(one for one in hot.longest_unseen() if one not in unsure)]
+        ids = ids[: len(unsure) + room]
+        groups = [
+            " ".join(ids[start : start + IDS_PER_CHECK])
+            for start in range(0, len(ids), IDS_PER_CHECK)
+        ]
+        is_sure = False
+        for text in dict.fromkeys([*groups, *ids]):
+            if text in hot and hot.was_returned(text):
+                continue
+            if self._checks >= CHECKS_MAX:
+                break
+            self._checks += 1
+            # A text that is too long for the server is refused, and the ids in it are asked alone.
+            is_answered = await self._find(text, self._options.seeds_max, hot, now)
+            is_sure = is_sure or is_answered
+            if is_answered and text in hot and not hot.was_returned(text):
+                hot.drop(text)
+                self._note_missing(text, hot)
+        return is_sure and not self.down
+
+    def _note_missing(self, ident: str, hot: WorkingSet) -> None:
+        if len(self._missing) >= MISSING_MAX:
+            self._missing.clear()
+        self._missing[ident] = hot.tick
 
 
 def neighbours(

@@ -72,7 +72,10 @@ async def _vector(embed: Embed, text: str) -> array[float]:
     if inspect.isawaitable(found):
         found = await found
     # Kept in a file as they are compared: a restart changes no score.
-    return array("f", found)
+    vector = array("f", found)
+    if not all(map(math.isfinite, vector)):
+        raise ValueError("a vector has a number that is not finite")
+    return vector
 
 
 def cosine(one: array[float], other: array[float]) -> float:

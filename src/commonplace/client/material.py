@@ -37,6 +37,22 @@ class Parts(NamedTuple):
     persona: GraphNode | None = None
     task_node: GraphNode | None = None
     tools: Sequence[str] = ()
+    # The rules in force, whatever the question is; the selected nodes may be some of them.
+    rules: Sequence[GraphNode] = ()
+
+    def all_rules(self) -> list[GraphNode]:
+        """Return the rules in force, then the others that lit up."""
+        lit = [one.node for one in self.selected if is_rule_node(one.node)]
+        return list({node.id: node for node in (*self.rules, *lit)}.values())
+
+    def knowledge(self) -> list[Shown]:
+        """Return what the knowledge frame may show: what is in no other frame."""
+        rules = {node.id for node in self.all_rules()}
+        return [
+            Shown(one.node, one.score)
+            for one in self.selected
+            if one.node.type in KNOWLEDGE_TYPES and one.node.id not in rules
+        ]
 
     def of_type(self, type_: str) -> list[GraphNode]:
         """Return the selected nodes of a type, the best first."""
@@ -44,30 +60,27 @@ class Parts(NamedTuple):
 
     def shown(self, knowledge: Sequence[str]) -> list[str]:
         """Return the ids of the nodes that frames may repeat: all but the *knowledge* left out."""
-        others = [one.node for one in self.selected if not _is_knowledge(one.node)]
+        left = {one.node.id for one in self.knowledge()}
+        others = [one.node for one in self.selected if one.node.id not in left]
         special = [node for node in (self.persona, self.task_node) if node is not None]
-        return list(dict.fromkeys([*knowledge, *(node.id for node in (*special, *others))]))
-
-
-def _is_knowledge(node: GraphNode) -> bool:
-    return node.type in KNOWLEDGE_TYPES and not is_rule_node(node)
+        found = (node.id for node in (*special, *self.all_rules(), *others))
+        return list(dict.fromkeys([*knowledge, *found]))
 
 
 def material(parts: Parts) -> Material:
     """Return the lines and nodes of all frames."""
     task = parts.task
-    rules = [one.node for one in parts.selected if is_rule_node(one.node)]
     return Material(
         problem=frame_lines.problem(parts.query, task.id, task.tags, parts.task_node, task.text),
         # Which server it is, and so how to ask it for more, is not known.
         identity=frame_lines.identity(
             parts.persona, parts.of_type("tool"), names=parts.tools, ending=""
         ),
-        knowledge=[Shown(one.node, one.score) for one in parts.selected if _is_knowledge(one.node)],
+        knowledge=parts.knowledge(),
         episodic=frame_lines.episodic(parts.contexts, _steps(parts)),
         constraints=[
             *(f"- {one_line(text)}" for text in task.constraints),
-            *map(frame_lines.rule, rules),
+            *map(frame_lines.rule, parts.all_rules()),
         ],
         scratchpad=frame_lines.scratchpad(parts.contexts, task.scratchpad),
         query=parts.query,

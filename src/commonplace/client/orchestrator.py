@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 
-from commonplace.client import answers, observing, saving, seven
+from commonplace.client import answers, checks, observing, saving, seven
 from commonplace.client.frames import Frames
 from commonplace.client.gathering import Gatherer
 from commonplace.client.likeness import Likeness
@@ -27,7 +28,6 @@ from commonplace.client.task import Task
 from commonplace.client.working_set import age_days
 from commonplace.compose.frames import check_budget, compose
 from commonplace.compose.hdod import as_json
-from commonplace.errors import UsageError
 from commonplace.foreign import one_line
 from commonplace.graph import scoring, selection
 
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     AnyTask = Task | str | Mapping[str, Any]
 
 log = logging.getLogger(__name__)
+# As on the server: names the persona where the program names none.
+PERSONA_VARIABLE = "COMMONPLACE_PERSONA"
 
 
 def _now() -> datetime:
@@ -52,8 +54,8 @@ class MemoryOrchestrator:
 
     *embed* returns the vector of a text; without it, the words of texts are compared. *state* is a
     folder of this orchestrator's own, where the working set and unsaved contexts survive its end.
-    *repo* names the repository that the tasks and new nodes belong to: a server over HTTP does not
-    know it.
+    *persona* is that of the agent, by default the one in `COMMONPLACE_PERSONA`. *repo* names the
+    repository that the tasks and new nodes belong to: a server over HTTP does not know it.
     """
 
     def __init__(
@@ -71,7 +73,7 @@ class MemoryOrchestrator:
         self.server = server
         self._embed = embed
         self._options = options
-        self._persona = persona
+        self._persona = persona or os.environ.get(PERSONA_VARIABLE, "")
         self._tools = tuple(tools)
         self._clock = now
         self._state = State(Path(state) if state is not None else None, options.limits)
@@ -129,8 +131,7 @@ class MemoryOrchestrator:
         working set alone does, the steps and the scratchpad are those that were last read or
         saved, and the context is saved later; `notes` of the frames say so.
         """
-        if not query.strip():
-            raise UsageError("the question is empty", "say what the agent is about to do")
+        checks.filled(query, "the question", "say what the agent is about to do")
         check_budget(budget_tokens)
         about = Task.of(task)
         async with self._lock:
@@ -155,6 +156,7 @@ class MemoryOrchestrator:
                 hot.named("persona", self._persona),
                 hot.named("task", about.id),
                 self._tools,
+                gathered.rules,
             )
             made = compose(material(parts), budget_tokens, self._options.knowledge_share)
             hot.light(scores, now)
@@ -170,9 +172,9 @@ class MemoryOrchestrator:
         This is how an agent saves its scratchpad or a summary. If the server does not answer,
         they are saved later.
         """
-        about = Task.of(task)
+        about, blocks = Task.of(task), checks.blocks(frames)
         async with self._lock:
-            ident = await self._save(about, [dict(block) for block in frames])
+            ident = await self._save(about, blocks)
             self._state.write()
             return not self._state.pending.has(ident)
 
@@ -198,6 +200,9 @@ class MemoryOrchestrator:
         tags: Sequence[str] = (),
     ) -> str:
         """Write an observation after an action, linked to the nodes *involved*; return its id."""
+        checks.filled(action, "the action", "say in a few words what was done")
+        linked, paths = checks.texts(involved, "`involved`"), checks.texts(files, "`files`")
+        labels = checks.texts(tags, "`tags`")
         about = Task.of(task) if task is not None else None
         self._observed += 1
         node = observing.observation(
@@ -205,10 +210,10 @@ class MemoryOrchestrator:
             outcome,
             self._time(),
             task_id=about.id if about else "",
-            involved=involved,
-            files=files,
+            involved=linked,
+            files=paths,
             details=details,
-            tags=tuple(tags) or (about.tags if about else ()),
+            tags=labels or (about.tags if about else ()),
             number=self._observed,
         )
         return await self._upsert(node)
@@ -226,6 +231,9 @@ class MemoryOrchestrator:
         tags: Sequence[str] = (),
     ) -> str:
         """Write a skill (or a pattern, fact, …) with examples and anti-patterns; return its id."""
+        checks.filled(label, "the label", "say in a few words what was learned")
+        checks.filled(definition, "the definition", "say what was learned")
+        linked, labels = checks.texts(related, "`related`"), checks.texts(tags, "`tags`")
         node = observing.skill(
             label,
             definition,
@@ -233,21 +241,27 @@ class MemoryOrchestrator:
             type_=type,
             examples=examples,
             anti_patterns=anti_patterns,
-            related=related,
-            tags=tags,
+            related=linked,
+            tags=labels,
         )
         return await self._upsert(node)
 
-    async def upsert(self, nodes: Sequence[Mapping[str, Any]], *, merge: bool = True) -> None:
-        """Write nodes as they are; if the server does not answer, later."""
+    async def upsert(self, nodes: Sequence[Mapping[str, Any]], *, merge: bool = True) -> bool:
+        """Write nodes as they are; return whether the server has them.
+
+        If it does not answer, they are written later. If it refused them, `refused` says why.
+        """
+        given = checks.nodes(nodes)
         async with self._lock:
-            await self._enqueue_nodes([*map(dict, nodes)], merge=merge)
+            ident = await self._enqueue_nodes(given, merge=merge)
+            return not self._state.pending.has(ident)
 
     async def feedback(self, ids: Iterable[str], *, worked: bool) -> None:
         """Say whether nodes of a context helped: sources that do not help are weighed less."""
+        judged = checks.texts(ids, "the ids")
         async with self._lock:
             hot = self._state.working_set
-            nodes = [node for ident in ids if (node := hot.node(ident)) is not None]
+            nodes = [node for ident in judged if (node := hot.node(ident)) is not None]
             self._state.sources.judge(nodes, worked=worked)
             self._state.write()
 
@@ -303,20 +317,22 @@ class MemoryOrchestrator:
         return scoring.recency(age_days(then, now), self._options.half_life_days)
 
     async def _upsert(self, node: dict[str, Any]) -> str:
+        [checked] = checks.nodes([node])
         async with self._lock:
-            await self._enqueue_nodes([node], merge=True)
-            found = answers.node(node)
+            save = await self._enqueue_nodes([checked], merge=True)
+            found = answers.node(checked)
             assert found is not None
-            # The agent's own work is hot, whether or not the server has it yet.
-            hot, now = self._state.working_set, self._time()
-            hot.add(found, now)
-            hot.light({found.node.id: 1.0}, now)
+            if save not in {one.id for one in self.refused}:
+                # The agent's own work is hot, whether or not the server has it yet.
+                hot, now = self._state.working_set, self._time()
+                hot.add(found, now)
+                hot.light({found.node.id: 1.0}, now)
             self._state.write()
             return found.node.id
 
-    async def _enqueue_nodes(self, nodes: list[dict[str, Any]], *, merge: bool) -> None:
+    async def _enqueue_nodes(self, nodes: list[dict[str, Any]], *, merge: bool) -> str:
         more = {"repo": self._repo} if self._repo else {}
-        await self._enqueue(seven.UPSERT, {"nodes": nodes, "merge": merge, **more})
+        return await self._enqueue(seven.UPSERT, {"nodes": nodes, "merge": merge, **more})
 
     async def _save(
         self, task: Task, blocks: list[dict[str, Any]], nodes: Sequence[str] | None = None
@@ -339,14 +355,18 @@ class MemoryOrchestrator:
         self._saved[task.id] = content, ident
         return ident
 
-    async def _enqueue(self, tool: str, arguments: dict[str, Any], ident: str = "") -> None:
-        """Write down what is to be saved, without secrets, and send all that waits."""
+    async def _enqueue(self, tool: str, arguments: dict[str, Any], ident: str = "") -> str:
+        """Write down what is to be saved, without secrets, and send all that waits.
+
+        Return the id of the save.
+        """
         now = self._time()
         clean = answers.without_secrets(arguments)
         one = Pending(ident or observing.new_id("save-", now), tool, clean, now)
         self._state.pending.add(one)
         self._state.note_save(one)
         await saving.flush(self.server, self._state.pending)
+        return one.id
 
     def _notes(self, likeness: Likeness) -> tuple[str, ...]:
         """Return what was not as usual, and log it."""

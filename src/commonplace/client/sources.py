@@ -1,7 +1,7 @@
 """Which sources of memories were useful: those whose nodes did not help are weighed less.
 
-A source is what a node says in `meta.source` or `meta.origin`, else its repository. Nodes without
-one are the agent's own, and are not weighed.
+A source is what a node says in `meta.source`, `meta.origin` or `meta.repo`. Nodes without one are
+the agent's own, and are not weighed.
 """
 
 from __future__ import annotations
@@ -55,4 +55,5 @@ def source_of(node: GraphNode) -> str:
         given = node.meta.get(name)
         if isinstance(given, str) and given:
             return given
-    return node.repo
+    # The repository itself is no source: one bad node would weigh down all the agent's own work.
+    return ""

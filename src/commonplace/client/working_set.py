@@ -53,6 +53,8 @@ class Hot:
     decay: float = 0.0
     uses: int = 0
     last_used_at: str = ""
+    # The tick in which it was last put into the set: the server returned it, or the agent wrote it.
+    seen: int = 0
     # What `vector` was made from, so that a changed node gets a new one.
     model: str = ""
     vector: array[float] = field(default_factory=lambda: array("f"))
@@ -90,11 +92,26 @@ class WorkingSet:
             self.hot[found.node.id] = old
         elif old.node != found.node:
             old.model, old.vector = "", array("f")
-        old.node, old.decay = found.node, found.decay
+        old.node, old.decay, old.seen = found.node, found.decay, self.tick
         old.uses = max(old.uses, found.uses)
         old.last_used_at = max(old.last_used_at, found.last_used_at)
         if found.vector:
             old.model, old.vector = found.model, array("f", found.vector)
+
+    def drop(self, ident: str) -> None:
+        """Remove a node that the server no longer has."""
+        del self.hot[ident]
+
+    def was_returned(self, ident: str) -> bool:
+        """Whether the server returned the node in this tick."""
+        return self.hot[ident].seen == self.tick
+
+    def longest_unseen(self) -> list[str]:
+        """Return the nodes that the server did not return in this tick, the longest ago first."""
+        return sorted(
+            (ident for ident in self.hot if not self.was_returned(ident)),
+            key=lambda ident: (self.hot[ident].seen, ident),
+        )
 
     def value(self, ident: str) -> float:
         """Return the resonance of a node now."""
@@ -163,8 +180,8 @@ class WorkingSet:
                 float(entry["decay"]),
                 int(entry["uses"]),
                 str(entry["last_used_at"]),
-                str(entry["model"]),
-                vector,
+                model=str(entry["model"]),
+                vector=vector,
             )
         self.tick, self.hot = int(kept["tick"]), hot
 

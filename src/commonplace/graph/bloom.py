@@ -49,10 +49,11 @@ def bloom(
     counts as much as its weight times the strength of the node it comes from: what the best seed
     links to goes before what a doubtful one links to. A node is as strong as its best link.
 
-    From each node only its *per_node_max* heaviest links are followed, and each node is expanded
-    once: so this ends on cycles, and a hub with thousands of links adds no more than any other
-    node. Where a hop reaches more than *layer_max* nodes, or all hops more than *nodes_max*, the
-    heaviest links win, of equal ones that from the better node, then the smaller id.
+    From each node only its *per_node_max* heaviest links are followed, never one of weight 0, and
+    each node is expanded once: so this ends on cycles, and a hub with thousands of links adds no
+    more than any other node. Where a hop reaches more than *layer_max* nodes, or all hops more than
+    *nodes_max*, the heaviest links win, of equal ones that from the better node, then the smaller
+    id.
 
     If *expand* returns links that may not hold, *refuse* checks them: only those that decide the
     result, which are a few of all that were expanded.
@@ -144,7 +145,8 @@ def _links_from(
     for place, ident in enumerate(layer):
         strength = strong[ident]
         given = neighbours.get(ident, ())
-        ends = heaviest(given, len(given))
+        # A weight of 0 says that the one has nothing to do with the other.
+        ends = [end for end in heaviest(given, len(given)) if end[1] > 0]
         waiting: list[tuple[str, _Link]] = []
         for number, (other, weight) in enumerate(ends):
             # What was reached before was there first: this link did not lead to it.

@@ -14,8 +14,9 @@ from commonplace.compose.hdod import Shown
 from commonplace.errors import UsageError
 from commonplace.foreign import one_line
 from commonplace.graph import files_in_hand, frame_lines, resonance
+from commonplace.graph.arguments import check_number, check_text
 from commonplace.graph.bloom import HOPS_MAX, HOPS_MIN
-from commonplace.graph.constraints import file_lines
+from commonplace.graph.constraints import RULES_FIRST, file_lines
 from commonplace.graph.contexts import save_context
 from commonplace.graph.lighting import KINDS, RANKED_MAX, Lighting
 from commonplace.graph.scoring import mean, task_affinity
@@ -89,11 +90,10 @@ def build_context(
 
     With the id of a task the context is saved as its next version, unless *save* is false.
     """
-    text = query.strip()
+    text = check_text("the question", query).strip()
     if not text:
         raise UsageError("the question is empty", "say in a few words what the task is")
-    if not isinstance(hops, int) or not HOPS_MIN <= hops <= HOPS_MAX:
-        raise UsageError(f"the number of hops is {hops}, not between {HOPS_MIN} and {HOPS_MAX}")
+    check_number("the number of hops", hops, HOPS_MIN, HOPS_MAX)
     check_budget(budget_tokens)
     state = resonance.read(memory)
     asked = memory.query(
@@ -147,12 +147,13 @@ def build_context(
 def _material(found: Gathered, query: str, task: Task, files: list[str]) -> Material:
     """Return the lines and nodes that the frames are made of."""
     tools = [found.nodes[one.id] for one in found.selected if one.type == "tool"]
+    rules = [rule.line for rule in found.rules]
     return Material(
         problem=frame_lines.problem(query, task.id, found.tags, found.task),
         identity=frame_lines.identity(found.persona, tools, found.identity),
         knowledge=_knowledge(found),
         episodic=frame_lines.episodic(found.saved, found.episodes),
-        constraints=[*(rule.line for rule in found.rules), *files],
+        constraints=[*rules[:RULES_FIRST], *files, *rules[RULES_FIRST:]],
         scratchpad=frame_lines.scratchpad(found.saved),
         query=query,
     )

@@ -12,7 +12,10 @@ from commonplace.compose import tokens
 from commonplace.compose.answer import summary_line
 from commonplace.compose.lines import inside
 from commonplace.foreign import one_line, origin
+from commonplace.graph import fetch
+from commonplace.graph.context_logs import logs_named
 from commonplace.index import topics
+from commonplace.where.repository import ALL_REPOSITORIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -21,8 +24,12 @@ if TYPE_CHECKING:
     from commonplace.recall.consultation import Consultation
     from commonplace.recall.hits import Address, Hit
     from commonplace.recall.query import Query
+    from commonplace.recaller import Recaller
+    from commonplace.records.nodes import GraphNode
 
-RULES_MAX = 6
+RULES_MAX = 12
+# Of these, the first come before what the files in hand declare, the rest after it.
+RULES_FIRST = 6
 # So many of the newest rules are looked at, and of those so many are compared with the question.
 LOOKED_AT = 100
 COMPARED = 40
@@ -57,10 +64,32 @@ def rules(
         if hit.id not in without
     ]
     best = sorted(found, key=lambda one: one[:2])[:COMPARED]
-    if likeness is not None and len(best) > RULES_MAX:
+    if likeness is not None and len(best) > RULES_FIRST:
         alike = likeness([hit.address for _tagged, _place, hit in best])
         best.sort(key=lambda one: (one[0], -alike[one[2].address], one[1]))
     return [_rule(hit) for _tagged, _place, hit in best[:RULES_MAX]]
+
+
+def rule_nodes(
+    memory: Recaller, query: str, tags: Collection[str] = (), repo: str = ""
+) -> list[GraphNode]:
+    """Return the rules in force as nodes, those with *tags* first, then those most like *query*.
+
+    Those of *repo*, else of this repository, and of all of them.
+    """
+    logs: frozenset[str] | None = None
+    if repo:
+        logs = frozenset([*logs_named(memory, repo), ALL_REPOSITORIES])
+    elif memory.repository.known:
+        logs = frozenset(memory.scope().here())
+    asked = memory.query(query, automatic=True, all_repos=True, cutoff=False, limit=RULES_MAX)
+
+    def find(consultation: Consultation) -> list[Rule]:
+        alike = consultation.search(asked).matching.likenesses
+        return rules(consultation, asked.with_(repos=logs), tags, likeness=alike)
+
+    found, _notes = memory.engine().consult(asked, find, lambda _found: [])
+    return list(fetch.nodes(memory, [rule.id for rule in found]).values())
 
 
 def _rule(hit: Hit) -> Rule:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.compose.frames import KEYS, SAVE_FORMAT, SAVE_KIND, as_blocks
 from commonplace.errors import RecordInvalid, UsageError
+from commonplace.graph.arguments import check_number, check_text
 from commonplace.graph.bloom import NODES_MAX
 from commonplace.graph.context_logs import (
     TASK_ID_CHARS_MAX,
@@ -192,10 +193,10 @@ def recall_context(
     repository; one that nothing was written to yet has none. Homes that the user does not trust
     are left out.
     """
-    if scope not in SCOPES:
+    if check_text("the scope", scope) not in SCOPES:
         raise UsageError(f"there is no scope `{scope}`", f"choose among {', '.join(SCOPES)}")
-    if not 1 <= k <= LIMIT_MAX:
-        raise UsageError(f"k is {k}, not between 1 and {LIMIT_MAX}")
+    check_number("k", k, 1, LIMIT_MAX)
+    check_text(f"the id of the {scope}", ident)
     if scope in ("task", "session") and not ident.strip():
         raise UsageError(f"the id of the {scope} is missing", f"say which {scope}")
     if scope == "task":

@@ -1,7 +1,7 @@
 """What the files that an agent works on declare: signatures, and the tests about them.
 
-Read from the files themselves, by patterns of lines: a context names them so that an agent keeps to
-them. Only plain files inside the repository are read.
+Read from the files themselves: a context names them so that an agent keeps to them. Only plain
+files inside the repository are read.
 """
 
 from __future__ import annotations
@@ -12,39 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.files.plain import read_named
 from commonplace.foreign import one_line
+from commonplace.graph.declarations import signatures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FILES_MAX = 12
 FILE_BYTES_MAX = 256 << 10
-SIGNATURES_MAX = 10
 TESTS_MAX = 8
-SIGNATURE_CHARS_MAX = 140
-_BEFORE_NAME = r"^[ \t]*(?:(?:export|default|public|protected|static|async|pub(?:\([^)]*\))?)\s+)*"
-# The lines that declare something, by the ends of file names.
-_DECLARATIONS = {
-    (".py", ".pyi"): r"^(?:    )?(?:async )?(?:def|class) (?!_)[^\n]*",
-    (".js", ".jsx", ".ts", ".tsx", ".mjs", ".mts"): _BEFORE_NAME
-    + r"(?:function\*?|class|interface|type|const \w+ = (?:async )?\(|const \w+: )[^\n{]*",
-    (".go",): r"^(?:func|type) [^\n{]*",
-    (
-        ".rs",
-    ): r"^[ \t]*pub(?:\([^)]*\))? (?:async |unsafe |const )*(?:fn|struct|enum|trait) [^\n{]*",
-    (".java", ".kt", ".cs", ".scala"): r"^[ \t]*(?:public|protected|internal|fun|def) [^\n{=;]*",
-    (".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".hh"): (
-        r"^(?:class|struct|template|(?!return|else|if|for|while|switch|case|using|#)"
-        r"[A-Za-z_][\w:<>,&*~ \t]*\()[^\n{;]*"
-    ),
-    (".rb",): r"^[ \t]*(?:def|class|module) [^\n]*",
-    (".php",): r"^[ \t]*(?:(?:public|protected|static|abstract|final) )*(?:function|class) [^\n{]*",
-    (".swift",): r"^[ \t]*(?:public |open |static )*(?:func|class|struct|protocol) [^\n{]*",
-}
-_PATTERNS = {
-    end: re.compile(pattern, re.MULTILINE)
-    for ends, pattern in _DECLARATIONS.items()
-    for end in ends
-}
 _TEST_NAMES = re.compile(
     r"^\s*(?:async )?def (test_\w+)|^func (Test\w+)|\b(?:it|test)\(\s*[\"'`]([^\"'`\n]+)"
     r"|\bTEST(?:_[A-Z]+)?\(\s*([^)\n]+)\)|#\[test\]\s*\n\s*(?:async )?fn (\w+)"
@@ -78,16 +53,6 @@ def read(root: Path | None, files: Iterable[str]) -> tuple[list[FileInHand], lis
         shown = path.relative_to(base).as_posix()
         found.append(FileInHand(shown, signatures(path.name, text), _tests_of(base, path)))
     return found, notes
-
-
-def signatures(name: str, text: str) -> list[str]:
-    """Return the declarations in the text of a file, in their order."""
-    pattern = _PATTERNS.get(Path(name).suffix.lower())
-    if pattern is None:
-        return []
-    lines = (one_line(match[0]).rstrip("{:;( ") for match in pattern.finditer(text))
-    kept = dict.fromkeys(line[:SIGNATURE_CHARS_MAX] for line in lines if line)
-    return list(kept)[:SIGNATURES_MAX]
 
 
 def names_of_tests(text: str) -> list[str]:

@@ -32,6 +32,8 @@ FIELDS_MAX = 8
 IDENTITY_LINES_MAX = 12
 # What a task's scratchpad has before somebody writes into it.
 SCRATCHPAD = ("Plan:", "Invariants:", "Open questions:")
+# The field of a task's payload whose content has a line of its own.
+TAGS = "tags"
 MEMORY = f"From memory, {FRAME}. Ask for more: the tool `recall`, or `commonplace recall`."
 _HEADING = re.compile(r"#{1,6}(?:\s+|$)")
 
@@ -54,11 +56,12 @@ def problem(
     lines = [one_line(query), *text_lines(text)]
     if task is not None:
         lines.append(f"Task {one_line(task.id)}{_from(task)}: {_short(task.label)}")
-        lines += _fields(task)
+        lines += _fields(task, without=TAGS if tags else "")
     elif task_id:
         lines.append(f"Task: {one_line(task_id)}")
     if tags:
-        lines.append(f"Tags: {one_line(', '.join(tags))}")
+        named = dict.fromkeys([*tags, *(_tags_in(task) if task is not None else ())])
+        lines.append(f"Tags: {one_line(', '.join(named))}")
     return list(dict.fromkeys(lines))
 
 
@@ -196,15 +199,22 @@ def _bullet(line: str) -> str:
     return line if line.lstrip().startswith(("- ", "* ")) else f"- {line}"
 
 
-def _fields(node: GraphNode) -> list[str]:
-    """Return what a node says, a line for each field."""
+def _tags_in(task: GraphNode) -> list[str]:
+    """Return the tags in the payload of a task, where some clients keep them."""
+    held = task.payload.get(TAGS) if isinstance(task.payload, dict) else None
+    given = held if isinstance(held, list) else [held]
+    return [one.lower() for one in given if isinstance(one, str) and one]
+
+
+def _fields(node: GraphNode, without: str = "") -> list[str]:
+    """Return what a node says, a line for each field but one."""
     payload = node.payload
     if not isinstance(payload, dict):
         return [_short(flat(payload))] if payload else []
     return [
         _short(f"{name}: {flat(value)}")
         for name, value in list(payload.items())[:FIELDS_MAX]
-        if value not in (None, "", [], {})
+        if value not in (None, "", [], {}) and name != without
     ]
 
 

@@ -27,7 +27,7 @@ CONTENT = ("type", "label", "payload", "links", "children", "tags", "meta")
 # What a program reads of a node and may give back; none of it is content.
 _READ_ONLY = ("kind", "score", "hop", "likeness")
 _KNOWN = ("id", *CONTENT, "embeddings", "stats", "resonance", "repo", "timestamp")
-_FILE_PREFIXES = ("skill:", "note:")
+FILE_PREFIXES = ("skill:", "note:")
 
 
 class GivenNode(NamedTuple):
@@ -82,7 +82,7 @@ def check_node_id(value: object) -> None:
     """Raise `ValueError` unless *value* can be the id of a node: a path, its parts between dots."""
     check_id(value)
     assert isinstance(value, str)
-    if value.startswith(_FILE_PREFIXES):
+    if value.startswith(FILE_PREFIXES):
         raise ValueError(
             f"begins with `{value.partition(':')[0]}:`, which belongs to files of this home"
         )
@@ -172,11 +172,13 @@ def _state(fields: Mapping[str, Any]) -> dict[str, Any]:
     stats, resonance = given["stats"], given["resonance"]
     found = {
         "value": resonance.get("value"),
+        "last_activated_at": resonance.get("last_activated_at"),
         "uses": stats.get("uses"),
         "last_used_at": stats.get("last_used_at") or resonance.get("last_activated_at"),
     }
     checks: dict[str, tuple[str, Callable[[Any], None]]] = {
         "value": ("resonance.value", _check_share),
+        "last_activated_at": ("resonance.last_activated_at", check_time),
         "uses": ("stats.uses", check_count),
         "last_used_at": ("stats.last_used_at", check_time),
     }

@@ -240,12 +240,17 @@ class Resonance:
         return found
 
     def seed(self, seeds: Mapping[str, Mapping[str, Any]], now: datetime) -> State:
-        """Take over what a client says of nodes: `value`, `uses` and `last_used_at`.
+        """Take over what a client says of nodes: how strongly each was lit, and how it was used.
 
-        A use that is known to be more frequent, or later, stays. Return the tick, or the problem.
+        All agents of the home share this state, so what is known to be higher, more frequent or
+        later stays. A value that was lit before the time to live is over. Return the tick, or the
+        problem.
         """
         moment = to_utc(now)
-        values = [(ident, _share(one.get("value"))) for ident, one in seeds.items()]
+        values = [
+            (ident, _share(one.get("value")), _time(one.get("last_activated_at"), moment) or moment)
+            for ident, one in seeds.items()
+        ]
         uses = [
             (ident, _count(one.get("uses")), _time(one.get("last_used_at"), moment))
             for ident, one in seeds.items()
@@ -254,10 +259,17 @@ class Resonance:
         def write(connection: sqlite3.Connection) -> State:
             clock = self._clock(connection)
             connection.execute("INSERT OR REPLACE INTO clock VALUES (1, ?, ?)", clock)
+            # What has left the set must not come back by a seed.
+            self._trim(connection, clock, now)
+            since, _least, _size = self._kept(clock, now)
             connection.executemany(
                 "INSERT INTO lit VALUES (?1, ?2, ?3, '') ON CONFLICT (id) DO UPDATE SET"
-                " strength = ?2, lit_at = ?3",
-                [(ident, clock.strength(value), moment) for ident, value in values if value],
+                " strength = max(strength, ?2), lit_at = max(lit_at, ?3)",
+                [
+                    (ident, clock.strength(value), lit_at)
+                    for ident, value, lit_at in values
+                    if value and lit_at >= since
+                ],
             )
             connection.executemany(
                 "INSERT INTO seeded VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET"
@@ -320,7 +332,7 @@ def read(memory: Recaller) -> State:
 
 
 def seed(memory: Recaller, seeds: Mapping[str, Mapping[str, Any]]) -> str:
-    """Take over what a client says of nodes: `value`, `uses` and `last_used_at` of each id.
+    """Take over what a client says of nodes, by id: see `Resonance.seed`.
 
     Return why that was not possible; "" if it was.
     """

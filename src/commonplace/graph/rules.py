@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.foreign import flat
 from commonplace.graph.scoring import words_of
-from commonplace.index.topics import states_rule
+from commonplace.index.rule_wording import states_rule
 
 if TYPE_CHECKING:
     from commonplace.records.nodes import GraphNode
@@ -17,4 +17,4 @@ TYPES = ("fact", "pattern")
 
 def is_rule_node(node: GraphNode) -> bool:
     """Whether a node states such a rule."""
-    return node.type in TYPES and states_rule(words_of(node), f"{node.label} {flat(node.payload)}")
+    return node.type in TYPES and states_rule(words_of(node), f"{node.label}\n{flat(node.payload)}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.errors import UsageError
 from commonplace.graph import fetch
+from commonplace.graph.arguments import check_number, check_text, check_texts
 from commonplace.records.nodes import KINDS_OF_TYPE, NODE_TYPES, node_of, type_of
 from commonplace.vocabulary import LIMIT_MAX
 
@@ -63,6 +64,8 @@ def search(
     best are returned; with *per_type*, *k* of each type. All repositories are searched, or *repo*;
     homes that the user does not trust are not. Nodes that *query* names by id come first.
     """
+    check_text("the question", query)
+    check_texts("tags", tags)
     _check(k, types, hops)
     wanted = tuple(dict.fromkeys(types)) or NODE_TYPES
     asked = memory.query(
@@ -110,15 +113,13 @@ def _named(memory: Recaller, query: str, repo: str | None) -> list[ScoredNode]:
 
 
 def _check(k: int, types: Iterable[str], hops: int) -> None:
-    unknown = [name for name in types if name not in NODE_TYPES]
+    unknown = [name for name in check_texts("types", types) if name not in NODE_TYPES]
     if unknown:
         raise UsageError(
             f"there is no type `{unknown[0]}`", f"choose among {', '.join(NODE_TYPES)}"
         )
-    if not 1 <= k <= LIMIT_MAX:
-        raise UsageError(f"k is {k}, not between 1 and {LIMIT_MAX}")
-    if not 0 <= hops <= HOPS_MAX:
-        raise UsageError(f"the number of hops is {hops}, not between 0 and {HOPS_MAX}")
+    check_number("k", k, 1, LIMIT_MAX)
+    check_number("the number of hops", hops, 0, HOPS_MAX)
 
 
 def _kinds(types: Collection[str]) -> dict[str, frozenset[str]]:
@@ -150,7 +151,7 @@ def _expand(
     scores: dict[str, float] = {}
     for one in frontier:
         for ident, weight in near[one.node.id]:
-            if ident not in known:
+            if weight > 0 and ident not in known:
                 score = one.score * weight * HOP_SHARE
                 scores[ident] = max(score, scores.get(ident, 0.0))
     nodes = fetch.nodes(memory, sorted(scores))

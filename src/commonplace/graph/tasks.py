@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from commonplace.errors import UsageError
+from commonplace.graph.arguments import check_text, check_texts
 from commonplace.graph.context_logs import check_task
 
 if TYPE_CHECKING:
@@ -49,11 +49,13 @@ class Task(NamedTuple):
         for given in (known, named):
             # One tag or file alone may be given as a text.
             given |= {name: [given[name]] for name in _LISTS if isinstance(given.get(name), str)}
-        tags = [*known.get("tags", ()), *named.pop("tags", ())]
-        files = [*known.get("files", ()), *named.pop("files", ())]
-        if not all(isinstance(one, str) for one in (*tags, *files)):
-            raise UsageError("a tag or file of the task is no text", "give lists of texts")
+        tags, files = (
+            [text for given in (known, named) for text in check_texts(name, given.pop(name, ()))]
+            for name in _LISTS
+        )
         made = cls(**(known | named))
+        for name in ("persona", "session"):
+            check_text(f"the {name}", getattr(made, name))
         return made._replace(
             id=check_task(made.id) if made.id else "",
             tags=tuple(dict.fromkeys(tag.strip().lower() for tag in tags if tag.strip())),

@@ -83,6 +83,8 @@ def upsert(
     With *merge*, what a node has and *nodes* do not give stays; otherwise the node is replaced.
     *repo* is the repository of new nodes that name none.
     """
+    if not isinstance(nodes, list | tuple):
+        raise UsageError("`nodes` is no list", "give a list of objects, also for one node")
     if len(nodes) > NODES_MAX:
         raise UsageError(
             f"there are {len(nodes):,} nodes, over {NODES_MAX:,}", "give fewer at once"

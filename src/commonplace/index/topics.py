@@ -6,7 +6,6 @@ contexts of a session or the rules in force asks for a topic, the newest first.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,6 @@ from commonplace.index.document import document
 from commonplace.records.nodes import tags_of, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from commonplace.records import Record
 
 # Records that state a rule about style, versions or tests.
@@ -23,31 +20,6 @@ RULE = "rule"
 # Which kinds may state one, and as what type nodes may.
 RULE_KINDS = frozenset(["fact", "lesson", "pattern", "anti_pattern"])
 RULE_NODE_TYPES = frozenset(["pattern"])
-# A rule is stated in a sentence or two; a long text that mentions one further on is no rule.
-RULE_CHARS_MAX = 2_000
-_TAGS = (
-    "api constraint constraints convention conventions format formatting language lint policy rule"
-    " rules signature signatures style test testing tests version versions"
-)
-TAGS = frozenset(_TAGS.split())
-_ABOUT = re.compile(
-    r"\b(?:style|format(?:s|ted|ting|ter)?|lint\w*|convention\w*|naming|indent\w*|line length"
-    r"|versions?|standard|language level|type hints?|docstrings?|(?:unit |regression )?tests?\b"
-    r"|pytest|testing|coverage|exceptions?|error (?:handling|polic\w+)|c\+\+ ?\d\d|python ?\d"
-    r"|node ?\d+|java ?\d+|es20\d\d|public api|signatures?|dependenc(?:y|ies))",
-    re.IGNORECASE,
-)
-# One of these is in every text that `_ABOUT` finds; looking for them is much faster.
-_STEMS = (
-    "style", "format", "lint", "convention", "naming", "indent", "line length", "version",
-    "standard", "language level", "type hint", "docstring", "test", "coverage", "exception",
-    "error ", "c++", "python", "node", "java", "es20", "public api", "signature", "dependenc",
-)  # fmt: skip
-_RULE = re.compile(
-    r"\b(?:must|never|always|prefer\w*|avoid|require[sd]?|do not|don't|only|use|uses|should|keep"
-    r"|instead|at least|at most|supports?|pinned?|before every|after every)\b",
-    re.IGNORECASE,
-)
 # Besides episodes, these are about a task.
 TASK_KINDS = ("ledger", "handoff")
 # Where they name it.
@@ -115,17 +87,7 @@ def is_rule(record: Record) -> bool:
     if is_node and (record.kind != "node" or type_of(record) not in RULE_NODE_TYPES):
         return False
     words = {*tags_of(record), *record.id.lower().split(".")}
+    # Its patterns take 7 ms to compile, and most questions index nothing.
+    from commonplace.index.rule_wording import states_rule  # noqa: PLC0415
+
     return states_rule(words, document(record).shown)
-
-
-def states_rule(words: Collection[str], text: str) -> bool:
-    """Whether a memory states such a rule, by its tags and the parts of its path, or its text."""
-    if not TAGS.isdisjoint(words):
-        return True
-    beginning = text[:RULE_CHARS_MAX]
-    lowered = beginning.lower()
-    return (
-        any(stem in lowered for stem in _STEMS)
-        and _ABOUT.search(beginning) is not None
-        and _RULE.search(beginning) is not None
-    )

@@ -82,6 +82,8 @@ class LeftOut:
     of_packs: int = 0
     # Contexts that were built from other records, and repeat them.
     built_contexts: int = 0
+    # Skills and notes: they are files of the home, and a pack holds records.
+    files: int = 0
     # Links between two records of which one is not in the pack.
     links: int = 0
     # Feedback on records that are not in the pack.
@@ -95,8 +97,8 @@ def select(memory: Memory, chosen: Selection, left_out: LeftOut) -> Iterator[Rec
     """Return the current records of trusted homes that *chosen* admits, and then their links.
 
     Left out are notes, ledgers and handoffs of other agents, what is tagged `private`, with all
-    links to it and all that would tell of it, contexts that were built from other records, and the
-    records of installed packs, unless *chosen* names their pack.
+    links to it and all that would tell of it, skills and notes, which are files, contexts that were
+    built from other records, and the records of installed packs, unless *chosen* names their pack.
     """
     # Before anything is written for them: the words may not be valid.
     return _select(memory, chosen, _all(memory, chosen), left_out)
@@ -119,6 +121,8 @@ def _select(
         if is_private(record, memory.agent_id):
             left_out.private += is_tagged(record)
             left_out.of_other_agents += not is_tagged(record)
+        elif record.kind not in KINDS:
+            left_out.files += 1
         elif not chosen.pack and pack_of(record):
             left_out.of_packs += 1
         elif record.fields.get("event_type") == BUILT and record.kind == "context":

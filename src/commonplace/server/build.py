@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import MCPServer
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from commonplace.memory import Memory
     from commonplace.server.tools import OpenMemory
+
+LOG = logging.getLogger(__name__)
 
 
 class Server(MCPServer[Any]):
@@ -118,9 +121,14 @@ def build_server(
 def choose_toolsets(toolsets: str | None, memory: Memory) -> list[str]:
     """Return the names in *toolsets*, else those of the settings, else core and notes.
 
-    Notes are left out where the settings disable them.
+    Notes are left out where the settings disable them. A name in *toolsets* that nobody knows is an
+    error; one in the settings is reported, and the others are offered.
     """
     wanted = [name.strip() for name in toolsets.split(",") if name.strip()] if toolsets else []
+    if not wanted:
+        for path, name, item in memory.settings.unknown_items:
+            if name == "tools.sets":
+                LOG.warning("there is no toolset `%s`, which `%s` names", one_line(item), path)
     names = wanted or memory.settings["tools.sets"] or list(DEFAULT_TOOLSETS)
     unknown = [name for name in names if name not in TOOLSETS]
     if unknown:

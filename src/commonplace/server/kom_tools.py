@@ -8,7 +8,6 @@ returned exactly as they are stored. The text of the same result is for a model,
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -16,7 +15,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult
 from pydantic import BaseModel, ConfigDict, Field
 
-from commonplace.foreign import one_line, origin
+from commonplace.foreign import one_line
+from commonplace.graph.node_text import text_of_contexts, text_of_nodes
 from commonplace.packs.importing import QUARANTINED
 from commonplace.packs.transfer import export_encrypted as export_pack
 from commonplace.packs.transfer import import_encrypted as import_pack
@@ -27,16 +27,12 @@ from commonplace.where.head import git_head
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
-    from commonplace.graph.contexts import SavedContext
     from commonplace.memory import Memory
-    from commonplace.records.nodes import GraphNode
     from commonplace.server.tools import OpenMemory
 
 K_MAX = 1000
 HOPS_MAX = 3
 NODES_MAX = 10_000
-_LINES_MAX = 50
-_LINE_CHARS_MAX = 200
 
 Frames: TypeAlias = list[dict[str, Any]] | dict[str, Any]
 
@@ -51,10 +47,23 @@ class Filters(BaseModel):
     per_type: bool = False
 
 
+class RulesWanted(BaseModel):
+    """Which rules in force are wanted: those with the task's tags first."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tags: list[str] = []
+    repo: str = ""
+
+
 class NodesModel(BaseModel):
-    """Nodes that were found, best first: each with its `score`, `hop` and `likeness`."""
+    """Nodes that were found, best first: each with its `score`, `hop` and `likeness`.
+
+    `constraints` are the rules in force, if they were asked for.
+    """
 
     nodes: list[dict[str, Any]]
+    constraints: list[dict[str, Any]] = []
 
 
 class UpsertedModel(BaseModel):
@@ -139,7 +148,7 @@ def _add_nodes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         query: str,
         k: Annotated[
             int,
-            Field(ge=1, le=K_MAX, description="Maximum number of nodes, besides those by `hops`."),
+            Field(ge=1, le=K_MAX, description="Maximum number of nodes, and of those at each hop."),
         ] = 32,
         filters: Annotated[
             Filters | None,
@@ -148,6 +157,10 @@ def _add_nodes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         hops: Annotated[
             int, Field(ge=0, le=HOPS_MAX, description="Also nodes up to so many links away.")
         ] = 0,
+        constraints: Annotated[
+            RulesWanted | None,
+            Field(description="Also the rules in force about style, versions, tests; {} for all."),
+        ] = None,
     ) -> Annotated[CallToolResult, NodesModel]:
         """Search the memory as a graph of nodes, each with its payload, links, children and score.
 
@@ -163,13 +176,16 @@ def _add_nodes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
                 chosen.tags or (),
                 per_type=chosen.per_type,
             )
+            rules = (
+                open_memory().rules_in_force(query, constraints.tags, constraints.repo)
+                if constraints is not None
+                else []
+            )
             telemetry.count(span, len(found))
-        lines = [
-            _line(f"{one.score:.3f} [{one.node.id}] {_kind(one.node)}: {one.node.label}")
-            for one in found
-        ]
-        model = NodesModel(nodes=[one.as_dict() for one in found])
-        return tool_result(_lines(lines) or "No nodes found.", model, is_exact=True)
+        model = NodesModel(
+            nodes=[one.as_dict() for one in found], constraints=[one.as_dict() for one in rules]
+        )
+        return tool_result(text_of_nodes(found, rules) or "No nodes found.", model, is_exact=True)
 
     @tool(server, CHANGES, "Write nodes", "kom.memory.v1.upsert_memory")
     def upsert_memory(
@@ -218,9 +234,8 @@ def _add_contexts(server: MCPServer[Any], open_memory: OpenMemory) -> None:
         """Return the last contexts that were saved for a task, session, repository or agent."""
         with errors_as_tool_results():
             found = open_memory().recall_context(scope, id, k, repo or "")
-        lines = [line for one in found for line in _context_lines(one)]
         model = ContextsModel(contexts=[{**one.as_dict(), "nodes": one.nodes} for one in found])
-        return tool_result(_lines(lines) or "No saved contexts.", model, is_exact=True)
+        return tool_result(text_of_contexts(found) or "No saved contexts.", model, is_exact=True)
 
     @tool(server, ADDS, "Save a context", "kom.memory.v1.save_context")
     def save_context(
@@ -342,33 +357,3 @@ def _project(memory: Memory, repo: str | None) -> ProjectModel:
     project = {"repo": here.name if is_here else logs[0], "commit": commit, "branch": branch}
     kinds = Counter[str]({name: count for name, count in stats["kinds"].items() if count})
     return ProjectModel(project=project, records=kinds.total(), kinds=dict(sorted(kinds.items())))
-
-
-def _context_lines(one: SavedContext) -> list[str]:
-    """Return a saved context: a line for itself, and one for each frame, with its beginning."""
-    how = "built" if one.is_built else "saved"
-    head = f"{one.timestamp} [{one.id}] {one.task_id}, version {one.version}, {how}"
-    return [_line(head), *(f"  {_line(_frame(frame))}" for frame in one.frames)]
-
-
-def _kind(node: GraphNode) -> str:
-    """Return the type of a node and where it came from, before its label, which may be cut."""
-    came_from = origin(node.meta, short=True)
-    return f"{node.type} ({came_from})" if came_from else node.type
-
-
-def _frame(frame: dict[str, Any]) -> str:
-    data = frame.get("data", "")
-    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-    return f"{frame.get('kind')}: {text}"
-
-
-def _line(text: str) -> str:
-    line = one_line(text)
-    return line if len(line) <= _LINE_CHARS_MAX else f"{line[:_LINE_CHARS_MAX]}…"
-
-
-def _lines(lines: list[str]) -> str:
-    """Return *lines* as text; the data has all of them."""
-    more = [f"and {len(lines) - _LINES_MAX} more lines"] if len(lines) > _LINES_MAX else []
-    return "\n".join([*lines[:_LINES_MAX], *more])
