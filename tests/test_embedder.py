@@ -155,6 +155,23 @@ def test_a_quick_load_gives_the_same_vectors(embedder: MiniLM) -> None:
     )
 
 
+def test_a_quick_load_leaves_the_environment_and_every_module_as_they_would_be() -> None:
+    code = """
+import os, sys
+from commonplace.embed.minilm import MiniLM
+before = dict(os.environ)
+vector = MiniLM.load(for_one_query=True).encode(["the build fails"])[0]
+import numpy.typing, numpy._core._add_newdocs
+assert round(float(vector @ vector), 3) == 1, vector
+assert numpy._core._add_newdocs.__file__, "the real module"
+print({name for name, _value in os.environ.items() ^ before.items()} - {"ORT_DISABLE_TELEMETRY"})
+"""
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "set()\n"
+
+
 def test_no_texts_give_no_vectors(embedder: MiniLM) -> None:
     assert embedder.encode([]).shape == (0, embedder.dimensions)
     assert embedder.encode_pieces([]) == []

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from array import array
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from commonplace.records.ids import blake2b
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
