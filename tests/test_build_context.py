@@ -15,6 +15,7 @@ from commonplace.cli import main
 from commonplace.compose.frames import KEYS, KNOWLEDGE, TITLES
 from commonplace.compose.tokens import count
 from commonplace.errors import UsageError
+from commonplace.graph import files_in_hand
 from commonplace.graph.lighting import PERSONA_VARIABLE
 from commonplace.graph.resonance import read
 from commonplace.memory import Memory
@@ -315,6 +316,25 @@ def test_files_in_hand_give_signatures_and_tests(tmp_path: Path) -> None:
     notes = " ".join(built.notes)
     assert "`../outside.py` was not read: it is outside of the repository" in notes
     assert "`no.py` was not read" in notes
+
+
+@pytest.mark.parametrize("place", ["include/widget.hpp", "src/widget.h", "src/widget.cpp"])
+def test_the_tests_of_a_header_are_in_a_file_that_is_compiled(place: str, tmp_path: Path) -> None:
+    path, tests = tmp_path / place, tmp_path / "tests" / "test_widget.cpp"
+    for one in (path, tests):
+        one.parent.mkdir(exist_ok=True)
+    path.write_text("class Widget {\n};\n")
+    tests.write_text(
+        'TEST_CASE("it draws \\"red\\"", "[widget]") {}\nTEST_CASE_METHOD(Shop, "it opens", "[a]") {}\n'
+        "TEST(Widget, Closes) {}\n"
+    )
+
+    [found], notes = files_in_hand.read(tmp_path, [place])
+
+    assert found.tests == {
+        "tests/test_widget.cpp": ['it draws \\"red\\"', "it opens", "Widget, Closes"]
+    }
+    assert notes == []
 
 
 def test_an_untrusted_home_contributes_nothing(

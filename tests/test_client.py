@@ -23,6 +23,7 @@ from commonplace.client import (
     MemoryOrchestrator,
     Options,
     Task,
+    observing,
     state_folder,
 )
 from commonplace.client.answers import Saved
@@ -536,6 +537,26 @@ def test_few_hits_are_filled_up_with_nodes_of_the_domain() -> None:
     assert "skill.cpp.templates.sfinae" in ids_of(frames)
     assert "fact.ops.oncall" not in ids_of(frames)
     assert any("nodes with the tags cpp were added" in note for note in frames.notes)
+
+
+def test_names_that_an_id_cannot_say_whole_give_different_nodes() -> None:
+    long = "a rule about closing every connection of the pool before a test"
+    labels = ["operator<<", "operator>>", "C++", "C#", "c", "const T&", "const T*", "Правило 5"]
+    labels += [
+        "Совет 5",
+        "Été",
+        "t",
+        f"{long} ends",
+        f"{long} begins",
+        "RAII",
+        "one-two",
+        "one two",
+    ]
+    ids = {observing.skill(label, "x", tags=["lang"])["id"] for label in labels}
+
+    assert len(ids) == len(labels) - 1, "one-two and one two are one name"
+    assert observing.skill("Prefer  RAII", "x", tags=["cpp"])["id"] == "skill.cpp.prefer-raii"
+    assert len({observing.skill("RAII", "x", tags=[tag])["id"] for tag in ("C++", "C#")}) == 2
 
 
 class Nearest(KomServerAdapter):

@@ -375,8 +375,43 @@ def test_contexts_of_the_client_are_in_the_report_of_what_memory_costs(home: Pat
     cost = report["cost"]
     assert cost["by_source"]["context"]["injections"] == report["context"]["built"] == 2
     assert cost["by_source"]["context"]["tokens"] == sum(one.tokens() for one in made)
+    assert report["context"]["coverage"] == 1.0
+    assert 0 < report["context"]["drift"] < 1
     knowledge = sum(one.tokens_by_frame()["knowledgeHDoD"] for one in made)
     assert cost["by_frame"]["knowledgeHDoD"] == knowledge > 0
+
+
+def test_ratings_go_to_a_server_that_takes_them_and_each_counts_once(home: Path) -> None:
+    async def talk(toolsets: str) -> int:
+        command_line = ("-m", "commonplace", "mcp", "--toolsets", toolsets)
+        environment = {**os.environ, "COMMONPLACE_HOME": str(home)}
+        server = McpServer.stdio(sys.executable, *command_line, env=environment)
+        async with MemoryOrchestrator(server) as memory:
+            await memory.upsert(CPP)
+            frames = await memory.build_context("SFINAE and overloads", TASK, 600)
+            return await memory.feedback([frames.ids[0], "fact.nowhere"], worked=True)
+
+    assert asyncio.run(talk("kom")) == 0
+    assert asyncio.run(talk("kom,core")) == 1
+    rated = json.loads(command("stats", "--context", "--json", home=home).stdout)["utility"]
+    assert rated["rated"] == {"worked": 1, "failed": 0, "wrong": 0, "stale": 0}
+
+
+def test_what_the_agent_saves_again_is_the_newest_again(home: Path) -> None:
+    def blocks(text: str) -> list[dict[str, str]]:
+        return [{"kind": "scratchpad", "data": text}]
+
+    async def talk() -> str:
+        async with (
+            MemoryOrchestrator(stdio(home)) as one,
+            MemoryOrchestrator(stdio(home)) as other,
+        ):
+            for memory, text in ((one, "plan A"), (other, "plan B"), (one, "plan A")):
+                assert await memory.save_context("dd", blocks(text))
+            frames = await one.build_context("what is the plan", "dd", 400)
+            return str(frames["scratchpad"])
+
+    assert "plan A" in asyncio.run(talk())
 
 
 def test_what_the_user_erased_is_neither_shown_nor_written_again(home: Path) -> None:

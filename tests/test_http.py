@@ -404,9 +404,15 @@ def test_metrics_tell_what_agents_were_given(server: Served) -> None:
     server.ask("POST", "/api/v1/remember", fields)
     server.ask("POST", "/api/v1/recall", {"text": "proxy certificate restart", "repo": "app"})
 
+    given = server.ask("POST", "/api/v1/recall", {"text": "proxy restart", "repo": "app"})
+    rating = {"id": given.json["hits"][0]["id"], "outcome": "worked"}
+    server.ask("POST", "/api/v1/feedback", rating)
     page = server.ask("GET", "/metrics").body.decode()
 
-    assert 'commonplace_injections{source="recall"} 1.0' in page
+    assert 'commonplace_feedback_after{outcome="worked"} 1.0' in page
+    assert 'commonplace_checks_after{result="passed"} 0.0' in page
+    assert 'commonplace_tasks{memories="with",outcome="succeeded"} 0.0' in page
+    assert 'commonplace_injections{source="recall"} 2.0' in page
     assert 'commonplace_injected_tokens{source="recall"}' in page
     assert "commonplace_contexts_built 0.0" in page
 

@@ -192,6 +192,8 @@ def test_the_tree_has_each_id_once(ids: set[str], top: str) -> None:
         (node("a", label=" "), "label", "is empty"),
         (node("a", links=[{"rel": "uses"}]), "links", "must be a list of objects"),
         (node("a", links=[{"to": "b", "w": 2}]), "links", "between 0 and 1"),
+        (node("a", links=[{"to": "b", "weight": 2}]), "links", "between 0 and 1"),
+        (node("a", links=[{"to": "b", "note": "x"}]), "links", "the field `note`"),
         (node("a", links=[{"to": "b", "w": float("nan")}]), "links", "number"),
         (node("a", links=[{"to": "b c"}]), "links", "names `b c`"),
         (node("a", links=[{"to": "a"}]), "links", "itself"),
@@ -388,6 +390,18 @@ def test_what_a_program_gives_by_mistake_is_a_sentence(
 ) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
         getattr(memory, name)(*arguments)
+
+
+def test_a_weight_that_is_not_given_stays_as_it_is(memory: Memory) -> None:
+    memory.upsert_nodes([node("a", links=[{"to": "b", "rel": "uses", "weight": 0.3}])])
+    again = memory.upsert_nodes([{"id": "a", "links": [{"to": "b", "rel": "uses"}]}], merge=True)
+    memory.upsert_nodes([{"id": "a", "links": [{"to": "c", "rel": "uses"}]}], merge=True)
+
+    assert again.unchanged == ["a"]
+    assert memory.get("a").fields["links"] == [
+        {"to": "b", "rel": "uses", "w": 0.3},
+        {"to": "c", "rel": "uses", "w": 1.0},
+    ]
 
 
 def test_a_link_of_weight_0_leads_nowhere(memory: Memory) -> None:

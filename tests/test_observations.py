@@ -25,6 +25,8 @@ NODES = [
     {"id": "concept.tests", "type": "concept", "label": "test"},
     {"id": "src/app.py", "type": "snippet", "label": "The entry point"},
     {"id": "persona.grump", "type": "persona", "label": "Grump Bot"},
+    {"id": "task-7", "type": "task", "label": "Descaling"},
+    {"id": "task.q1", "type": "task", "label": "The first quarter"},
 ]
 
 
@@ -67,6 +69,9 @@ def episode(**fields: Any) -> dict[str, Any]:
             {"src/app.py": ("related_to", 0.8)},
         ),
         ({"artifacts_produced": ["src/app.py"]}, {"src/app.py": ("related_to", 0.8)}),
+        ({"task_id": "task-7"}, {"task-7": ("related_to", 0.8)}),
+        ({"task_id": "q1"}, {"task.q1": ("related_to", 0.8)}),
+        ({"context": {"goal": "as in task-7, but warmer"}}, {}),
     ],
 )
 def test_an_episode_is_linked_with_the_nodes_that_it_names(

@@ -195,6 +195,42 @@ def test_two_reports_at_once_are_refused(
     assert "--context" in capsys.readouterr().err
 
 
+def test_an_observation_says_how_a_test_went_and_is_no_task(memory: Memory) -> None:
+    def step(name: str, action: str, outcome: str, task: str) -> dict[str, object]:
+        payload = {"action": action, "outcome": outcome, "task_id": task}
+        return {"id": f"episode.{name}", "type": "episode", "label": action, "payload": payload}
+
+    memory.log(repo="app", lesson="the zanzibar build needs GNU make")
+    memory.build_context("the zanzibar build", {"id": "t-7"})
+    memory.upsert_nodes(
+        [
+            step("a", "run_test", "fail", "t-7"),
+            step("b", "run_build", "Passed", "t-7"),
+            step("c", "run_test", "pass", "t-8"),
+            step("d", "edit_file", "pass", "t-7"),
+        ]
+    )
+
+    found = memory.worth()["utility"]
+
+    assert found["tests_after"] == {"passed": 1, "failed": 1}
+    assert found["tasks_with"]["tasks"] == found["tasks_without"]["tasks"] == 0
+
+
+def test_the_working_set_is_that_of_now(own_home: Path) -> None:
+    now = [NOW]
+    with Memory.open(own_home, clock=lambda: now[0]) as memory:
+        memory.upsert_nodes([{"id": "fact.zanzibar", "type": "fact", "label": "zanzibar build"}])
+        memory.build_context("the zanzibar build", {"id": "t-7"})
+        assert memory.worth()["context"]["nodes_now"] == 1
+        now[0] += timedelta(days=4)
+
+        context = memory.worth()["context"]
+
+    assert (context["nodes_now"], context["nodes_most"]) == (0, 1)
+    assert context["mean_resonance_now"] is None
+
+
 def test_the_report_in_a_terminal(memory: Memory, capsys: pytest.CaptureFixture[str]) -> None:
     memory.log(repo="app", lesson="the proxy needs a restart after a new certificate")
     memory.recall("proxy certificate restart", repo="app")
@@ -208,4 +244,4 @@ def test_the_report_in_a_terminal(memory: Memory, capsys: pytest.CaptureFixture[
 
     assert "memories given 2 times" in told
     assert "frame knowledge" in told
-    assert "coverage 100%, drift 0.25, working set 12 nodes" in told
+    assert "coverage 100%, drift 0.25, working set 0 nodes (at most 12)" in told

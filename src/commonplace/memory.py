@@ -177,7 +177,7 @@ class Memory(Recaller):
 
     def worth(self, days: int = 7) -> dict[str, Any]:
         """Return how many tokens agents were given in the last *days*, and what came of it."""
-        from commonplace.learn.worth import worth
+        from commonplace.graph.worth import worth
 
         return worth(self, days)
 

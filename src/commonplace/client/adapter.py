@@ -40,10 +40,6 @@ class KomServerAdapter(ABC):
         """Return the names of a tool's arguments, as far as the server says them."""
         return frozenset()
 
-    async def tool_names(self) -> tuple[str, ...]:
-        """Return the names of all tools that the server offers."""
-        return ()
-
     async def search_memory(
         self,
         query: str,
@@ -85,6 +81,13 @@ class KomServerAdapter(ABC):
 
     async def export_encrypted(self, selection: str, out: str) -> Any:  # noqa: ANN401 (JSON)
         return await self.call(seven.EXPORT, {"selection": selection, "out": out})
+
+    async def feedback(self, ident: str, outcome: str) -> bool:
+        """Rate a node, if the server has a tool for that; return whether it has noted it."""
+        if not await self.arguments_of(seven.RATE) >= seven.RATING:
+            return False
+        await self.call(seven.RATE, {"id": ident, "outcome": outcome})
+        return True
 
     async def import_encrypted(self, pack: str) -> Any:  # noqa: ANN401 (JSON)
         return await self.call(seven.IMPORT, {"pack": pack})

@@ -40,6 +40,11 @@ class Parts(NamedTuple):
     # The rules in force, whatever the question is; the selected nodes may be some of them.
     rules: Sequence[GraphNode] = ()
 
+    def tags(self) -> list[str]:
+        """Return the tags of the task, and those that its node has."""
+        more = self.task_node.tags if self.task_node is not None else ()
+        return list(dict.fromkeys([*self.task.tags, *more]))
+
     def all_rules(self) -> list[GraphNode]:
         """Return the rules in force, then the others that lit up."""
         lit = [one.node for one in self.selected if is_rule_node(one.node)]

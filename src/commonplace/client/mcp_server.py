@@ -57,10 +57,8 @@ _FAILURES = (
 
 class _Connection(NamedTuple):
     client: Any
-    # Which of the seven tools it has, by short names.
+    # Which of the seven tools it has, and the one for ratings, by short names.
     tools: Mapping[str, Listed]
-    # All its tools.
-    names: tuple[str, ...]
     ended: anyio.Event
 
 
@@ -255,12 +253,6 @@ class McpServer(KomServerAdapter):
 
         return await self._with_connection(work)
 
-    async def tool_names(self) -> tuple[str, ...]:
-        async def work(connection: _Connection) -> tuple[str, ...]:
-            return connection.names
-
-        return await self._with_connection(work)
-
 
 async def _look_at(client: Any) -> _Connection:  # noqa: ANN401 (a client of the SDK, or like one)
     """Return the connection of *client*, with the tools that its server lists."""
@@ -279,8 +271,7 @@ async def _look_at(client: Any) -> _Connection:  # noqa: ANN401 (a client of the
         cursor = page.next_cursor
         if not cursor:
             break
-    names = tuple(tool.name for tool in listed)
-    return _Connection(client, find(listed), names, anyio.Event())
+    return _Connection(client, find(listed), anyio.Event())
 
 
 def _text_of(result: CallToolResult) -> str:

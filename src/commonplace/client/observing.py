@@ -63,25 +63,35 @@ def skill(
     related: Iterable[str] = (),
     tags: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return the node of something that was learned. The same label gives the same id."""
+    """Return the node of something that was learned. The same label and domain give its id."""
     payload: dict[str, Any] = {"definition": definition}
     if examples:
         payload["examples"] = list(examples)
     if anti_patterns:
         payload["anti_patterns"] = list(anti_patterns)
-    parts = [slug(part, _SLUG_CHARS_MAX) for part in (*tags[:1], label)]
-    if not parts[-1]:
-        # No ASCII words: the id must still be that of this label alone.
-        parts[-1] = hashlib.blake2b(label.encode(), digest_size=4).hexdigest()
-    path = ".".join(part for part in parts if part)
     return {
-        "id": ident or f"{type_}.{path}",
+        "id": ident or f"{type_}.{_path(*tags[:1], label)}",
         "type": type_,
         "label": " ".join(label.split()),
         "payload": payload,
         "links": links(related, "related_to"),
         "tags": list(tags),
     }
+
+
+def _path(*names: str) -> str:
+    """Return the path of *names*, another one for other names.
+
+    Where the words of an id do not say a whole name (`C++`, `operator<<`, Cyrillic, a long one), a
+    checksum does.
+    """
+    words = [" ".join(name.lower().split()) for name in names]
+    parts = [slug(name, _SLUG_CHARS_MAX) for name in words]
+    if parts != [name.replace(" ", "-") for name in words]:
+        text = "\0".join(words).encode("utf-8", "replace")
+        parts.append(hashlib.blake2b(text, digest_size=4).hexdigest())
+        parts[-2:] = ["-".join(filter(None, parts[-2:]))]
+    return ".".join(filter(None, parts))
 
 
 def links(ids: Iterable[str], rel: str) -> list[dict[str, Any]]:

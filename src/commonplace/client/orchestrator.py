@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from commonplace.client.adapter import KomServerAdapter
     from commonplace.client.gathering import Gathered
     from commonplace.client.likeness import Embed
+    from commonplace.client.working_set import Hot
 
     AnyTask = Task | str | Mapping[str, Any]
 
@@ -83,8 +84,7 @@ class MemoryOrchestrator:
         self._gatherer = Gatherer(server, options, self._state.task_frames, repo)
         self._lock = anyio.Lock()
         self._stack: AsyncExitStack | None = None
-        # The frames that were saved last, and the id of that save, by task: the same ones again are
-        # not saved again.
+        # The frames that were saved last, and the id of that save, by task.
         self._saved: dict[str, tuple[str, str]] = {}
 
     async def __aenter__(self) -> Self:
@@ -140,7 +140,8 @@ class MemoryOrchestrator:
             self._gatherer.begin(await saving.flush(self.server, self._state.pending))
             likeness = Likeness(query, self._embed)
             gathered = await self._gatherer.gather(query, about, hot, now, likeness, self._persona)
-            scores = await self._score(gathered, about, likeness, now)
+            near = await likeness.of(self._reached(gathered))
+            scores = self._score(gathered, about, near, now)
             chosen = selection.select(
                 (
                     selection.Scored(ident, hot.hot[ident].node.type, score)
@@ -162,7 +163,12 @@ class MemoryOrchestrator:
             hot.light(scores, now)
             hot.use(made.ids, now)
             hot.prune(now)
-            await self._save(about, made.as_blocks(), parts.shown(made.ids))
+            built = saving.Built(
+                parts.shown(made.ids),
+                scoring.is_covered((hot.hot[one].node for one in made.ids), parts.tags()),
+                scoring.drift([near[one] for one in made.ids]),
+            )
+            await self._save(about, made.as_blocks(), built)
             self._state.write()
             return Frames.of(made, self._notes(likeness))
 
@@ -256,14 +262,19 @@ class MemoryOrchestrator:
             ident = await self._enqueue_nodes(given, merge=merge)
             return not self._state.pending.has(ident)
 
-    async def feedback(self, ids: Iterable[str], *, worked: bool) -> None:
-        """Say whether nodes of a context helped: sources that do not help are weighed less."""
+    async def feedback(self, ids: Iterable[str], *, worked: bool) -> int:
+        """Say whether nodes of a context helped: sources that do not help are weighed less.
+
+        The server is told as well, if it has a tool `feedback`. A rating is sent once, now or
+        never: sent again, it would count twice. Return how many the server has noted.
+        """
         judged = checks.texts(ids, "the ids")
         async with self._lock:
             hot = self._state.working_set
             nodes = [node for ident in judged if (node := hot.node(ident)) is not None]
             self._state.sources.judge(nodes, worked=worked)
             self._state.write()
+            return await saving.rate(self.server, judged, "worked" if worked else "failed")
 
     # --- The rest of the seven tools --------------------------------------------------------------
 
@@ -288,17 +299,18 @@ class MemoryOrchestrator:
     def _time(self) -> str:
         return self._clock().astimezone(UTC).replace(tzinfo=None, microsecond=0).isoformat() + "Z"
 
-    async def _score(
-        self, gathered: Gathered, task: Task, likeness: Likeness, now: str
+    def _reached(self, gathered: Gathered) -> dict[str, Hot]:
+        hot = self._state.working_set.hot
+        return {ident: hot[ident] for ident in gathered.bloomed.hops}
+
+    def _score(
+        self, gathered: Gathered, task: Task, near: Mapping[str, float], now: str
     ) -> dict[str, float]:
         """Return the resonance score of each node that was reached."""
-        hot = self._state.working_set
-        reached = {ident: hot.hot[ident] for ident in gathered.bloomed.hops}
-        near = await likeness.of(reached)
-        persona = hot.named("persona", self._persona)
+        persona = self._state.working_set.named("persona", self._persona)
         linked = scoring.persona_weights(persona)
         scores = {}
-        for ident, one in reached.items():
+        for ident, one in self._reached(gathered).items():
             signals = scoring.Signals(
                 similarity=near[ident],
                 edge=gathered.bloomed.edges.get(ident, 0.0),
@@ -335,19 +347,20 @@ class MemoryOrchestrator:
         return await self._enqueue(seven.UPSERT, {"nodes": nodes, "merge": merge, **more})
 
     async def _save(
-        self, task: Task, blocks: list[dict[str, Any]], nodes: Sequence[str] | None = None
+        self, task: Task, blocks: list[dict[str, Any]], built: saving.Built | None = None
     ) -> str:
-        """Save *blocks*, now or later, unless they were saved last; return the id of the save.
+        """Save *blocks*, now or later, and return the id of the save.
 
-        *nodes* are those that they were built of.
+        The same ones that were built again are not saved again; what the agent itself saves is,
+        because another agent may have saved something meanwhile.
         """
         content = hashlib.sha256(as_json(blocks).encode("utf-8", "replace")).hexdigest()
         before, ident = self._saved.get(task.id, ("", ""))
-        if not blocks or before == content:
+        if not blocks or (built is not None and before == content):
             return ident
         now = self._time()
         ident = observing.new_id("save-", now)
-        frames = saving.with_save_id(blocks, ident, now, nodes)
+        frames = saving.with_save_id(blocks, ident, now, built)
         more = {"session": task.session, "repo": self._repo}
         arguments = {"task_id": task.id, "frames": frames}
         arguments |= {name: text for name, text in more.items() if text}

@@ -8,7 +8,7 @@ need no such question, because writing a node twice leaves one node.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.client import answers, seven
 from commonplace.compose.frames import SAVE_FORMAT, SAVE_KIND
@@ -28,16 +28,28 @@ LOOK_BACK = (200, 32)
 OURS = ("session", "repo")
 
 
+class Built(NamedTuple):
+    """What only the client knows of a context that it has built."""
+
+    # The nodes that it was built of.
+    nodes: list[str]
+    # Whether the knowledge frame has a node of the task's domain; `None` for a task without tags.
+    covered: bool | None
+    # How far the best nodes of the knowledge frame are from the question.
+    drift: float | None
+
+
 def with_save_id(
-    blocks: list[dict[str, Any]], ident: str, at: str, nodes: Sequence[str] | None
+    blocks: list[dict[str, Any]], ident: str, at: str, built: Built | None
 ) -> list[dict[str, Any]]:
     """Return the *blocks* of a context, with one more that says which save it is.
 
-    What was built of *nodes* repeats what the memory has; without them, it is the agent's own.
+    What was *built* repeats what the memory has; otherwise it is the agent's own.
     """
-    data: dict[str, Any] = {"id": ident, "at": at, "built": nodes is not None}
-    if nodes:
-        data["nodes"] = list(nodes)
+    data: dict[str, Any] = {"id": ident, "at": at, "built": built is not None}
+    if built is not None:
+        # What was not measured, and an empty list, are left out.
+        data |= {name: value for name, value in built._asdict().items() if value not in (None, [])}
     return [*blocks, {"kind": SAVE_KIND, "format": SAVE_FORMAT, "data": data}]
 
 
@@ -59,6 +71,19 @@ async def flush(server: KomServerAdapter, pending: PendingSaves) -> str:
         else:
             pending.done(one.id)
     return ""
+
+
+async def rate(server: KomServerAdapter, ids: Sequence[str], outcome: str) -> int:
+    """Rate nodes on the server, each at most once; return how many it has noted."""
+    noted = 0
+    for ident in ids:
+        try:
+            noted += await server.feedback(ident, outcome)
+        except NoAnswer:
+            break
+        except ToolRefused:
+            continue  # It has no such node, or this token may not write.
+    return noted
 
 
 async def _known_arguments(server: KomServerAdapter, one: Pending) -> dict[str, Any]:

@@ -20,6 +20,9 @@ EXPORT = "export_encrypted"
 IMPORT = "import_encrypted"
 # These change nothing, so they may be repeated.
 READING = (SEARCH, RECALL)
+# Not one of the seven: a tool that some servers have besides, and its arguments.
+RATE = "feedback"
+RATING = frozenset(["id", "outcome"])
 DOTTED = {
     SEARCH: "kom.memory.v1.search_memory",
     UPSERT: "kom.memory.v1.upsert_memory",
@@ -40,7 +43,7 @@ class Listed(NamedTuple):
 
 
 def find(listed: Iterable[Listed]) -> dict[str, Listed]:
-    """Return which of the *listed* tools is which of the seven, by short names.
+    """Return which of the *listed* tools is which of the seven, or rates, by short names.
 
     The dotted id is the surest sign, then the short name itself, then a name that ends with it.
     """
@@ -57,7 +60,8 @@ def find(listed: Iterable[Listed]) -> dict[str, Listed]:
         match = next((tool for sign in signs for tool in tools if sign(tool)), None)
         if match is not None:
             found[short] = match
-    return found
+    rating = [tool for tool in tools if tool.name == RATE and tool.arguments >= RATING]
+    return {**found, RATE: rating[0]} if rating else found
 
 
 def _texts(value: object) -> set[str]:

@@ -19,7 +19,7 @@ from commonplace.graph.bloom import HOPS_MAX, HOPS_MIN
 from commonplace.graph.constraints import RULES_FIRST, file_lines
 from commonplace.graph.contexts import save_context
 from commonplace.graph.lighting import KINDS, RANKED_MAX, Lighting
-from commonplace.graph.scoring import mean, task_affinity
+from commonplace.graph.scoring import drift, is_covered, mean
 from commonplace.graph.tasks import Task
 from commonplace.records import to_utc
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from commonplace.recaller import Recaller
 
 QUERY_CHARS_MAX = 4000
-DRIFT_NODES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +116,7 @@ def build_context(
     if memory.homes[memory.trusted_home()].path.is_dir():
         after = resonance.of_memory(memory).light(lit, shown, moment)
     memory.engine().usage.add(_places(found, shown), to_utc(moment), None)
+    similar = {one.id: one.signals.similarity for one in found.selected}
     working = resonance.Limits.of(memory).after(state.values_without(lit), lit.values())
     memory.note_injection(
         "context",
@@ -125,8 +125,8 @@ def build_context(
         task.id,
         task.session,
         frames=frames.tokens_by_frame(),
-        covered=_is_covered(found, frames),
-        drift=_drift(found, frames),
+        covered=is_covered((found.nodes[ident] for ident in frames.ids), found.tags),
+        drift=drift([similar[ident] for ident in frames.ids]),
         nodes=len(working),
         resonance=mean(working),
     )
@@ -194,21 +194,6 @@ def _shown_in(found: Gathered, frames: Frames) -> list[str]:
         if one.type == "tool" and frame_lines.tool(found.nodes[one.id]) in texts
     ]
     return list(dict.fromkeys([*frames.ids, *special, *tools, *others]))
-
-
-def _is_covered(found: Gathered, frames: Frames) -> bool | None:
-    """Whether the knowledge frame has a node of the task's domain; `None` without tags."""
-    if not found.tags:
-        return None
-    return any(task_affinity(found.nodes[ident], found.tags) for ident in frames.ids)
-
-
-def _drift(found: Gathered, frames: Frames) -> float | None:
-    """Return how far the best nodes of the knowledge frame are from the question, from 0 to 1."""
-    similar = {one.id: one.signals.similarity for one in found.selected}
-    best = [similar[ident] for ident in frames.ids[:DRIFT_NODES]]
-    # A cosine of rounded vectors may be a little over 1.
-    return round(min(1.0, max(0.0, 1 - mean(best))), 4) if best else None
 
 
 def _places(found: Gathered, ids: Collection[str]) -> list[tuple[int, str]]:

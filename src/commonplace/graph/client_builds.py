@@ -16,10 +16,7 @@ _KEYS = {kind: key for key, kind in KINDS.items()}
 
 
 def note_build(memory: Recaller, saved: SavedContext) -> None:
-    """Write down that an agent was given the context *saved*, if a client has just built it.
-
-    Whether it covers the task and how near it is to the question is known to the client alone.
-    """
+    """Write down that an agent was given the context *saved*, if a client has just built it."""
     if not (saved.is_new and saved.is_built):
         return
     frames = _frames(saved)
@@ -32,6 +29,8 @@ def note_build(memory: Recaller, saved: SavedContext) -> None:
         saved.session,
         frames=frames.tokens_by_frame(),
         repo=saved.repo,
+        covered=saved.covered,
+        drift=saved.drift,
         nodes=len(working.rows),
         resonance=working.mean_value(),
     )

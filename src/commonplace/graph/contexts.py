@@ -68,6 +68,9 @@ class SavedContext(NamedTuple):
     is_new: bool = False
     # The id that the client gave the save.
     save_id: str = ""
+    # What the client that built it has measured; not kept with it.
+    covered: bool | None = None
+    drift: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as other programs see it."""
@@ -133,7 +136,9 @@ def save_context(
             return _saved(latest.record)
         place = (memory.trusted_home(), entry.record.repo) if latest is None else latest.place
         if memory.append_together({place: [entry]}, partial(_is_latest, memory, ident, latest)):
-            return _saved(entry.record)._replace(is_new=True)
+            return _saved(entry.record)._replace(
+                is_new=True, covered=about.covered, drift=about.drift
+            )
     raise UsageError("other processes keep saving contexts of this task", "try again")
 
 
@@ -143,6 +148,8 @@ class _Save(NamedTuple):
     id: str = ""
     is_built: bool = False
     nodes: Sequence[str] = ()
+    covered: bool | None = None
+    drift: float | None = None
 
 
 def _about_save(blocks: list[dict[str, Any]]) -> tuple[_Save, list[dict[str, Any]]]:
@@ -158,7 +165,14 @@ def _about_save(blocks: list[dict[str, Any]]) -> tuple[_Save, list[dict[str, Any
         if not isinstance(ident, str) or not 0 < len(ident) <= TASK_ID_CHARS_MAX:
             raise RecordInvalid("frames", f"has a block `{SAVE_KIND}` without an `id`")
         named = [one for one in nodes if isinstance(one, str)] if isinstance(nodes, list) else []
-        about = _Save(ident, data.get("built") is True, named)
+        covered, drift = data.get("covered"), data.get("drift")
+        about = _Save(
+            ident,
+            data.get("built") is True,
+            named,
+            covered if isinstance(covered, bool) else None,
+            float(drift) if isinstance(drift, int | float) and 0 <= drift <= 1 else None,
+        )
     if not rest:
         raise RecordInvalid("frames", "is empty", "there is nothing to save")
     return about, rest

@@ -22,11 +22,15 @@ FILE_BYTES_MAX = 256 << 10
 TESTS_MAX = 8
 _TEST_NAMES = re.compile(
     r"^\s*(?:async )?def (test_\w+)|^func (Test\w+)|\b(?:it|test)\(\s*[\"'`]([^\"'`\n]+)"
-    r"|\bTEST(?:_[A-Z]+)?\(\s*([^)\n]+)\)|#\[test\]\s*\n\s*(?:async )?fn (\w+)"
+    r"|\b(?:(?:TEMPLATE_)?TEST_CASE|SCENARIO)(?:_METHOD\(\s*\w+,)?\(?\s*\"((?:[^\"\\\n]|\\.)+)\""
+    r"|\bTEST(?:_[A-Z]+)?\(\s*([^\")\n]+)\)|#\[test\]\s*\n\s*(?:async )?fn (\w+)"
     r"|@Test\s*\n?\s*(?:public )?void (\w+)",
     re.MULTILINE,
 )
 _TEST_FOLDERS = ("", "tests", "test", "__tests__", "spec")
+# The tests of a header are in a file that is compiled.
+_HEADERS = (".h", ".hh", ".hpp", ".hxx", ".ipp", ".inl")
+_COMPILED = (".cpp", ".cc", ".cxx", ".c")
 
 
 class FileInHand(NamedTuple):
@@ -93,11 +97,15 @@ def _test_files(base: Path, path: Path) -> list[Path]:
     if stem.lower().startswith("test") or re.search(r"(?:_test|\.test|\.spec|Test)$", stem):
         return [path]
     names = [
-        f"test_{stem}{end}",
-        f"{stem}_test{end}",
-        f"{stem}.test{end}",
-        f"{stem}.spec{end}",
-        f"{stem}Test{end}",
+        name
+        for ending in (_COMPILED if end.lower() in _HEADERS else (end,))
+        for name in (
+            f"test_{stem}{ending}",
+            f"{stem}_test{ending}",
+            f"{stem}.test{ending}",
+            f"{stem}.spec{ending}",
+            f"{stem}Test{ending}",
+        )
     ]
     folders = [path.parent / name for name in _TEST_FOLDERS]
     folders += [above / name for above in (path.parent.parent, base) for name in _TEST_FOLDERS[1:]]

@@ -28,6 +28,8 @@ CONTENT = ("type", "label", "payload", "links", "children", "tags", "meta")
 _READ_ONLY = ("kind", "score", "hop", "likeness")
 _KNOWN = ("id", *CONTENT, "embeddings", "stats", "resonance", "repo", "timestamp")
 FILE_PREFIXES = ("skill:", "note:")
+# The fields of a link, and other words for two of them.
+_LINK_FIELDS = ("to", "rel", "w", "relation", "weight")
 
 
 class GivenNode(NamedTuple):
@@ -111,6 +113,11 @@ def _check_node_links(value: object) -> None:
     check_links(value)
     assert isinstance(value, list)
     for link in value:
+        unknown = next((name for name in link if name not in _LINK_FIELDS), None)
+        if unknown is not None:
+            raise ValueError(f"has a link with the field `{unknown}`; it has `to`, `rel` and `w`")
+        if link.get("w") is None:
+            check_links([{"to": link["to"], "w": link.get("weight")}])
         _check_reference(link["to"])
         for name in ("rel", "relation"):
             if link.get(name) is not None:
@@ -138,14 +145,19 @@ def _check_reference(value: str) -> None:
 
 
 def _one_link_each(links: list[dict[str, Any]], ident: str) -> list[dict[str, Any]]:
-    """Return the links with `to`, `rel` and `w`; of two with one target and relation, the last."""
+    """Return the links with `to`, `rel` and the `w` that was given.
+
+    Of two with one target and relation, the last.
+    """
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for link in links:
         rel = link.get("rel") or link.get("relation") or "related_to"
-        weight = 1.0 if link.get("w") is None else link["w"]
+        weight = link.get("weight") if link.get("w") is None else link["w"]
         if link["to"] == ident:
             raise RecordInvalid("links", f"leads to `{ident}` itself", "a link has two ends")
-        found[link["to"], rel] = {"to": link["to"], "rel": rel, "w": weight}
+        found[link["to"], rel] = {"to": link["to"], "rel": rel}
+        if weight is not None:
+            found[link["to"], rel]["w"] = weight
     return list(found.values())
 
 

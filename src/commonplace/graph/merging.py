@@ -39,5 +39,16 @@ def merge_value(old: Any, new: Any) -> Any:  # noqa: ANN401 (any JSON value)
 
 
 def _merge_links(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    links = {(link["to"], link["rel"]): link for link in (*old, *new)}
+    """Return one link for each target and relation; a weight that *new* does not give stays."""
+    links = {(link["to"], link["rel"]): link for link in old}
+    for link in new:
+        end = link["to"], link["rel"]
+        links[end] = {**links.get(end, {}), **link}
     return list(links.values())
+
+
+def with_weights(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *content* with a weight for each link: 1 where none was given."""
+    if "links" not in content:
+        return dict(content)
+    return {**content, "links": [{**link, "w": link.get("w", 1.0)} for link in content["links"]]}

@@ -123,15 +123,16 @@ def _named(memory: Recaller, readers: Sequence[Reader], episode: Episode) -> lis
     """Return the nodes whose id or label the episode mentions, the surest first."""
     filter_ = fetch.visible(memory)
     paths = list(_paths(episode.fields))
+    tasks = set(_tasks(episode.fields))
     texts = list(_texts(episode.fields))
     text = " \n ".join([*texts, *paths])[:TEXT_CHARS_MAX]
-    words = {*paths, *islice(_WORD.findall(text), TOKENS_MAX)}
+    words = {*paths, *tasks, *islice(_WORD.findall(text), TOKENS_MAX)}
     found: dict[str, Involved] = {}
     for record in _nodes(readers, filter_, words, text):
         if type_of(record) not in _LINKED_TYPES or record.id == episode.id:
             continue
-        if record.id in words and _is_path(record.id):
-            rel = "related_to" if record.id in paths else "uses"
+        if record.id in words and (_is_path(record.id) or record.id in tasks):
+            rel = "related_to" if record.id in tasks.union(paths) else "uses"
             found[record.id] = Involved(record.id, rel, ID_WEIGHT)
         elif _mentions(text, record.label):
             found.setdefault(record.id, Involved(record.id, "uses", LABEL_WEIGHT))
@@ -168,6 +169,14 @@ def _mentions(text: str, label: str) -> bool:
     phrase = r"\s+".join(map(re.escape, words))
     case = re.NOFLAG if len(words) == 1 else re.IGNORECASE
     return bool(re.search(rf"(?<!\w){phrase}(?!\w)", text, case))
+
+
+def _tasks(fields: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the ids that the node of the episode's task may have: `q1`, or `task.q1`."""
+    task = fields.get("task_id")
+    if isinstance(task, str) and task:
+        yield task
+        yield f"task.{task}"
 
 
 def _paths(fields: Mapping[str, Any]) -> Iterator[str]:

@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from commonplace.records.nodes import GraphNode
     from commonplace.settings import Settings
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 DIGITS = 6
 # A node that was used this often has the full signal.
 USES_FULL = 50
+# The drift of a context is that of so many of its best nodes.
+DRIFT_NODES = 3
 
 
 class Weights(NamedTuple):
@@ -132,6 +134,21 @@ def persona_weight(
 def decayed(value: float, decay: float, ticks: int) -> float:
     """Return what is left of *value* after *ticks* in which the node was not lit."""
     return float(value * decay ** max(0, ticks))
+
+
+def is_covered(nodes: Iterable[GraphNode], tags: Collection[str]) -> bool | None:
+    """Return whether one of *nodes* is of the domain of a task; `None` for a task without tags."""
+    return any(task_affinity(node, tags) for node in nodes) if tags else None
+
+
+def drift(similarities: Sequence[float]) -> float | None:
+    """Return how far the best nodes are from the question, from 0 to 1; `None` without nodes.
+
+    *similarities* are those of the nodes that are shown, the best node first.
+    """
+    best = similarities[:DRIFT_NODES]
+    # A cosine of rounded vectors may be a little over 1.
+    return round(min(1.0, max(0.0, 1 - mean(best))), 4) if best else None
 
 
 def mean(values: Iterable[float]) -> float:

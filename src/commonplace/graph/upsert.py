@@ -14,7 +14,7 @@ from commonplace.editing import OF_BATCH
 from commonplace.errors import RecordInvalid, UsageError
 from commonplace.graph import resonance
 from commonplace.graph.given import CONTENT, GivenNode, check_node, kind_of
-from commonplace.graph.merging import merge_content
+from commonplace.graph.merging import merge_content, with_weights
 from commonplace.recall import graph
 from commonplace.records import Node, to_utc
 from commonplace.records.json_text import encode_sorted
@@ -169,6 +169,7 @@ class _Lines:
         content = node.content
         if self._merge and before is not None:
             content = merge_content(content_of(before), content)
+        content = with_weights(content)
         if "type" not in content:
             raise RecordInvalid("type", "is missing", "say what it is, such as `concept`")
         fields = self._fields(node, {"label": node.id.rpartition(".")[2], **content}, one)

@@ -51,6 +51,11 @@ class Server(MCPServer[Any]):
             elif dotted:
                 self._other_names[dotted] = short
 
+    @property
+    def other_names(self) -> frozenset[str]:
+        """The names of tools that are not listed, and can be called."""
+        return frozenset(self._other_names)
+
     def find_tool(self, name: str) -> Tool | None:
         """Return the tool that has this name, listed or not."""
         return self._tool_manager.get_tool(self._other_names.get(name, name))

@@ -28,7 +28,6 @@ from starlette.routing import Route, Router
 
 import commonplace
 from commonplace.errors import CommonplaceError, ScopeMissing, ServerTrouble
-from commonplace.learn.worth import figures
 from commonplace.server import api, log_format, metrics, own_socket, presence
 from commonplace.server.access_tokens import SCOPES, SCOPES_DEFAULT, Token, Tokens
 from commonplace.server.build import build_server, choose_toolsets
@@ -194,7 +193,7 @@ class HttpServer:
         extra = [Route("/health", self._health), Route("/metrics", self._metrics_page)]
         routes = api.routes(self._server, self._open_memory, self._memory.homes, self._stop)
         self._metrics = metrics.create(
-            self._operations, lambda: self._guard.in_flight, lambda: figures(self._memory)
+            self._operations, lambda: self._guard.in_flight, self._memory.worth
         )
         loopback = is_loopback(host)
         return Guard(
@@ -306,8 +305,9 @@ class HttpServer:
     def _operations(self) -> frozenset[str]:
         manager = self._server._tool_manager  # noqa: SLF001 (the public method is async)
         tools = {tool.name for tool in manager.list_tools()}
+        names = {*tools, *self._server.other_names}
         return frozenset(
-            {*tools, "records", "stats", "context", "openapi.json", "hook", "ask", "stop"}
+            {*names, "records", "stats", "context", "openapi.json", "hook", "ask", "stop"}
         )
 
     async def _health(self, _request: Request) -> Response:

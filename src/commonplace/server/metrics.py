@@ -17,8 +17,8 @@ _CONTEXT = {
     "built": ("contexts_built", f"Contexts built {_DAYS}."),
     "coverage": ("context_coverage", f"Share of contexts with a node of their domain {_DAYS}."),
     "drift": ("context_drift", f"Mean distance of the best nodes from the question {_DAYS}."),
-    "nodes_now": ("working_set_nodes", "Nodes in the working set after the last context."),
-    "mean_resonance_now": ("working_set_resonance", "Mean resonance after the last context."),
+    "nodes_now": ("working_set_nodes", "Nodes in the working set now."),
+    "mean_resonance_now": ("working_set_resonance", "Mean resonance of the working set now."),
 }
 MISSING = "metrics need the `metrics` extra: install `commonplace[metrics]`"
 
@@ -63,6 +63,24 @@ class Metrics:
         self._by_frame = Gauge(
             "commonplace_frame_tokens", f"Tokens of each frame {_DAYS}.", ("frame",), **more
         )
+        self._rated = Gauge(
+            "commonplace_feedback_after",
+            f"Feedback on memories after they were given {_DAYS}.",
+            ("outcome",),
+            **more,
+        )
+        self._checks = Gauge(
+            "commonplace_checks_after",
+            f"Tests and builds after memories were given {_DAYS}.",
+            ("result",),
+            **more,
+        )
+        self._tasks = Gauge(
+            "commonplace_tasks",
+            f"Tasks with and without memories, by how they ended {_DAYS}.",
+            ("memories", "outcome"),
+            **more,
+        )
         self._context = {
             key: Gauge(f"commonplace_{name}", text, **more)
             for key, (name, text) in _CONTEXT.items()
@@ -93,9 +111,23 @@ class Metrics:
                 gauge.labels(source).set(figures[name])
         for frame, tokens in found["cost"]["by_frame"].items():
             self._by_frame.labels(frame).set(tokens)
+        self._set_utility(found["utility"])
         for key, gauge in self._context.items():
             value = found["context"][key]
             gauge.set(math.nan if value is None else value)
+
+    def _set_utility(self, found: dict[str, Any]) -> None:
+        """Show what followed: feedback, tests and builds, and how tasks ended."""
+        for outcome, count in found["rated"].items():
+            self._rated.labels(outcome).set(count)
+        for result, count in found["tests_after"].items():
+            self._checks.labels(result).set(count)
+        for memories in ("with", "without"):
+            tasks = found[f"tasks_{memories}"]
+            ended = {name: tasks[name] for name in ("succeeded", "failed")}
+            ended["other"] = tasks["tasks"] - sum(ended.values())
+            for outcome, count in ended.items():
+                self._tasks.labels(memories, outcome).set(count)
 
 
 def create(
