@@ -480,6 +480,8 @@ def test_a_newer_rule_without_what_the_question_names_is_about_something_else(
         ("date-fns replaced moment in the web app", True),
         ("The web app uses date-fns; moment is gone", True),
         ("The web app formats with date-fns, and moment only in tests now", True),
+        ("From now on the web app uses date-fns instead of moment", True),
+        ("In the web app we have switched from moment to date-fns", True),
         # What ended is not what the older one answers.
         ("The web app sends a moment of silence, and the pager is gone", False),
         ("The web app shows a moment instead of a date", False),
@@ -498,6 +500,18 @@ def test_a_newer_rule_may_say_that_the_answer_of_the_older_one_has_ended(
 
     assert (ids(found)[0] == "new") is leads
     assert superseded(found) == (["old"] if leads else [])
+
+
+def test_a_newer_rule_that_adds_to_the_older_one_does_not_mark_it() -> None:
+    old = "Flaky checkout test: freeze the clock"
+    pair = [
+        entry("old", hashed(old), 1.0, vector=[1.0, 0.0], text=old),
+        entry("new", hashed(old), 0.9, day=2, vector=[0.9, 0.43], text=f"{old}, and set TZ"),
+    ]
+    adding = pair[1]._replace(text=lambda: "The flaky checkout test also needs TZ=UTC")
+
+    assert superseded(dedupe.newest_first(asked(pair, "flaky checkout test"))) == ["old"]
+    assert superseded(dedupe.newest_first(asked([pair[0], adding], "flaky checkout test"))) == []
 
 
 SESSION = (

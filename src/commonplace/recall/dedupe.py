@@ -78,6 +78,18 @@ ENDED = re.compile(
     r"discontinued|obsolete|frozen|phased out|shut down))\b",
     re.IGNORECASE,
 )
+# A clause that says what is done instead of what it names; of a new way only with such a word.
+INSTEAD = re.compile(
+    r"\b(?:instead of|rather than|(?:switched|moved|migrated|changed) (?:over )?from)\s"
+    r"([^;:,.!?]{1,60})",
+    re.IGNORECASE,
+)
+NEW_WAY = re.compile(
+    r"\b(from now on|as of|starting|henceforth|now|switched|moved|migrated|changed)\b",
+    re.IGNORECASE,
+)
+# What says so adds to what was said before.
+ADDS = re.compile(r"\b(also|as well|additionally|in addition|besides|too)\b", re.IGNORECASE)
 _CLAUSE = re.compile(r"[;:,.!?]\s")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*(?:\n|[-*+] |\d+[.)] )\s*")
 SUPERSEDED = "superseded? a newer one is above"
@@ -330,6 +342,8 @@ def _supersedes(newer: Entry, older: Entry) -> bool:
 
 def _contradicts(newer: Entry, older: Entry) -> bool:
     """Whether both are so alike that they can hardly be valid both."""
+    if ADDS.search(_rule_text(newer)) and not _replaces_openly(newer, older):
+        return False
     if _states_rules(newer, older):
         # Only a short record is all about its one rule.
         bar = SAME_STATEMENT if _tells_change(newer) else REPLACED_STATEMENT
@@ -352,10 +366,13 @@ def _replaces_openly(newer: Entry, older: Entry) -> bool:
     The question does not name that: it asks for it.
     """
     answer = (newer.rule & older.rule) - older.question.keys()
-    return bool(answer) and any(
-        ENDED.search(clause) and not answer.isdisjoint(map(term_hash, term_set(clause)))
-        for clause in _CLAUSE.split(_rule_text(newer))
-    )
+    if not answer:
+        return False
+    text = _rule_text(newer)
+    ended = [clause for clause in _CLAUSE.split(text) if ENDED.search(clause)]
+    if NEW_WAY.search(text):
+        ended += INSTEAD.findall(text)
+    return any(not answer.isdisjoint(map(term_hash, term_set(one))) for one in ended)
 
 
 def _rule_text(entry: Entry) -> str:

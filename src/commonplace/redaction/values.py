@@ -87,8 +87,8 @@ _REPETITION = r".{0,3}(.)\1{2,}.{0,3}"  # xxxx, ....
 _STAND_IN = (
     r"\[redacted:[a-z-]{1,40}\][.,;:!?)}]*"  # our own marker
     r"|(?:\$[{(]|\{\{|[#%@]\{|%\().*"  # ${X}, $(x), {{ x }}, #{x}, %{x}, %(x)s
-    r"|(?:[^\w$%{<]*+(?:\$[A-Z_][A-Z0-9_]*+|\$[a-z_][a-z0-9_]*+|\$[0-9@?*#]|%\w+%|%[a-z]"
-    r"|\{[^\s{}]*\}|<[^<>]+>))+\W*"  # $X, %X%, {x} and <x> with punctuation around them
+    r"|(?:[^\w$%{<]*+(?:\$[A-Z_][A-Z0-9_]*+|\$[a-z_][a-z0-9_]*+|\$[0-9@?*#]|%\w+(?:\([\w:.]+\))?%|%[a-z]"
+    r"|\{[^\s{}]*\}|<[^<>]+>))+\W*"  # $X, %X%, %env(X)%, {x} and <x> with punctuation around them
     r"|<[a-z-]+|\[[\w .-]+\]|\{[a-z_.]*"
     r"|[A-Za-z_][\w.]*\("  # a call, cut at its first quote or bracket
     rf"|{_REPETITION}"
