@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.compose import tokens
 from commonplace.compose.excerpt import excerpt
 from commonplace.compose.prose import ends_prose, has_lines
+from commonplace.compose.titles import title_of
 from commonplace.compose.unit_layout import MARGIN, MORE
 from commonplace.compose.unit_ranking import Wanted
 from commonplace.foreign import FRAME, code, indent, one_line, origin, render
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from commonplace.index.document import Document
+    from commonplace.index.units import Unit
     from commonplace.recall.hits import Hit
     from commonplace.records import Record
 
 SHORT_CHARS_MAX = 420
 TITLE_CHARS_MAX = 160
-TITLE_SOUGHT_CHARS_MAX = 2000
 TITLE_TOKENS_MIN = 4
 ENTRY_TOKENS_MIN = 12
 # The second memory is always shown if it fits in this many tokens, whatever the first needs.
@@ -164,7 +165,7 @@ def _cut_text_of(
 def _title_entry(hit: Hit, tokens_max: int) -> str:
     """Return the first entry with its title only, when no more fits."""
     head = f"1. [{one_line(hit.timestamp[:10])}] "
-    title = _title(hit)
+    title = _title(hit, _units(hit))
     # The id and a warning are worth more than the end of a title.
     for tail in (_tail(hit), _marks(hit.marks)):
         room = tokens_max - tokens.count(head) - tokens.count(tail) - 1
@@ -309,36 +310,34 @@ def _episode(
 
 def _excerpt(hit: Hit, wanted: Wanted, tokens_max: int, *, may_cut: bool = False) -> str:
     """Return the memory whole, or the units of it that answer the question."""
-    text, units = hit.document.shown, hit.units
-    title = _title(hit)
+    text, units = hit.document.shown, _units(hit)
     if hit.record.kind == "skill":
         # The description comes first, whatever the question: it says what the skill is for.
         title = tokens.cut(_skill_line(hit.document), max(ENTRY_TOKENS_MIN, tokens_max // 2))
-        text, units = about_and_body(text)[1], None
-    if units is None:
+        text = about_and_body(text)[1]
         units = units_of(text)
+    else:
+        title = _title(hit, units)
     return excerpt(text, units, wanted, title, tokens_max, may_cut=may_cut)
+
+
+def _units(hit: Hit) -> Sequence[Unit]:
+    return units_of(hit.document.shown) if hit.units is None else hit.units
 
 
 def _beginning(hit: Hit, tokens_max: int) -> str:
     return tokens.cut(indent(hit.document.shown, MARGIN).lstrip(" "), tokens_max)
 
 
-_TITLE_LINE = re.compile(r"^\s*(?:title:\s*|#\s+)(.+?)\s*$", re.MULTILINE)
 _CLAUSE = re.compile(r",? (?:—|--|\() ?|, (?=and |but |so |or |which |because )|; ")
 _BARE_LABEL = re.compile(r"\W*\w[\w /-]{0,24}:\W*")
-_FIRST_LINE = re.compile(r"^(?!\s*(?:#|---|```))\s*(\S.*)$", re.MULTILINE)
 
 
-def _title(hit: Hit) -> str:
+def _title(hit: Hit, units: Sequence[Unit]) -> str:
     """Return a title for a long memory: its context, its own title, or its first line."""
-    record, text = hit.record, render(hit.document.shown[:TITLE_SOUGHT_CHARS_MAX])
-    title = record.context if isinstance(record, Lesson) and record.context else ""
-    if not title:
-        first = _TITLE_LINE.search(text)
-        first = first or _FIRST_LINE.search(text)
-        title = first.group(1).strip("\"'") if first else text.strip().split("\n", 1)[0]
-    title = one_line(title)
+    record = hit.record
+    context = record.context if isinstance(record, Lesson) else ""
+    title = one_line(context or title_of(hit.document.shown, units))
     if _BARE_LABEL.fullmatch(title):
         return ""  # `Problem:`, which says nothing by itself.
     if len(title) <= TITLE_CHARS_MAX:

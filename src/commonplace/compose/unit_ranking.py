@@ -157,6 +157,11 @@ def find_fix_word(heading: str) -> re.Match[str] | None:
     return _USES[FIX].search(heading)
 
 
+def use_of_heading(heading: str) -> float | None:
+    """Return what *heading* says that follows, such as `FIX`; `None` if it does not say."""
+    return _use_of_section((heading,))
+
+
 def _unit_with(
     sentence: str, text: str, units: Sequence[Unit], numbers: Iterable[int]
 ) -> int | None:
