@@ -36,3 +36,19 @@ def test_a_title_is_a_heading_of_any_level_but_never_a_line_of_code(
 @pytest.mark.parametrize("heading", ["## Problem", "## Root cause", "# Fix 2:"])
 def test_a_heading_that_only_names_a_part_is_no_title(heading: str) -> None:
     assert title(f"{heading}\n\nThe tank leaks.\n\nMore.") == "The tank leaks."
+
+
+@pytest.mark.parametrize(
+    ("heading", "expected"),
+    [
+        ('Brewery: "tank is full"', 'Brewery: "tank is full"'),
+        ('"Tank" is not "kettle"', '"Tank" is not "kettle"'),
+        ('The "kettle"', 'The "kettle"'),
+        ('"The tank is full"', "The tank is full"),
+        ("'", "'"),
+    ],
+)
+def test_only_quotation_marks_around_all_of_a_title_are_left_out(
+    heading: str, expected: str
+) -> None:
+    assert title(f"# {heading}\n\nOpen the valve.") == expected

@@ -32,7 +32,7 @@ def title_of(text: str, units: Sequence[Unit]) -> str:
     if not title:
         told = (unit.of(text) for unit in units if unit.kind != CODE)
         title = next(told, "").strip().split("\n", 1)[0]
-    return title.strip("\"'")
+    return _without_quotes(title)
 
 
 def _heading(body: str, units: Sequence[Unit]) -> str:
@@ -50,3 +50,10 @@ def _heading(body: str, units: Sequence[Unit]) -> str:
 def _is_part(heading: str) -> bool:
     """Whether *heading* says which part of a text follows, and not what the text is about."""
     return len(heading.split()) <= _PART_WORDS_MAX and use_of_heading(heading) is not None
+
+
+def _without_quotes(title: str) -> str:
+    """Return *title* without the quotation marks around all of it."""
+    mark, inner = title[:1], title[1:-1]
+    is_quoted = len(title) > 1 and mark in ("'", '"') and title[-1] == mark and mark not in inner
+    return inner if is_quoted else title
