@@ -52,3 +52,17 @@ def test_only_quotation_marks_around_all_of_a_title_are_left_out(
     heading: str, expected: str
 ) -> None:
     assert title(f"# {heading}\n\nOpen the valve.") == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ("title: A full tank\nsubject: brewing", "A full tank"),
+        ("subject: brewing\nname: 'The tank'", "The tank"),
+        ("subject: brewing / tanks", "brewing / tanks"),
+        ("kind: note\ntags: [brewing]", "The valve"),
+        ("title:\nkind: note", "The valve"),
+    ],
+)
+def test_front_matter_gives_the_title_without_its_key(fields: str, expected: str) -> None:
+    assert title(f"---\n{fields}\n---\n\n# The valve\n\nOpen it.") == expected

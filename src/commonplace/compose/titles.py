@@ -1,10 +1,11 @@
-"""The title of a long memory: what its headings or its first line call it."""
+"""The title of a long memory: what its front matter, its headings or its first line call it."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
+from commonplace import frontmatter
 from commonplace.compose.unit_ranking import use_of_heading
 from commonplace.index.units import CODE
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from commonplace.index.units import Unit
 
 SOUGHT_CHARS_MAX = 2000
+# The fields of front matter that name a text, the best first.
+_NAMES = ("title", "name", "subject")
 _TITLE_LINE = re.compile(r"^\s*title:\s*(.+?)\s*$", re.MULTILINE)
 _FIRST_HEADING = re.compile(r"\s*#{1,6}\s")
 _MAIN_HEADING = re.compile(r"^ {0,3}#\s+(.+?)\s*$", re.MULTILINE)
@@ -22,12 +25,16 @@ _PART_WORDS_MAX = 3
 
 
 def title_of(text: str, units: Sequence[Unit]) -> str:
-    """Return the title of *text*: its first heading, else its first line.
+    """Return the title of *text*: of its front matter, else its first heading, else its first line.
 
     The *units* of the text tell a heading from a comment in code.
     """
-    body = text[:SOUGHT_CHARS_MAX]
-    line = _TITLE_LINE.search(body)
+    fields, body = frontmatter.split(text)
+    named = (fields or {}).get(next((one for one in _NAMES if (fields or {}).get(one)), ""))
+    if isinstance(named, str):
+        return named
+    body = body[:SOUGHT_CHARS_MAX]
+    line = _TITLE_LINE.match(body)
     title = line[1] if line else _heading(body, units)
     if not title:
         told = (unit.of(text) for unit in units if unit.kind != CODE)
