@@ -206,3 +206,25 @@ def test_no_limit_shows_less_than_a_lower_one(pad: int) -> None:
     for words in ("Start it again.", "make start"):
         first = next(place for place, one in enumerate(found) if words in one)
         assert all(words in one for one in found[first:])
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("# The still\n\nSymptom: it is cold.\n\nFix: light the burner.\n", ["The still", "Symptom: it is cold.", "Fix: light the burner."]),
+        ("## The still\nSymptom: it is cold.\nFix: light the burner.\n", ["The still", "Symptom: it is cold.", "Fix: light the burner."]),
+        ("The still\n=========\n\nLight the burner.", ["The still", "Light the burner."]),
+        ("**Symptom:** it is cold.\r\n\r\n**Fix:** light it.", ["**Symptom:** it is cold.", "**Fix:** light it."]),
+    ],
+)  # fmt: skip
+def test_a_short_note_with_a_heading_or_labels_keeps_its_lines(text: str, lines: list[str]) -> None:
+    assert "\n   ".join(lines) + " [les-a]" in answer(hit("les-a", text), question="burner")
+
+
+def test_a_short_lesson_of_one_paragraph_stays_one_line() -> None:
+    found = answer(
+        hit("les-a", "Fix: light the burner, and wait."), hit("les-b", "Still.\n\nCold.")
+    )
+
+    assert "1. [2026-01-01] Fix: light the burner, and wait. [les-a]" in found
+    assert "2. [2026-01-01] Still. Cold. [les-b]" in found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.compose import tokens
 from commonplace.compose.excerpt import excerpt
-from commonplace.compose.prose import ends_prose, has_lines
+from commonplace.compose.prose import ends_prose, has_lines, has_parts
 from commonplace.compose.titles import title_of
 from commonplace.compose.unit_layout import MARGIN, MORE
 from commonplace.compose.unit_ranking import Wanted
@@ -70,7 +70,7 @@ def compose(
     """
     entries: list[str] = []
     shown: list[Hit] = []
-    lines = [_short_line(hit) for hit in hits]
+    lines = [_short(hit) for hit in hits]
     left = tokens_max - tokens.count(header(len(hits), tokens_max)) - 1
     for index, hit in enumerate(hits):
         if entries and not _is_worth_adding(hits, lines, index, left):
@@ -189,39 +189,51 @@ def _entry(number: int, hit: Hit, line: str, text_of: Callable[[int], str], toke
     """
     head = f"{number}. [{one_line(hit.timestamp[:10])}] "
     tail = _tail(hit)
-    if line and tokens.count(head + line + tail) <= tokens_max:
-        return head + line + tail
+    if line and tokens.count(whole := head + _with_tail(line, tail)) <= tokens_max:
+        return whole
     # After a text of several lines, the tail may need a line of its own.
     room = tokens_max - tokens.count(f"{head}\n{MARGIN}{tail}")
     text = text_of(room) if room > 0 else ""
     if not text:
         return ""
-    # After a block of code or a command, a word would not belong to its line.
-    *above, last = text.split("\n")
-    separator = "\n" + MARGIN if above and (last.endswith("```") or not ends_prose(last)) else ""
-    entry = f"{head}{text}{separator}{tail.lstrip() if separator else tail}"
+    entry = head + _with_tail(text, tail)
     return entry if tokens.count(entry) <= tokens_max else ""
+
+
+def _with_tail(text: str, tail: str) -> str:
+    """Return *text* with *tail* behind it, in a line of its own after code or a command."""
+    *above, last = text.split("\n")
+    if above and (last.endswith("```") or not ends_prose(last)):
+        return f"{text}\n{MARGIN}{tail.lstrip()}"
+    return text + tail
 
 
 def entry_text(
     hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float], tokens_max: int
 ) -> str:
     """Return a memory as an entry of a list, without its number; "" if nothing of it fits."""
-    line = _short_line(hit)
+    line = _short(hit)
     entry = _entry(1, hit, line, _text_of(hit, wanted, idf), tokens_max)
     entry = entry or _entry(1, hit, line, _cut_text_of(hit, wanted, idf), tokens_max)
     return entry.partition(". ")[2]
 
 
-def _short_line(hit: Hit) -> str:
-    """Return a memory that is short in one line; "" if it is long, or its line ends matter."""
+def _short(hit: Hit) -> str:
+    """Return a memory that is short, in one line or as a title with lines; "" if it is long.
+
+    So too if its line ends matter.
+    """
     if isinstance(hit.record, Episode) or hit.record.kind == "skill":
         return ""  # An episode tells the errors that the question is about, a skill its steps.
     shown = hit.document.shown
     if len(shown) > 2 * SHORT_CHARS_MAX or has_lines(shown):
         return ""
     line = summary_line(hit.record)
-    return line if len(line) <= SHORT_CHARS_MAX else ""
+    if len(line) > SHORT_CHARS_MAX:
+        return ""
+    if has_parts(shown) and not sentence_of(hit.record):
+        return _excerpt(hit, Wanted({}, lambda _term: 0.0), SHORT_CHARS_MAX) or line
+    return line
 
 
 def _tail(hit: Hit) -> str:

@@ -19,6 +19,10 @@ _CODE_SPAN = re.compile(r"(`+)(?:(?!`).)+\1")
 _PLAIN = re.compile(
     r"[(\"'*_]*[^\W\d_][\w'/-]*[)\"'*_.,;:!?]*|\(?\d[\d.,:%]*\)?[.,;:]?|-|.*[^\x00-\x7f].*"
 )
+_HEADING = re.compile(r"^ {0,3}(?:#{1,6}\s+\S.*|\S.*\n {0,3}=+ *)\n", re.MULTILINE)
+_LABEL = re.compile(
+    r"^ {0,3}[*_]{0,2}[^\W\d_][\w /-]{0,24}[*_]{0,2}[:\uff1a][*_]{0,2}\s", re.MULTILINE
+)
 _ITEM = re.compile(r"\s*(?:>\s*)*(?:[-*+]|\d+[.)])\s")
 _END = re.compile(r"[^\w\s]\s*$")
 
@@ -31,6 +35,12 @@ def has_lines(text: str) -> bool:
     return _MARKUP.search(text) is not None or not all(
         map(_is_wrapped, _BLANK_LINES.split(text.strip()))
     )
+
+
+def has_parts(text: str) -> bool:
+    """Whether *text* has a heading, or several lines that begin with what they are (`Cause: …`)."""
+    text = text.replace("\r\n", "\n")
+    return _HEADING.search(text) is not None or len(_LABEL.findall(text)) > 1
 
 
 def ends_prose(line: str) -> bool:
