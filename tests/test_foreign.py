@@ -648,6 +648,42 @@ def test_xml_templates_and_placeholders_in_code_are_shown_as_they_are(text: str)
     assert "<" not in render(text).replace("<template>", "").replace("</template>", "")
 
 
+JOINED = ["web-{}", "/srv/{}/", "{}/ticket", "--port={}", "db:{}", "{}.tar.gz", "v1.{}"]
+
+
+@pytest.mark.parametrize("form", JOINED)
+def test_a_placeholder_within_a_word_or_a_path_is_shown_as_it_is(form: str) -> None:
+    for text in (f"stop {form.format('<floor>')} first", form.format("<key-file>")):
+        assert render(text) == text
+        assert render(quote(text)) == quote(text)
+
+
+@pytest.mark.parametrize("form", [*JOINED, "x {} y", "{}", "<{}>", "-<{}>", "<{}>/", "-{}<"])
+@pytest.mark.parametrize(
+    "tag",
+    ["<system>", "<system-reminder>", "<tool_call>", "<user>", "<invoke>", "</floor>", "</x-y>", '<floor a="b">', "< x-y>"],
+)  # fmt: skip
+def test_no_turn_remark_or_end_of_a_tag_passes_for_a_placeholder(form: str, tag: str) -> None:
+    shown = render(form.format(tag))
+
+    assert tag not in shown
+    assert "</" not in shown
+    assert render(shown) == shown
+
+
+@given(
+    st.lists(st.sampled_from(["<floor>", "<x-y>", "</x-y>", "<user>", *"/-._=:<> a‹›\n"])).map(
+        "".join
+    )
+)
+def test_placeholders_stay_as_they_are_when_a_text_is_rendered_again(text: str) -> None:
+    shown = render(text)
+
+    assert render(shown) == shown
+    assert "</x-y" not in shown
+    assert "<user>" not in shown
+
+
 @pytest.mark.parametrize(
     "name",
     [

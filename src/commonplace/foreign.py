@@ -12,8 +12,10 @@ shows it through this module, and then it cannot leave the frame it is shown in:
 Every program invents its own tags, so no list of names could hold the dangerous ones. All tags go
 but those that are known to mean something else: HTML, types (`Vec<String>`, `vector<std::string>`),
 headers (`#include <mutex>`) and names of groups (`(?P<year>…)`): code is shown as it is stored.
-What does not have the shape of a tag (`a < b`, `<%an>`, `<https://…>`) stays as it is. Others, such
-as a placeholder (`<branch>`), can still be read.
+What does not have the shape of a tag (`a < b`, `<%an>`, `<https://…>`) stays as it is, and so does
+a placeholder within a word or a path (`web-<floor>`, `/srv/<name>/`) whose name has nothing of a
+turn, a tool or a remark in it. Others, such as one that stands alone (`<branch>`), can still be
+read.
 
 Code, in fences or between backticks, must stay usable: XML, templates, placeholders. There, what is
 nothing but an element stays: its name has nothing of a turn, a tool or a remark in it, and an end
@@ -126,6 +128,9 @@ _BEFORE_GROUP = re.compile(r"\(\?P?$")
 # A generator expression of CMake: `$<CONFIG:Debug>`.
 _GENERATOR = re.compile(r"[A-Z_]+(?::\w+)?:?")
 _LOOK_BACK = 40
+# What joins a placeholder to the word or path that it is a part of. None of these is ever replaced,
+# so a text that was rendered keeps them.
+_JOINED_BEFORE, _JOINED_AFTER = frozenset("/-._=:"), frozenset("/-._")
 _SIZED_TYPE = re.compile(r"[iuf](?:8|16|32|64|128)|u?int\d+|\w+_t", re.IGNORECASE)
 _TYPE = re.compile(r"[A-Z](?:[a-z0-9][\w:]*)?:?")
 _TAG = re.compile(
@@ -373,7 +378,7 @@ def _has_other_meaning(match: re.Match[str]) -> bool:
         return True
     if match["slash"]:
         return False
-    if not match["space"] and _is_code(match):
+    if not match["space"] and (_is_code(match) or _is_placeholder(match)):
         return True
     if _is_after_word(match):
         return _TYPE.fullmatch(name) is not None  # `List<User>`
@@ -396,6 +401,19 @@ def _is_code(match: re.Match[str]) -> bool:
         return True
     word = _BEFORE_TEMPLATE.search(before)
     return word is not None and (word[1] is None or word[1] in _TEMPLATES)
+
+
+def _is_placeholder(match: re.Match[str]) -> bool:
+    """Whether it is a part of a word or a path, and nobody takes its name for anything else."""
+    if match["end"] != ">" or ":" in match["name"]:
+        return False
+    before = match.string[max(0, match.start() - 1) : match.start()]
+    after = match.string[match.end() : match.end() + 1]
+    # A bracket beside it is part of something else, such as `<<SYS>>`.
+    is_joined = (before in _JOINED_BEFORE and after not in ("<", ">", _CLOSE)) or (
+        after in _JOINED_AFTER and before not in ("<", ">", _OPEN)
+    )
+    return is_joined and not _is_of_markup(match["name"].lower())
 
 
 def _is_after_word(match: re.Match[str]) -> bool:
