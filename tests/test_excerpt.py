@@ -515,3 +515,46 @@ def test_a_word_in_the_title_does_not_make_a_fix_of_everything() -> None:
 
     assert "docker buildx build" in found
     assert intro not in found
+
+
+ITEMS_WITH_CODE = """# The still
+
+Fix:
+
+1. Drain it.
+
+   ```sh
+   # close the valve first
+   still drain --all
+   ```
+
+2. Fill it. {more}
+
+    ~~~
+    still fill ```
+    ~~~
+
+- Then wait.
+"""
+
+
+@pytest.mark.parametrize("more", ["", "Fill it slowly, up to the mark on the side of it. " * 8])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_code_in_a_list_item_keeps_its_place_in_the_item(more: str, ends: str) -> None:
+    found = shown("the still", 400, ITEMS_WITH_CODE.format(more=more).replace("\n", ends))
+
+    code = "1. Drain it.\n\n      ```sh\n      # close the valve first\n      still drain --all\n      ```"
+    assert code in found
+    assert "\n       ````\n       still fill ```\n       ````\n" in found
+    assert "\n   - Then wait." in found
+    assert ">" not in found
+
+
+@pytest.mark.parametrize(
+    "item", ["1. Drain it.\n   ```\n   still drain\n", "- a\n\n  ```\n  b\n  ```\n\n  # c\n"]
+)
+def test_an_item_with_an_open_fence_or_a_heading_is_quoted(item: str) -> None:
+    found = shown("drain", 100, f"# The still\n\n{item}")
+
+    assert "\n   > " in found
+    assert "\n   # c" not in found

@@ -33,6 +33,8 @@ TABLE_HEAD_LINES = 2
 ROW_SHARE_MIN = 0.3
 # Of the lines of code that fit, at least this share is shown.
 STATEMENTS_SHARE_MIN = 0.25
+# A block of code without a fence begins with at least these spaces in each line.
+CODE_SPACES = 4
 MORE = "…"
 MARGIN = "   "
 UNDER = " > "
@@ -104,8 +106,8 @@ class Page:
             lead = self.units[lead].lead
         return found
 
-    def _is(self, number: int, kind: str) -> bool:
-        return number < len(self.units) and self.units[number].kind == kind
+    def _is(self, number: int, *kinds: str) -> bool:
+        return 0 <= number < len(self.units) and self.units[number].kind in kinds
 
     def show(self, numbers: Sequence[int]) -> str:
         """Return the title and these units in this order."""
@@ -201,7 +203,11 @@ class Page:
     def _show(self, number: int) -> str:
         if number not in self._shown:
             unit = self.units[number]
-            self._shown[number] = show_unit(unit, unit.of(self._text))
+            shown = show_unit(unit, text := unit.of(self._text))
+            if unit.kind == CODE and self._is(unit.lead, ITEM, REST):
+                # It belongs to a list item, and keeps its place below the words of that.
+                shown = _put_before_lines(_place_of_code(text), shown)
+            self._shown[number] = shown
         return self._shown[number]
 
     def _heading(self, unit: Unit) -> str:
@@ -251,16 +257,58 @@ def _and_above(headings: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 def _with_margin(text: str) -> str:
     """Return *text* with the margin of an entry before every line that is not blank."""
-    return "\n".join(MARGIN + line if line.strip() else "" for line in text.split("\n"))
+    return _put_before_lines(MARGIN, text)
+
+
+def _put_before_lines(margin: str, text: str) -> str:
+    return "\n".join(margin + line if line.strip() else "" for line in text.split("\n"))
 
 
 def show_unit(unit: Unit, text: str) -> str:
     """Return a unit as it may be shown: code in fences that nothing in it closes."""
-    if unit.kind != CODE:
-        # A fence in it could reach over what follows; within a quotation it cannot.
-        return quote(text) if any(map(_FENCE.match, text.split("\n"))) else block(text)
-    info, lines = _code(text)
-    return _fenced(info, lines)
+    if unit.kind == CODE:
+        return _fenced(*_code(text))
+    text = text.replace("\r\n", "\n")
+    if not any(map(_FENCE.match, text.split("\n"))):
+        return block(text)
+    # A fence in it could reach over what follows; within a quotation it cannot.
+    return (unit.kind in (ITEM, REST) and _show_with_code(text)) or quote(text)
+
+
+def _show_with_code(text: str) -> str:
+    """Return a list item with its blocks of code, each in its place; "" if that is not possible.
+
+    A fence may be open at its end, and a line like a heading or an entry of ours must be quoted.
+    """
+    shown: list[str] = []
+    held: list[str] = []
+    fence: re.Match[str] | None = None
+    for line in text.split("\n"):
+        found = _FENCE.match(line)
+        if fence is None and found:
+            shown.append("\n".join(held))
+            held, fence = [], found
+        held.append(line)
+        if fence is not None and len(held) > 1 and _closes(found, line, fence):
+            code = "\n".join(held)
+            shown.append(_put_before_lines(_place_of_code(code), _fenced(*_code(code))))
+            held, fence = [], None
+    if fence is not None:
+        return ""
+    shown += ["\n".join(held)] if held else []
+    words = shown[::2]
+    shown[::2] = map(render, words)
+    return "" if shown[::2] != list(map(block, words)) else "\n".join(shown)
+
+
+def _closes(found: re.Match[str] | None, line: str, fence: re.Match[str]) -> bool:
+    return bool(found and found[1].startswith(fence[1]) and not line[found.end() :].strip())
+
+
+def _place_of_code(text: str) -> str:
+    """Return the spaces before a block of code, without those that mark it as code."""
+    first = text.split("\n", 1)[0].expandtabs(4)
+    return " " * max(0, _margin(first) - (0 if _FENCE.match(first) else CODE_SPACES))
 
 
 def _code(text: str) -> tuple[str, list[str]]:
