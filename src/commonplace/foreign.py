@@ -130,7 +130,7 @@ _GENERATOR = re.compile(r"[A-Z_]+(?::\w+)?:?")
 _LOOK_BACK = 40
 # What joins a placeholder to the word or path that it is a part of. None of these is ever replaced,
 # so a text that was rendered keeps them.
-_JOINED_BEFORE, _JOINED_AFTER = frozenset("/-._=:"), frozenset("/-._")
+_JOINED_BEFORE, _JOINED_AFTER = frozenset("/-_=:"), frozenset("/-._")
 _SIZED_TYPE = re.compile(r"[iuf](?:8|16|32|64|128)|u?int\d+|\w+_t", re.IGNORECASE)
 _TYPE = re.compile(r"[A-Z](?:[a-z0-9][\w:]*)?:?")
 _TAG = re.compile(
