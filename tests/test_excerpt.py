@@ -558,3 +558,118 @@ def test_an_item_with_an_open_fence_or_a_heading_is_quoted(item: str) -> None:
 
     assert "\n   > " in found
     assert "\n   # c" not in found
+
+
+STILL = """# The still stays cold
+
+Observed: the panel shows `E41 burner locked` and the pump is silent.
+
+```
+E41 burner locked, pump silent, panel code 7
+```
+
+**Fix**: bleed the gas line, then light the burner:
+
+```sh
+gas bleed --line 2
+burner light
+```
+
+Never open the drain while the pump runs: the seal bursts.
+
+**Related**: a "yeast sensor offline" lamp is another matter: pair the sensor with channel 9.
+"""
+
+
+def places_in(found: str, *words: str) -> list[int]:
+    return [found.index(one) for one in words]
+
+
+def test_a_paragraph_about_other_things_leads_if_it_holds_what_is_asked_for() -> None:
+    found = shown("yeast sensor offline lamp", 80, STILL)
+
+    assert places_in(found, "pair the sensor with channel 9", "bleed the gas line") == sorted(
+        places_in(found, "pair the sensor with channel 9", "bleed the gas line")
+    )
+
+
+def test_the_message_and_what_was_seen_come_behind_the_fix() -> None:
+    found = shown("E41 burner locked pump silent panel", 85, STILL)
+
+    order = places_in(found, "bleed the gas line", "burner light", "Never open", "panel code 7")
+    assert order == sorted(order)
+
+
+def test_a_warning_leads_only_if_the_question_is_about_it() -> None:
+    fix, warning = "bleed the gas line", "Never open the drain"
+
+    found = shown("the still stays cold, pump silent", 90, STILL)
+    assert found.index(fix) < found.index(warning)
+    found = shown("open drain while pump runs, seal bursts", 90, STILL)
+    assert found.index(warning) < found.index(fix)
+
+
+def test_a_table_comes_with_what_introduces_it_and_is_for_the_same() -> None:
+    text = (
+        f"# The still\n\n{'It was cold on Monday and we looked at the panel of it. ' * 6}\n\n"
+        "Switches to set:\n\n| switch | value |\n|---|---|\n| S1 | on |\n| S2 | off |\n\n"
+        f"{'Later it was warm again on Tuesday. ' * 6}\n"
+    )
+    found = shown("cold on Monday panel", 60, text)
+
+    assert "Switches to set:\n   | switch | value |" in found
+    assert "| S2 | off |" in found
+
+
+def test_the_first_of_several_solutions_by_preference_is_not_left_out() -> None:
+    text = (
+        "# The still\n\n## Cause\n\nIt is old.\n\n## Solutions, in order of preference\n\n"
+        "### A. Clean it\n\n```sh\nstill clean --all --twice --with-soap\n```\n\n"
+        "### B. Replace the burner\n\nOrder one for the still, and wait.\n\n"
+        "### C. Wait\n\nWait for the still until Friday.\n"
+    )
+    assert "still clean" in shown("the still", 50, text)
+    assert "Order one" in shown("replace the burner", 50, text)
+
+
+SECTIONS = """# Two faults of the still
+
+Both were seen on Monday.
+
+## Burner
+
+The burner lacks gas, since line 2 holds air.
+
+Fix: bleed line 2.
+
+## Pump
+
+The pump is silent, since its fuse blew.
+
+Fix: put in fuse F3.
+"""
+
+
+def test_all_about_the_problem_that_is_asked_for_comes_first_below_its_heading() -> None:
+    text = f"{SECTIONS}\n## History\n\n{'It was built long ago. ' * 40}\n"
+    found = shown("the pump is silent", 110, text)
+
+    order = places_in(found, "Pump:", "fuse blew", "fuse F3", "Burner:", "holds air", "bleed line")
+    assert order == sorted(order)
+    assert [found.count(one) for one in ("Pump:", "Burner:")] == [1, 1]
+
+
+def test_what_stands_under_no_heading_is_set_apart_from_what_is_below_one() -> None:
+    text = SECTIONS.partition("\n\n")[2] + f"\n## History\n\n{'It was built long ago. ' * 40}\n"
+    lines = shown("the pump is silent", 110, text).split("\n")
+
+    assert lines[lines.index("   Both were seen on Monday.") - 1] == f"   {MORE}"
+
+
+@pytest.mark.parametrize("heading", ["Not the fix", "Not a solution"])
+def test_what_is_not_the_fix_does_not_come_before_it(heading: str) -> None:
+    text = f"# The still\n\n## {heading}\n\nHeat the still with a torch.\n\n## Fix\n\nBleed the line.\n"
+    found = shown("still", 20, text)
+
+    assert "Bleed the line" in found
+    assert "torch" not in found

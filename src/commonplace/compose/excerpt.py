@@ -15,6 +15,7 @@ from commonplace.compose import tokens
 from commonplace.compose.unit_layout import Page, says_something
 from commonplace.compose.unit_ranking import (
     ADVICE,
+    ANSWER,
     BACKGROUND,
     FIX,
     IMPERATIVE,
@@ -61,7 +62,7 @@ def excerpt(
     ranked = rank(text, units, body, wanted)
     chosen = _choose(page, ranked, tokens_max)
     if chosen:
-        return page.show(_in_order(chosen, units, ranked))
+        return page.show(_in_order(chosen, page, ranked))
     if not (ranked and may_cut):
         return ""
     return page.show_part(ranked[0].number, tokens_max, partial(weigh_lines, wanted=wanted))
@@ -88,7 +89,7 @@ def _choose(page: Page, ranked: Sequence[RankedUnit], tokens_max: int) -> set[in
             # To sum up lengths is quicker; only the last ones are not much too long.
             if page.bytes_min(wider) > tokens.BYTES_PER_TOKEN * tokens_max:
                 continue
-            if tokens.count(page.show(_in_order(wider, page.units, ranked))) <= tokens_max:
+            if tokens.count(page.show(_in_order(wider, page, ranked))) <= tokens_max:
                 chosen = wider
                 if place > 0 and parted is None:
                     parted = lead if lead != NO_LEAD else page.units[max(group)].lead
@@ -96,16 +97,22 @@ def _choose(page: Page, ranked: Sequence[RankedUnit], tokens_max: int) -> set[in
     return chosen
 
 
-def _in_order(
-    chosen: Collection[int], units: Sequence[Unit], ranked: Sequence[RankedUnit]
-) -> list[int]:
-    """Return the numbers as they are shown: what to do, what else is about it, the background.
+def _in_order(chosen: Collection[int], page: Page, ranked: Sequence[RankedUnit]) -> list[int]:
+    """Return the numbers as they are shown: what answers, what to do, the rest, the background.
 
-    The items of a list stay together, and so do the parts of a paragraph.
+    The items of a list stay together, and so do the parts of a paragraph. Of a text about several
+    problems, all about the one that is asked for comes before the others.
     """
+    units = page.units
     use = {one.number: one.use for one in ranked}
+    for number in chosen:
+        lead = units[number].lead
+        if lead in chosen and use.get(number) == ANSWER:
+            use[lead] = ANSWER
+    problems = dict.fromkeys(page.problem_of(one.number) for one in ranked)
+    asked = {problem: place for place, problem in enumerate(filter(None, problems))}
     places: dict[int, int] = {}
-    place, before = 1, -2
+    place, before = 2, -2
     for number in sorted(chosen):
         unit = units[number]
         value = use.get(number, 0.0)
@@ -117,7 +124,20 @@ def _in_order(
         if unit.lead in places:
             place = places[unit.lead]
         elif not (goes_on and number and units[before].headings == unit.headings):
-            place = 0 if value >= ADVICE else 2 if value == BACKGROUND else 1
+            place = _place(value)
         places[number] = place
         before = number
-    return sorted(chosen, key=lambda number: (places[number], number))
+
+    def key(number: int) -> tuple[int, int, int]:
+        problem = page.problem_of(number)
+        # What is said of all problems comes behind the one that is asked for.
+        group = (asked[problem] and asked[problem] + 1) if problem else 1
+        return group if places[number] else -1, places[number], number
+
+    return sorted(chosen, key=key)
+
+
+def _place(use: float) -> int:
+    if use >= ADVICE:
+        return 0 if use == ANSWER else 1
+    return 3 if use == BACKGROUND else 2

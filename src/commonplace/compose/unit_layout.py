@@ -112,22 +112,11 @@ class Page:
     def show(self, numbers: Sequence[int]) -> str:
         """Return the title and these units in this order."""
         parts: list[str] = []
-        before = -1
+        before, under = -1, ""
         for number in numbers:
             unit, shown = self.units[number], self._show(number)
-            is_next = before >= 0 and number == before + 1
             is_below = before >= 0 and self.units[before].headings == unit.headings
-            is_later = is_below and before < number
-            if is_later and all(self._is(one, REST) for one in range(before + 1, number + 1)):
-                # The end of a paragraph goes on in its line, if it did in the text.
-                gap = self._text[self.units[before].end : unit.start]
-                if not is_next:
-                    parts[-1] += f" {MORE} {shown.lstrip()}"
-                elif gap.count("\n") < 2:
-                    # In code without a fence, the line ends matter.
-                    parts[-1] += render(gap) + shown.lstrip()
-                else:
-                    parts.append(shown)
+            if is_below and self._go_on(parts, before, number):
                 before = number
                 continue
             # A status or a line of tags between them is never shown.
@@ -139,6 +128,11 @@ class Page:
                 heading = heading.rpartition(UNDER)[2]  # What it stands under has been shown.
             if heading and (self._has_labels or not begins_with_label(shown)):
                 parts.append(heading)
+                under = heading
+            elif under and not is_below and not heading:
+                # What stands under none is set apart from what is below a heading.
+                parts += [] if parts[-1:] == [MORE] else [MORE]
+                under = ""
             if self._goes_on(number - 1) and number - 1 not in numbers and parts[-1:] != [MORE]:
                 parts.append(MORE)  # The list has begun before.
             is_cut = unit.kind == REST and not self._is_title(number - 1)
@@ -150,6 +144,23 @@ class Page:
         if first.startswith(self._title.removesuffix(f" {MORE}")) and not _FENCE.match(first):
             return body.removeprefix(MARGIN)  # The text begins with the title.
         return f"{self._title}\n{body}" if body else self._title
+
+    def _go_on(self, parts: list[str], before: int, number: int) -> bool:
+        """Add a unit to the paragraph or item that *before* is of; return whether it is of that."""
+        between = range(before + 1, number + 1)
+        if not between or not all(self._is(one, REST) for one in between):
+            return False
+        shown = self._show(number)
+        # The end of a paragraph goes on in its line, if it did in the text.
+        gap = self._text[self.units[before].end : self.units[number].start]
+        if number > before + 1:
+            parts[-1] += f" {MORE} {shown.lstrip()}"
+        elif gap.count("\n") < 2:
+            # In code without a fence, the line ends matter.
+            parts[-1] += render(gap) + shown.lstrip()
+        else:
+            parts.append(shown)
+        return True
 
     def _is_title(self, number: int) -> bool:
         """Whether the title says what this unit does, or it says nothing."""
@@ -216,11 +227,26 @@ class Page:
             self._shown_headings[unit.headings] = self._show_heading(unit)
         return self._shown_headings[unit.headings]
 
+    def problem_of(self, number: int) -> tuple[str, ...]:
+        """Return the section that a unit is in, if the text has several with a fix of their own."""
+        headings = self.units[number].headings
+        above = (headings[:depth] for depth in range(1, len(headings) + 1))
+        return next((one for one in above if one in self._problems), ())
+
     @cached_property
+    def _problems(self) -> set[tuple[str, ...]]:
+        found = {one[:-1] for one in self._same}
+        return found | (self._labelled if self._has_labels else set())
+
+    @cached_property
+    def _labelled(self) -> set[tuple[str, ...]]:
+        """The sections in which a label such as `Fix:` stands."""
+        return {one.headings for one in self.units if begins_with_label(one.of(self._text))}
+
+    @property
     def _has_labels(self) -> bool:
         """Whether labels such as `Fix:` are in several sections, so that headings must be shown."""
-        labelled = (one.headings for one in self.units if begins_with_label(one.of(self._text)))
-        return len(set(labelled)) > 1
+        return len(self._labelled) > 1
 
     @cached_property
     def _same(self) -> set[tuple[str, ...]]:
@@ -228,7 +254,11 @@ class Page:
 
     def _show_heading(self, unit: Unit) -> str:
         last = one_line(unit.headings[-1]) if unit.headings else ""
-        if not last or last in self._title or (self._title and self._title in last):
+        # Of several problems, also a word of the title tells which one it is.
+        is_told = last in self._title and (
+            len(last) > len(self._title) // 2 or unit.headings not in self._problems
+        )
+        if not last or is_told or (self._title and self._title in last):
             return ""
         last = last.rstrip(":")
         above = [one for one in unit.headings[:-1] if one not in self._title]

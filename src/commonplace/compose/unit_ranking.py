@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.passages import LABEL
 from commonplace.index.terms import term_set
-from commonplace.index.units import CODE, REST, Unit
+from commonplace.index.units import CODE, REST, TABLE, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -33,16 +33,32 @@ STATED = 3.0
 LABEL_CHARS_MAX = 24
 # A unit with this share of the question, rare words first, is about nothing else.
 EXACT_SHARE = 0.75
+# A unit after the fix with this share of the question answers it, and the fix is of something else.
+ANSWER_SHARE = 0.6
+ANSWER_WEIGHT = 0.3
+# A warning needs this share to come before the fix.
+ASKED_SHARE = 0.95
+# Code with this share of the question is the message that the question quotes.
+MESSAGE_SHARE = 0.6
+# The first of several solutions "in order of preference".
+PREFERRED_WEIGHT = 0.3
+# A longer line introduces what follows, but does not say what that is for.
+LEAD_CHARS_MAX = 60
 # How useful a unit is, by the heading it stands under: what to do, how to prevent it and what
 # follows from it, neither, the cause, background.
 FIX, ADVICE, NEITHER, CAUSE, BACKGROUND = 1.0, 0.5, 0.0, -0.3, -1.0
+# What says most of the question, wherever it stands: it is shown before the fix of something else.
+ANSWER = 1.1
 # Without a heading that says so: a sentence that begins with a verb such as "use".
 IMPERATIVE = 0.6
+# A sentence that only says what not to do.
+WARNING = 0.2
 # A fix beside one that answers this much better. It is shown after that, unless they are numbered.
 OTHER_FIX = 0.4
 OTHER_FIX_SHARE_MAX = 0.35
 _HEADINGS = {
-    FIX: r"\b(solution|fix(ed|es)?|resol(ution|ved?)|remed(y|ies)|workaround|guidance|what to do|"
+    FIX: r"\b(solutions?|fix(ed|es)?|resol(utions?|ved?)|remed(y|ies)|workarounds?|guidance|"
+    r"what to do|relief|"
     r"what (worked|works)|how to|steps?|instead|decision|recommend(ation|ed)?s?|correct|answer|"
     r"rules?|convention|use|do this|approach|summary|tl;?dr|verdict|lösung(en)?|behebung|abhilfe|"
     r"soluci(ón|ones)|arreglo|correctif|soluções|solução|correção)\b|"
@@ -53,9 +69,10 @@ _HEADINGS = {
     CAUSE: r"\b((root )?causes?|ursachen?|grund|causas?)\b|^why\b|原因|원인",
     BACKGROUND: r"\b(context|background|problem|symptoms?|history|investigation|timeline|related|"
     r"references?|what (happened|didn.?t work|did not work|failed)|see also|sources?|evidence|"
+    r"observed|observations?|checklist|"
     r"examples?|results?|appendix|when to apply|verification|tests?|where it landed|alternatives?|"
     r"scope|hintergrund|symptome?|contexto|problema|síntomas|contexte|problème|symptômes)\b|"
-    r"^(?:\w+ )?files$|问题|問題|背景|症状|现象|문제",
+    r"^(?:\w+ )?files$|^\W*(?:environment|errors?)\W*$|问题|問題|背景|症状|现象|문제",
 }
 _USES = {use: re.compile(words, re.IGNORECASE) for use, words in _HEADINGS.items()}
 _IMPERATIVE = re.compile(
@@ -70,6 +87,26 @@ _ADVICE = re.compile(
     r"replace|install|pin|delete|restart|disable|enable)\s(?!of\b)|\buse\s[^.!?]{1,60}\binstead\b",
     re.IGNORECASE,
 )
+_WARNING = re.compile(r"^\W*(?:never|avoid|do not|don't)\b", re.IGNORECASE)
+# What introduces a list, a table or code that says what to do: `Options:`, `Variables to set:`.
+_LEAD = re.compile(r"\b(?:options|to (?:set|run|do|use|add|change|install))\b", re.IGNORECASE)
+# What is about other things than the rest of the text: it answers only questions about those.
+_ASIDE = re.compile(
+    r"\b(?:related|see also|follow.?ups?|watch out|caveats?|gotchas?|pitfalls?|notes?)\b",
+    re.IGNORECASE,
+)
+# More labels of fixes than those that passages begin with.
+_LABEL = re.compile(
+    r"(?:(?:immediate|permanent|short.term|long.term)(?: (?:relief|fix|solution))?|do this)\s*:",
+    re.IGNORECASE,
+)
+_EMPHASIS = re.compile(r"(?:\*\*|__)(?=:)")
+# What is in the output of a program that failed.
+_MESSAGE = re.compile(
+    r"\b(?:error|exception|traceback|fatal|failed|warning|panic|exit(?:ed)?)\b", re.IGNORECASE
+)
+_NOT_FIX = re.compile(r"\bnot (?:the|a) (?:fix|solution)\b", re.IGNORECASE)
+_BY_PREFERENCE = re.compile(r"\b(?:preference|preferred|best first)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d")
 
 
@@ -110,31 +147,37 @@ def rank(
     labelled = {units[n].headings for n in numbers if begins_with_label(units[n].of(text))}
     others = _other_fixes(about, labelled)
     runs = list(_runs(units, numbers))
-    owns = {run[0]: _share(set().union(*(held[one] for one in run)), weights) for run in runs}
+    said = {run[0]: set().union(*(held[one] for one in run)) for run in runs}
+    owns = {number: _share(terms, weights) for number, terms in said.items()}
     # Code that says all of it is the message itself, or a transcript.
     exact = {one for one, own in owns.items() if own >= EXACT_SHARE and units[one].kind != CODE}
+    # One word alone does not tell what a unit is about, if it is the only one that any unit holds.
+    about_it = {one: owns[one] if len(said[one]) > 1 else min(owns[one], 0.5) for one in said}
+    uses = _uses_for_question(text, units, _uses(text, units, runs, shared), about_it, exact)
+    bonuses = {statement: STATEMENT_WEIGHT}
+    preferred = _preferred(units, numbers)
     found: dict[int, RankedUnit] = {}
     section: tuple[str, ...] | None = None
     depth = 0.0
     for run in runs:
         number, unit = run[0], units[run[0]]
-        words = unit.of(text)
         # A label (`Fix: …`) counts as the beginning of a section.
-        begins = unit.headings != section or begins_with_label(words)
+        begins = unit.headings != section or begins_with_label(unit.of(text))
         depth = 0.0 if begins else depth + 1
         section = unit.headings
-        use, own = _use(unit, words, unit.headings[shared:]), owns[number]
-        if use == IMPERATIVE and exact and not own:
-            use = NEITHER  # It is about something else.
-        score = OWN_WEIGHT * own + SECTION_WEIGHT * about[unit.headings] + USE_WEIGHT * use
-        # What says most of the question answers it wherever it stands.
-        score -= 0.0 if number in exact else DEPTH_WEIGHT * min(depth, DEPTH_MAX)
-        if number == statement:
-            score += STATEMENT_WEIGHT
+        use = uses[number]
+        score = OWN_WEIGHT * owns[number] + SECTION_WEIGHT * about[section]
+        score += USE_WEIGHT * min(use, FIX) + bonuses.get(number, 0.0)
+        score += PREFERRED_WEIGHT if section == preferred else 0.0
+        if use == ANSWER:
+            score += ANSWER_WEIGHT
+        elif number not in exact:
+            # What says most of the question answers it wherever it stands.
+            score -= DEPTH_WEIGHT * min(depth, DEPTH_MAX)
         before = found.get(number - 1)
-        if unit.kind == CODE and before and units[number - 1].headings == unit.headings:
+        if before and _goes_with(unit, use, units[number - 1]):
             score, use = max(score, before.score - PAIR_GAP), max(use, before.use)
-        if unit.headings in others:
+        if section in others and use != ANSWER:
             score -= USE_WEIGHT * (FIX - OTHER_FIX)
             use = OTHER_FIX if use == FIX else use
         for one in run:
@@ -154,12 +197,99 @@ def weigh_lines(lines: Sequence[str], wanted: Wanted) -> list[float]:
 
 def find_fix_word(heading: str) -> re.Match[str] | None:
     """Return where *heading* says that a fix follows, as in "Solution"; `None` if it does not."""
-    return _USES[FIX].search(heading)
+    return None if _NOT_FIX.search(heading) else _USES[FIX].search(heading)
 
 
 def use_of_heading(heading: str) -> float | None:
     """Return what *heading* says that follows, such as `FIX`; `None` if it does not say."""
     return _use_of_section((heading,))
+
+
+def _uses(
+    text: str,
+    units: Sequence[Unit],
+    runs: Sequence[Sequence[int]],
+    shared: int,
+) -> dict[int, float]:
+    """Return what each unit is for, by its number; what a unit introduces is for the same."""
+    found: dict[int, float] = {}
+    for run in runs:
+        number, unit = run[0], units[run[0]]
+        use = _use(unit, unit.of(text), unit.headings[shared:])
+        lead = found.get(unit.lead, NEITHER)
+        if use == NEITHER and lead in (IMPERATIVE, BACKGROUND):
+            use = lead
+        found[number] = use
+    return found
+
+
+def _uses_for_question(
+    text: str,
+    units: Sequence[Unit],
+    uses: Mapping[int, float],
+    owns: Mapping[int, float],
+    exact: Collection[int],
+) -> dict[int, float]:
+    """Return what each unit is for, if the question holds these shares of what they say.
+
+    *exact* are the units that say nearly all of the question.
+    """
+    found = dict(uses)
+    begin = next((units[one].headings for one in owns), ())
+    beginning = [one for one in owns if units[one].headings == begin]
+    # Without a fix, the first section usually tells what was seen.
+    first = next(
+        (one for one, use in uses.items() if use in (FIX, IMPERATIVE)), max(beginning, default=0)
+    )
+    for number, own in owns.items():
+        unit, use = units[number], uses[number]
+        words = unit.of(text)
+        found[number] = _use_beside_fix(unit, words, use, own, is_later=number > first)
+        if found[number] == BACKGROUND and found.get(unit.lead) == NEITHER:
+            found[unit.lead] = BACKGROUND
+    for number, use in found.items():
+        # An order that shares nothing with it is about something else; but a list is one.
+        introduces = number + 1 < len(units) and units[number + 1].lead == number
+        is_alone = units[number].lead not in found and not introduces
+        if exact and use == IMPERATIVE and is_alone and not owns[number]:
+            found[number] = NEITHER
+    return found
+
+
+def _use_beside_fix(unit: Unit, text: str, use: float, own: float, *, is_later: bool) -> float:
+    """Return what a unit is for, beside one with a fix.
+
+    *own* is its share of the question, and *is_later* whether it stands behind the fix. What stands
+    before it usually tells what was seen, which is known to whoever asks.
+    """
+    if unit.kind == CODE:
+        is_message = own >= MESSAGE_SHARE or _MESSAGE.search(text)
+        return BACKGROUND if use == NEITHER and is_message and not is_later else use
+    if own < ANSWER_SHARE:
+        return use
+    if use == BACKGROUND:
+        label = text.lstrip("*-• ")[:LABEL_CHARS_MAX].partition(":")[0]
+        return ANSWER if any(map(_ASIDE.search, (*unit.headings[-1:], label))) else use
+    if use == CAUSE:
+        # A table of the causes may be asked for; a sentence with the cause is no fix.
+        is_table = unit.kind == TABLE or text.rstrip("*_ ").endswith(":")
+        return ANSWER if is_table else use
+    if use == WARNING and own < ASKED_SHARE:
+        return use
+    # Instructions are compared by all that they say.
+    return ANSWER if use < ADVICE and is_later else use
+
+
+def _goes_with(unit: Unit, use: float, before: Unit) -> bool:
+    """Whether a unit is a block of the section that the unit before it is in."""
+    is_block = unit.kind in (CODE, TABLE) and use != BACKGROUND
+    return is_block and before.headings == unit.headings
+
+
+def _preferred(units: Sequence[Unit], numbers: Iterable[int]) -> tuple[str, ...] | None:
+    """Return the first section below a heading such as "Solutions, in order of preference"."""
+    sections = (units[number].headings for number in numbers)
+    return next((one for one in sections if any(map(_BY_PREFERENCE.search, one[:-1]))), None)
 
 
 def _unit_with(
@@ -187,8 +317,10 @@ def _statement(units: Sequence[Unit], numbers: Iterable[int]) -> int:
 
 def begins_with_label(text: str) -> bool:
     """Whether *text* begins with a label that says what it is, such as `Fix:`."""
-    start = text.lstrip("*-•> ")
+    start = _EMPHASIS.sub("", text.lstrip("*-•> "), count=1)
     if LABEL.match(start):
+        return True
+    if _LABEL.match(start):
         return True
     label, colon, _rest = start[: LABEL_CHARS_MAX + 1].replace("\uff1a", ":").partition(":")
     return bool(colon) and not label.isascii() and _USES[FIX].search(label) is not None
@@ -287,20 +419,35 @@ def _use(unit: Unit, text: str, headings: tuple[str, ...]) -> float:
     if (by_heading := _use_of_section(headings)) is not None:
         return by_heading
     start = text.lstrip("*-• ")
-    label = start.replace("\uff1a", ":").partition(":")[0]
-    if len(label) < LABEL_CHARS_MAX:
+    label, colon, rest = start.replace("\uff1a", ":").partition(":")
+    # A line in bold stands for a heading.
+    introduces = bool(colon) and not rest.strip("*_ \n")
+    introduces = (introduces or start.endswith("**")) and len(label) <= LEAD_CHARS_MAX
+    if introduces and _LEAD.search(label):
+        return IMPERATIVE
+    if introduces or len(label) < LABEL_CHARS_MAX:
         for use in (BACKGROUND, CAUSE):
             if _USES[use].search(label):
                 return use
     if begins_with_label(start):
         return FIX
-    is_advice = _IMPERATIVE.search(start) or (unit.kind != CODE and _ADVICE.search(start))
-    return IMPERATIVE if is_advice else NEITHER
+    is_advice = unit.kind != CODE and _ADVICE.search(start)
+    if is_advice or (introduces and find_fix_word(label)):
+        return IMPERATIVE
+    return _use_of_sentence(start)
+
+
+def _use_of_sentence(text: str) -> float:
+    if _WARNING.search(text):
+        return WARNING
+    return IMPERATIVE if _IMPERATIVE.search(text) else NEITHER
 
 
 @lru_cache(maxsize=1000)
 def _use_of_section(headings: tuple[str, ...]) -> float | None:
     for heading in reversed(headings):
+        if _NOT_FIX.search(heading):
+            return BACKGROUND
         uses = [use for use, words in _USES.items() if words.search(heading)]
         if uses and not (FIX in uses and BACKGROUND in uses):
             return uses[0]
