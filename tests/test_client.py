@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mcp.server.mcpserver.exceptions import ToolError
 
@@ -1016,6 +1016,7 @@ class Odd(McpServer):
 
 
 @given(JSON)
+@example([{"id": "0"}])  # Too weak for the working set, but shown.
 @settings(max_examples=150, deadline=None)
 def test_no_answer_of_a_server_breaks_a_context(answer: Any) -> None:
     async def work() -> Frames:

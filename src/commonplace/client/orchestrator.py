@@ -165,7 +165,10 @@ class MemoryOrchestrator:
             hot.prune(now)
             built = saving.Built(
                 parts.shown(made.ids),
-                scoring.is_covered((hot.hot[one].node for one in made.ids), parts.tags()),
+                # Not from the working set: a weak node may be shown and has left it by now.
+                scoring.is_covered(
+                    (one.node for one in parts.selected if one.node.id in made.ids), parts.tags()
+                ),
                 scoring.drift([near[one] for one in made.ids]),
             )
             await self._save(about, made.as_blocks(), built)
