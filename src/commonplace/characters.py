@@ -48,6 +48,8 @@ def may_hold_hidden(text: str) -> bool:
     """Whether *text* has a character that `remove_hidden` might remove: a quick test."""
     if text.isascii():
         # The same test for most texts, and several times as fast as a search.
+        if text.isprintable():
+            return False
         return not text.replace("\n", "").replace("\t", "").replace("\r", "").isprintable()
     return _SUSPECT.search(text) is not None
 

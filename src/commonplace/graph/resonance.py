@@ -135,15 +135,16 @@ class Limits(NamedTuple):
         return math.log(max(self.decay, VALUE_TINY))
 
     def after(self, before: Iterable[float], lit: Iterable[float]) -> list[float]:
-        """Return the values of the working set after one tick in which some nodes were lit.
+        """Return the values of the working set, in any order, after a tick that lit some nodes.
 
         *before* are the values of the other nodes.
         """
         left = decayed(1.0, self.decay, 1)
-        values = [*(value * left for value in before), *lit]
-        return sorted((one for one in values if one >= self.value_min), reverse=True)[
-            : self.size_max
-        ]
+        least = self.value_min
+        values = [value for value in [*(one * left for one in before), *lit] if value >= least]
+        if len(values) <= self.size_max:
+            return values
+        return sorted(values, reverse=True)[: self.size_max]
 
 
 class WorkingSetFile:

@@ -129,8 +129,12 @@ class Search:
         return Found(hits, considered, self.matching.statistics)
 
     def ranked(self) -> list[Candidate]:
-        """Return the ranking up to the limit of the question, without reading the records."""
-        return self._rank()[1][: self._query.limit]
+        """Return the ranking up to the limit of the question, without reading the records.
+
+        For a caller that takes all of it: the word pieces, which order the first of an answer, are
+        not compared.
+        """
+        return self._rank(pieces=0.0)[1][: self._query.limit]
 
     def bytes_of_best(self, count: int) -> int:
         """Return the size of the *count* best records, whole, after `run`."""
@@ -148,9 +152,10 @@ class Search:
         hits = [self._candidates.hit(one, value) for one, value in zip(ranked, values, strict=True)]
         return hits, self.relevance_floor(max(values[:EXPLAINED], default=0.0))
 
-    def _rank(self) -> tuple[int, list[Candidate]]:
+    def _rank(self, pieces: float | None = None) -> tuple[int, list[Candidate]]:
         """Return how many proposals there were, and the best that may be shown, in order."""
         query = self._query
+        weight = self._fusion.pieces if pieces is None else pieces
         enough = max(CLOSE, query.limit) + PAGE // 2
         limit = max(CANDIDATES, 2 * query.limit)
         while True:
@@ -167,11 +172,11 @@ class Search:
                 found = self._candidates.choose(self.matching.score_filtered())
             if plenty or not more or last:
                 found.sort(key=_by_score)
-                found = self._compare_pieces(found) if self._fusion.pieces else found
+                found = self._compare_pieces(found, weight) if weight else found
                 return len(proposals), _first_of_each_id(found)
             limit *= 4
 
-    def _compare_pieces(self, ranked: list[Candidate]) -> list[Candidate]:
+    def _compare_pieces(self, ranked: list[Candidate], full: float) -> list[Candidate]:
         """Return *ranked* in the order that the word pieces of the best give.
 
         One that has no codes of them counts as the mean of the others, and one that is further
@@ -181,7 +186,7 @@ class Search:
         best = max(found.values(), default=0.0)
         if best <= 0:
             return ranked
-        weight = scoring.pieces_weight(self._fusion.pieces, self.matching.asked_pieces())
+        weight = scoring.pieces_weight(full, self.matching.asked_pieces())
         mean, least = sum(found.values()) / len(found), min(found.values())
         weighed = []
         for place, one in enumerate(ranked):
