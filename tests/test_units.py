@@ -207,3 +207,9 @@ def test_a_fence_that_is_closed_holds_what_looks_like_headings(code: str) -> Non
 
 def test_a_wide_colon_introduces_what_follows() -> None:
     assert [unit.lead for unit in units_of("先写入：\n\n```\nls\n```")] == [-1, 0]
+
+
+def test_front_matter_behind_another_line_is_no_heading() -> None:
+    text = "Locks of the state\n\n---\ntitle: Locks\ntags: [a, b]\n---\n\nUnlock it.\n"
+
+    assert all(not unit.headings for unit in units_of(text))

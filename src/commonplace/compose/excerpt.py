@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from commonplace.compose import tokens
+from commonplace.compose.problems import problems_of
 from commonplace.compose.unit_layout import Page, says_something
 from commonplace.compose.unit_ranking import (
     ADVICE,
@@ -20,23 +21,29 @@ from commonplace.compose.unit_ranking import (
     FIX,
     IMPERATIVE,
     NEITHER,
+    is_message,
     rank,
     weigh_lines,
 )
-from commonplace.index.units import CODE, ITEM, NO_LEAD, REST, TABLE
+from commonplace.index.units import CODE, ITEM, NO_LEAD, QUOTE, REST, TABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from commonplace.compose.unit_ranking import RankedUnit, Wanted
     from commonplace.index.units import Unit
 
+# A smaller part of a block of code is not shown.
+PART_TOKENS_MIN, ROOM_STEP = 50, 6
 # What is this much worse than the best unit does not stand for it.
 INSTEAD_MAX = 0.6
 # What is this much worse than the best unit is not shown in part.
 PART_GAP_MAX = 0.6
 # Background that shares no words with the question.
 SCORE_MIN = -0.8
+# A problem with less than this share of what the best one says of the question is not shown beside
+# it; a smaller share does if even the best says less than so much of the question.
+PROBLEM_SHARE_MIN, DOUBTFUL_SHARE_MIN, SURE_SHARE = 0.5, 0.3, 0.6
 
 
 def excerpt(
@@ -59,13 +66,99 @@ def excerpt(
         everything = page.show(body)
         if tokens.count(everything) <= tokens_max:
             return everything
+    if not wanted.statement and not page.has_parted_problems:
+        shown = _show_problems(page, text, body, wanted, tokens_max)
+        if shown:
+            return shown
     ranked = rank(text, units, body, wanted)
     chosen = _choose(page, ranked, tokens_max)
     if chosen:
-        return page.show(_in_order(chosen, page, ranked))
+        in_order = partial(_in_order, page=page, ranked=ranked)
+        return page.show(in_order(_with_part(page, chosen, ranked, wanted, tokens_max, in_order)))
     if not (ranked and may_cut):
         return ""
     return page.show_part(ranked[0].number, tokens_max, partial(weigh_lines, wanted=wanted))
+
+
+def _show_problems(
+    page: Page, text: str, body: Sequence[int], wanted: Wanted, tokens_max: int
+) -> str:
+    """Return the problems of a text that answer, best first, each whole and in its order.
+
+    If the best does not fit, its units that do. "" if the text has one problem, or none answers.
+    """
+    units = page.units
+    problems: dict[int, list[int]] = {}
+    for number, found in zip(body, problems_of(text, [units[one] for one in body]), strict=True):
+        problems.setdefault(found, []).append(number)
+    if len(problems) <= 1:
+        return ""
+    shares = weigh_lines(
+        [
+            "\n".join([*units[numbers[0]].headings, *(units[one].of(text) for one in numbers)])
+            for numbers in problems.values()
+        ],
+        wanted,
+    )
+    order = sorted(zip(shares, problems.values(), strict=True), key=lambda one: -one[0])
+    best = order[0][0]
+    if not best:
+        return ""
+    least = best * (PROBLEM_SHARE_MIN if best >= SURE_SHARE else DOUBTFUL_SHARE_MIN)
+    shown: list[int] = []
+    for share, problem in order:
+        if share < least:
+            break
+        if tokens.count(page.show([*shown, *problem])) <= tokens_max:
+            shown += problem
+        elif not shown:
+            return _show_part_of_problem(page, text, problem, wanted, tokens_max)
+    return page.show(shown)
+
+
+def _show_part_of_problem(
+    page: Page, text: str, problem: Sequence[int], wanted: Wanted, tokens_max: int
+) -> str:
+    """Return what fits of a problem: at best all but the messages quoted before its code."""
+    blocks = [number for number in problem if page.units[number].kind in (CODE, QUOTE)]
+    quoted = {one for one in blocks[:-1] if is_message(page.units[one].of(text))}
+    shown = page.show([number for number in problem if number not in quoted])
+    if quoted and tokens.count(shown) <= tokens_max:
+        return shown
+    ranked = rank(text, page.units, problem, wanted)
+    chosen = _choose(page, ranked, tokens_max)
+    if not chosen:
+        return ""
+    return page.show(sorted(_with_part(page, chosen, ranked, wanted, tokens_max, sorted)))
+
+
+def _with_part(
+    page: Page,
+    chosen: set[int],
+    ranked: Sequence[RankedUnit],
+    wanted: Wanted,
+    tokens_max: int,
+    in_order: Callable[[Collection[int]], list[int]],
+) -> set[int]:
+    """Return *chosen* with the beginning of a block that follows one of them, if there is room.
+
+    "Run this script:" says nothing without any of it.
+    """
+    for one in ranked:
+        unit = page.units[one.number]
+        if unit.kind not in (CODE, TABLE) or one.number in chosen:
+            continue
+        if not chosen & {unit.lead, one.number - 1}:
+            continue
+        wider = {*chosen, one.number}
+        room = tokens_max - tokens.count(page.show(in_order(chosen)))
+        while room >= PART_TOKENS_MIN:
+            if not page.shorten(one.number, room, partial(weigh_lines, wanted=wanted)):
+                break
+            if tokens.count(page.show(in_order(wider))) <= tokens_max:
+                return wider
+            room -= ROOM_STEP
+    return chosen
 
 
 def _choose(page: Page, ranked: Sequence[RankedUnit], tokens_max: int) -> set[int]:

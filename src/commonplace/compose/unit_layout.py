@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LEAD_CHARS_MIN = 20
 # In fewer tokens, the beginning of a unit says nothing.
 CUT_TOKENS_MIN = 16
-HEADING_CHARS_MAX = 100
+HEADING_CHARS_MAX = 160
 # What is longer than the title by more characters than these does not repeat it.
 TITLE_SLACK = 20
 METADATA_CHARS_MAX = 200
@@ -211,6 +211,16 @@ class Page:
             room -= max(1, tokens.count(found) - tokens_max)
         return ""
 
+    def shorten(
+        self, number: int, tokens_max: int, weigh: Callable[[Sequence[str]], list[float]]
+    ) -> bool:
+        """Show only as much of a unit as fits from now on; return whether that is anything."""
+        unit = self.units[number]
+        part = _part(unit, unit.of(self._text), tokens_max, weigh)
+        if part:
+            self._shown[number] = part
+        return bool(part)
+
     def _show(self, number: int) -> str:
         if number not in self._shown:
             unit = self.units[number]
@@ -232,6 +242,11 @@ class Page:
         headings = self.units[number].headings
         above = (headings[:depth] for depth in range(1, len(headings) + 1))
         return next((one for one in above if one in self._problems), ())
+
+    @property
+    def has_parted_problems(self) -> bool:
+        """Whether a heading such as "Fix" stands under several others."""
+        return bool(self._same)
 
     @cached_property
     def _problems(self) -> set[tuple[str, ...]]:
@@ -272,13 +287,14 @@ class Page:
             if word and len(first) + len(last) > HEADING_CHARS_MAX:
                 first = word[0]
             last = f"{first}{UNDER}{last}"
-        return f"{_short(last, 2 * HEADING_CHARS_MAX if UNDER in last else HEADING_CHARS_MAX)}:"
+        short = _short(last, 2 * HEADING_CHARS_MAX if UNDER in last else HEADING_CHARS_MAX)
+        return short if short.endswith(MORE) else f"{short}:"
 
 
 def _short(heading: str, chars_max: int) -> str:
     if len(heading) <= chars_max:
         return heading
-    return f"{heading[:chars_max].rpartition(' ')[0] or heading} {MORE}"
+    return _with_more(heading[:chars_max].rpartition(" ")[0] or heading)
 
 
 def _and_above(headings: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

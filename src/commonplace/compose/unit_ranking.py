@@ -59,8 +59,9 @@ OTHER_FIX_SHARE_MAX = 0.35
 _HEADINGS = {
     FIX: r"\b(solutions?|fix(ed|es)?|resol(utions?|ved?)|remed(y|ies)|workarounds?|guidance|"
     r"what to do|relief|"
-    r"what (worked|works)|how to|steps?|instead|decision|recommend(ation|ed)?s?|correct|answer|"
-    r"rules?|convention|use|do this|approach|summary|tl;?dr|verdict|lösung(en)?|behebung|abhilfe|"
+    r"what (worked|works)|what (we|i) (did|changed)|how to|steps?|instead|decision|"
+    r"recommend(ation|ed)?s?|correct|answer|rules?|convention|use|do this|approach|summary|"
+    r"tl;?dr|verdict|lösung(en)?|behebung|abhilfe|"
     r"soluci(ón|ones)|arreglo|correctif|soluções|solução|correção)\b|"
     r"解决|解決|修复|修復|处理|対処|対策|해결",
     ADVICE: r"\b(prevention|prevent(ing)?|mitigations?|lessons?|takeaways?|acceptance|"
@@ -104,6 +105,10 @@ _EMPHASIS = re.compile(r"(?:\*\*|__)(?=:)")
 # What is in the output of a program that failed.
 _MESSAGE = re.compile(
     r"\b(?:error|exception|traceback|fatal|failed|warning|panic|exit(?:ed)?)\b", re.IGNORECASE
+)
+# Lines of a stack trace.
+_TRACE = re.compile(
+    r"^goroutine \d|\b0x[0-9a-f]{4,}|^\s+at [\w.$<>]+\s?\(|^\s*File \".+\", line \d", re.MULTILINE
 )
 _NOT_FIX = re.compile(r"\bnot (?:the|a) (?:fix|solution)\b", re.IGNORECASE)
 _BY_PREFERENCE = re.compile(r"\b(?:preference|preferred|best first)\b", re.IGNORECASE)
@@ -195,6 +200,11 @@ def weigh_lines(lines: Sequence[str], wanted: Wanted) -> list[float]:
     return [_share(terms, weights) for terms in held]
 
 
+def is_message(text: str) -> bool:
+    """Whether *text* has words of the output of a program that failed, or lines of a trace."""
+    return bool(_MESSAGE.search(text) or _TRACE.search(text))
+
+
 def find_fix_word(heading: str) -> re.Match[str] | None:
     """Return where *heading* says that a fix follows, as in "Solution"; `None` if it does not."""
     return None if _NOT_FIX.search(heading) else _USES[FIX].search(heading)
@@ -263,8 +273,8 @@ def _use_beside_fix(unit: Unit, text: str, use: float, own: float, *, is_later: 
     before it usually tells what was seen, which is known to whoever asks.
     """
     if unit.kind == CODE:
-        is_message = own >= MESSAGE_SHARE or _MESSAGE.search(text)
-        return BACKGROUND if use == NEITHER and is_message and not is_later else use
+        is_seen = own >= MESSAGE_SHARE or is_message(text)
+        return BACKGROUND if use == NEITHER and is_seen and not is_later else use
     if own < ANSWER_SHARE:
         return use
     if use == BACKGROUND:

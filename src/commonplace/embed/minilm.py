@@ -28,9 +28,9 @@ FOLDER = Path(__file__).parent / "models" / "minilm"
 PIECES_MAX = 256  # The length of its training texts; the rest of a text is cut.
 BATCH_PIECES_MAX = 256  # A batch of this size, with padding, fits in a core's cache.
 THREADS_MAX = 2
-# Ours is the first that was fine-tuned for Commonplace. The checksum in the full name tells builds
+# Ours is the second that was fine-tuned for Commonplace. The checksum in the full name tells builds
 # apart: vectors of another one are made anew.
-NAME = "all-MiniLM-L6-v2-commonplace-1-int8"
+NAME = "all-MiniLM-L6-v2-commonplace-2-int8"
 # In its vocabulary the pieces of one ASCII character stand in the order of ASCII, then the words,
 # the most frequent first.
 LETTERS_AND_DIGITS = frozenset([*range(1014, 1024), *range(1037, 1063)])

@@ -107,18 +107,26 @@ def _split_line(text: str, chars_max: int) -> list[str]:
 
 
 def passages_to_embed(title: str, text: str) -> list[str]:
-    """Return the passages of a document that get a vector, each with the title before it."""
+    """Return the passages of a document that get a vector, each with the title before it.
+
+    What stands below a heading has it before it, too: often it alone says what a section is about.
+    """
     if len(text) <= PASSAGE_CHARS_MAX:
         return [text]
+    head = title.strip().split("\n", 1)[0][:120]
     found: list[str] = []
+    above: tuple[str, ...] = ()
     for block in (
         part for whole in split_blocks(text) for part in split_block(whole, PASSAGE_CHARS_MAX)
     ):
-        if found and len(found[-1]) + len(block.text) < PASSAGE_CHARS_MAX:
-            found[-1] += "\n\n" + block.text
+        heading = block.headings[-1] if block.headings else ""
+        below = f"{heading}\n{block.text}" if heading and heading not in head else block.text
+        new = below if block.headings != above else block.text
+        above = block.headings
+        if found and len(found[-1]) + len(new) < PASSAGE_CHARS_MAX:
+            found[-1] += "\n\n" + new
         else:
-            found.append(block.text)
-    head = title.strip().split("\n", 1)[0][:120]
+            found.append(below)
     return [
         f"{head}\n{part}" if head and not part.startswith(head) else part
         for part in found[:EMBEDDED_MAX]

@@ -45,6 +45,7 @@ _MARKUP = re.compile(
     r"^\s*(?:[#>|`~+*-]|\d+[.)]\s|</?[a-z])|^(?: {4}|\t)|^\s*[=-]+\s*$|\||<!--", re.MULTILINE
 )
 _FRONT_MATTER = re.compile(r"\A---\r?\n.*?\n---\r?(?:\n|\Z)", re.DOTALL)
+_FIELDS = re.compile(r"[\w-]+:[^\n]*(?:\n[\w-]+:[^\n]*)+")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 # HTML that says nothing: a comment, or tags such as `</details>`.
 _WITHOUT_WORDS = re.compile(r"\s*(?:<!--.*?(?:-->|\Z)|(?:</?[a-z][^<>]*>\s*)+)\s*", re.DOTALL)
@@ -266,6 +267,8 @@ def _parse(text: str, begin: int, end: int, headings: list[tuple[int, str]]) -> 
     tokens = _block_tokens(part)
     for number, token in enumerate(tokens):
         if token.type == "heading_open":
+            if _FIELDS.fullmatch(tokens[number + 1].content):
+                continue  # Front matter behind another line: its last line makes it a heading.
             depth = int(token.tag[1:])
             headings[:] = [one for one in headings if one[0] < depth]
             headings.append((depth, " ".join(tokens[number + 1].content.split())))

@@ -1,0 +1,123 @@
+"""Which parts of a text are problems of their own, and what is shown of them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.compose import tokens
+from commonplace.compose.excerpt import excerpt
+from commonplace.compose.problems import problems_of
+from commonplace.compose.unit_ranking import Wanted
+from commonplace.index.terms import query_terms
+from commonplace.index.units import units_of
+
+PADDING = "It was looked at for a long time, and nothing else was found on that day. " * 4
+
+FAULTS = f"""# Faults of the brewery
+
+## The kettle stays cold in the morning
+
+Its fuse blows when both heaters start. {PADDING}
+
+```sh
+heater start --one-after-the-other
+```
+
+## Valves close while the tank fills
+
+The float sticks. Clean it with vinegar, and oil the hinge.
+
+## Labels come off bottles in the cellar
+
+Glue needs a dry bottle. {PADDING}
+"""
+
+
+def shown(question: str, tokens_max: int, text: str) -> str:
+    wanted = Wanted(query_terms(question), lambda _term: 1.0)
+    return excerpt(text, units_of(text), wanted, "A title", tokens_max)
+
+
+def numbers(text: str) -> list[int]:
+    return problems_of(text, units_of(text))
+
+
+def test_sections_that_name_a_problem_each_are_problems() -> None:
+    assert sorted(set(numbers(FAULTS))) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# A fault\n\n## Symptoms\n\nCold.\n\n## Cause\n\nA fuse.\n\n## Fix\n\nA new one.\n",
+        "# A fault\n\n## What happened then\n\nCold.\n\n## Why it blew\n\nA.\n\n## What we did\n\nB.\n",
+        "# A plan\n\n## Phase 1: buy malt\n\nCheap.\n\n## Phase 2: brew the beer\n\nSlowly.\n",
+        "# A fault\n\n## The kettle was cold\n\nIt was.\n\n## We looked at fuses\n\nAll.\n\n## Fix\n\nOne.\n",
+        "**Problem.** It is cold.\n\n**Cause.** A fuse.\n\n**Fix.** A new one.\n",
+        "It is cold.\n\nA fuse blew.\n\nPut in a new one.\n",
+    ],
+)
+def test_the_parts_of_one_problem_are_no_problems(text: str) -> None:
+    assert set(numbers(text)) == {0}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**Symptom one.** A\n\n**Why.** B\n\n**Fix.** C\n\n**Symptom two.** D\n\n**Why.** E\n\n**Fix.** F\n",
+        "Q: It is cold.\n\nA: A fuse.\n\nQ: It is wet.\n\nA: A leak.\n",
+        "Kettle stays cold\n: A fuse.\n\nFloor is wet\n: A leak.\n",
+        "# Faults\n\n- **Kettle stays cold**: a fuse.\n- **Floor is wet**: a leak.\n",
+    ],
+)
+def test_bold_words_labels_and_terms_begin_problems_where_there_are_no_headings(text: str) -> None:
+    assert max(numbers(text)) == 1
+
+
+def test_the_problem_that_is_asked_for_is_shown_whole_and_alone() -> None:
+    found = shown("valves close while filling", 120, FAULTS)
+
+    assert "Valves close while the tank fills:\n   The float sticks. Clean it" in found
+    assert "fuse" not in found
+    assert "Glue" not in found
+
+
+def test_of_a_problem_that_is_too_long_what_it_says_to_do_is_shown() -> None:
+    found = shown("the kettle stays cold", 70, FAULTS)
+
+    assert "heater start" in found
+    assert "vinegar" not in found
+
+
+def test_the_message_that_a_problem_quotes_makes_room_for_its_fix() -> None:
+    trace = "\n".join(f"goroutine {number} [chan send]: brew.go:{number}" for number in range(9))
+    text = (
+        f"Memory of the kettle grows. All of it hangs here:\n\n```\n{trace}\n```\n\n"
+        "Nobody reads the channel. Give it room:\n\n```go\nch := make(chan beer, 1)\n```\n\n"
+        f"Second finding, not related: the floor is wet. {PADDING}\n\n"
+        f"Third: the lamp is dark. {PADDING}\n"
+    )
+    found = shown("goroutine hangs in chan send, memory grows", 90, text)
+
+    assert "make(chan beer, 1)" in found
+    assert "goroutine 7" not in found
+
+
+def test_the_beginning_of_a_block_that_does_not_fit_is_better_than_none_of_it() -> None:
+    script = "\n".join(f"brew --step {number} --slowly --with-care" for number in range(60))
+    text = f"# Brewing\n\nBrew with this script, which was tested:\n\n```sh\n{script}\n```\n\nDrink it.\n"
+    found = shown("how do we brew", 150, text)
+
+    assert "brew --step 3" in found
+    assert "…" in found
+    assert tokens.count(found) <= 150
+
+
+@given(st.text(alphabet="#*Q:- ab\n1.`", max_size=300))
+def test_problems_are_numbered_in_the_order_of_the_text(text: str) -> None:
+    found = numbers(text)
+
+    assert found == sorted(found)
+    assert set(found) == set(range(len(set(found))))
