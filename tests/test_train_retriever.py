@@ -36,10 +36,12 @@ from tools.train_retriever.sections import sections
 from tools.train_retriever.sources import is_permissive, read_candidates, read_table
 from tools.train_retriever.talk import talk_pairs
 from tools.train_retriever.words import as_question, first_sentence, in_other_words
+from tools.train_retriever.written import is_held_out as is_group_held_out
+from tools.train_retriever.written import read_groups
 
 np = pytest.importorskip("numpy")
 
-from tools.train_retriever.batches import batches  # noqa: E402
+from tools.train_retriever.batches import batches, group_batches, of_groups  # noqa: E402
 from tools.train_retriever.evaluate import difference  # noqa: E402
 from tools.train_retriever.measure import gains, ranks  # noqa: E402
 from tools.train_retriever.neighbours import bm25_neighbours  # noqa: E402
@@ -278,3 +280,78 @@ def test_a_model_does_not_differ_from_itself(values: list[float]) -> None:
     found = np.array(values)
 
     assert difference(found, found) == (0, 0, 0)
+
+
+# --- Written pairs
+
+
+def written_talk(folder: Path) -> None:
+    session = {
+        "group": "Ada and Bo",
+        "date": "2024-05-03",
+        "turns": [
+            ["Ada", "I moved to Lund."],
+            ["Bo", "When?"],
+            ["Ada", "In May."],
+            ["Bo", "Nice."],
+        ],
+        "questions": [{"ask": "where does she live now", "turn": 0}],
+    }
+    (folder / "talk-friends.jsonl").write_text(json.dumps(session) + "\n", "utf-8")
+
+
+def test_a_turn_is_found_alone_with_its_date_and_beside_another(tmp_path: Path) -> None:
+    written_talk(tmp_path)
+    groups = read_groups({}, tmp_path)
+
+    assert [group.pairs[0][1] for group in groups] == [
+        "Ada: I moved to Lund.",
+        "[2024-05-03] Ada: I moved to Lund.",
+        "Ada: I moved to Lund.\nBo: When?",
+    ]
+    assert all(text not in group.others for group in groups for _ask, text in group.pairs)
+
+
+def test_all_sessions_of_the_same_people_are_held_out_or_none(tmp_path: Path) -> None:
+    written_talk(tmp_path)
+
+    assert len({is_group_held_out(group.name) for group in read_groups({}, tmp_path)}) == 1
+
+
+def test_the_passage_with_the_quote_answers_a_question_about_a_note(tmp_path: Path) -> None:
+    long = " ".join(f"word{number}" for number in range(400))
+    note = f"# Slow start\n\n{long}\n\n## Fix\n\nRaise the heap to two gigabytes."
+    row = {"note": note, "ask": [{"ask": "how much memory", "quote": "Raise the heap to two"}]}
+    (tmp_path / "notes-a.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    (group,) = read_groups({}, tmp_path)
+    ((_ask, answer),) = group.pairs
+
+    assert "two gigabytes" in answer
+    assert group.others
+    assert answer not in group.others
+
+
+def test_texts_without_a_question_are_negatives_only() -> None:
+    asked = [np.array(ids, np.uint16) for ids in ([1, 7, 2], [1, 2], [1, 8, 2], [1, 7, 2])]
+    told = [np.array(ids, np.uint16) for ids in ([1, 30, 2], [1, 31, 2], [1, 32, 2], [1, 33, 2])]
+    written = Packed(asked, told, ["memory"] * 4, ["a"] * 4, np.zeros((4, 0), np.int32))
+    batch = of_groups(written, [0, 1, 2, 3], 16)
+
+    assert len(batch.queries) == 3
+    assert [int(text[1]) for text in batch.answers] == [30, 32, 33, 31]
+    # Rows 0 and 3 ask the same: the answer of one is no negative of the other.
+    assert batch.same().tolist() == [
+        [False, False, True, False],
+        [False, False, False, False],
+        [True, False, False, False],
+    ]
+
+
+def test_a_group_is_never_divided() -> None:
+    pieces = [np.ones(3, np.uint16)] * 6
+    written = Packed(pieces, pieces, ["talk"] * 6, list("aabbcc"), np.zeros((6, 0), np.int32))
+    found = group_batches(written, 3, 0)
+
+    for _ in range(5):
+        sources = [written.sources[row] for row in next(found)]
+        assert all(sources.count(source) % 2 == 0 for source in set(sources))

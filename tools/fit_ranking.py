@@ -1,6 +1,6 @@
 """Fit the numbers of ranking and relevance (src/commonplace/recall/scoring.py) to pairs.
 
-    python tools/fit_ranking.py PAIRS.jsonl [--pool 500] [--scratch FOLDER]
+    python -m tools.fit_ranking PAIRS.jsonl [--pool 500] [--scratch FOLDER]
 
 Each line of the file is an object with `kind`, `query`, `positive` (the text that answers) and
 `source`. Run it again when the embedding model or the terms change; the pairs must not be those
@@ -9,8 +9,9 @@ that the model was trained on. It prints the numbers as they stand in the code.
 Stores are made of the texts: one of each kind, one of all kinds, one of their first sentences, and
 many small ones of 3, 8, 35 and 150 texts, whole and short. The real engine answers the questions
 there, and questions about foreign subjects (the `fit` half of bench/sets/foreign.jsonl).
-Documentation is asked in its own words; so ranking is fitted to the questions of the shipped packs
-as well, which are in the words of users.
+Documentation is asked in its own words; so both are fitted to questions in the words of people as
+well: those of the written groups that the model was not trained on (tools/train_retriever/texts/),
+a store of each project and one of each kind, and ranking to those of the shipped packs.
 
 Ranking: a grid over four numbers. What counts is the mean gain in nDCG@10 over plain BM25, a store
 each, and a loss in a store counts more than a gain: recall is to be worse than words nowhere.
@@ -34,6 +35,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from tools.train_retriever.written import Group, is_held_out, read_groups
 
 from commonplace import Memory
 from commonplace.embed.minilm import MiniLM
@@ -220,6 +222,51 @@ def ask_pack(pack: str, folder: Path, embedder: Cached) -> list[Asked]:
         return [ask(memory, one["ask"], set(one["nodes"])) for one in asked]
 
 
+def written_stores() -> Iterable[tuple[str, list[Group]]]:
+    """The held-out groups that were written: all of a kind together, and each project by itself."""
+    by_kind: dict[str, list[Group]] = defaultdict(list)
+    for group in read_groups({}):
+        if is_held_out(group.name) and (group.kind != "talk" or group.name.endswith(" 0")):
+            by_kind[group.kind].append(group)
+            if group.kind == "memory":
+                yield "written project", [group]
+    for kind, groups in by_kind.items():
+        yield f"written {kind}", groups
+
+
+def ask_written(
+    name: str, groups: Sequence[Group], folder: Path, embedder: Cached, foreign: list[str]
+) -> list[Asked]:
+    randomness = random.Random(name)
+    texts = list(
+        dict.fromkeys(
+            text for one in groups for text in (*(text for _ask, text in one.pairs), *one.others)
+        )
+    )
+    answers: dict[str, set[str]] = defaultdict(set)
+    for group in groups:
+        for question, text in group.pairs:
+            answers[question].add(f"t{texts.index(text)}")
+    with Memory.open(folder, background=False) as memory:
+        memory.engine().embedding.use(embedder)
+        memory.append(
+            {
+                "id": f"t{number}",
+                "kind": "lesson",
+                "event_type": "learned",
+                "lesson": text,
+                "repo": "r",
+                "timestamp": "2026-01-01T00:00:00Z",
+            }
+            for number, text in enumerate(texts)
+        )
+        memory.engine().catch_up()
+        memory.engine().vectors.embed_all()
+        chosen = randomness.sample(sorted(answers), min(200, len(answers)))
+        strange = randomness.sample(foreign, min(len(foreign), 10 if len(texts) < 200 else 60))
+        return [ask(memory, one, answers.get(one, set())) for one in [*chosen, *strange]]
+
+
 def lead_of(words: Floats) -> float:
     first, second = [*sorted(words, reverse=True), 0.0, 0.0][:2]
     return float(1 - second / first) if first else 0.0
@@ -374,6 +421,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as scratch:
         for number, pool in enumerate(pools(arguments.pairs, arguments.pool)):
             stores[pool.name] += ask_all(pool, Path(scratch) / str(number), embedder, foreign)
+        for number, (name, groups) in enumerate(written_stores()):
+            home = Path(scratch) / f"written-{number}"
+            stores[name] += ask_written(name, groups, home, embedder, foreign)
         packs = {
             path.parent.name: ask_pack(path.parent.name, Path(scratch) / path.parent.name, embedder)
             for path in sorted(PACKS.glob("*/questions.toml"))

@@ -22,6 +22,7 @@ def main() -> int:
             "fetch",
             "pairs",
             "pack",
+            "pack-written",
             "train",
             "evaluate",
             "half-depth",
@@ -44,6 +45,11 @@ def main() -> int:
     )
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--minutes", type=float, default=25, help="how long to train")
+    parser.add_argument(
+        "--change", nargs="*", default=[], metavar="NAME=VALUE", help="numbers of the plan, to try"
+    )
+    parser.add_argument("--into", type=Path, help="where the weights go (default: WORK/trained)")
+    parser.add_argument("--start", type=Path, help="go on from these weights (default: the base)")
     parser.add_argument("--parts", type=int, help="train on so many parts of the packed pairs only")
     parser.add_argument(
         "--models", type=Path, nargs="*", default=[], help="folders of embedders to compare"
@@ -60,7 +66,10 @@ def main() -> int:
     elif arguments.step == "pairs":
         _pairs(work, arguments.measured)
     elif arguments.step == "pack":
-        _pack(work, arguments.of_kind)
+        _pack_pairs(work, arguments.of_kind)
+        _pack_written(work, arguments.measured)
+    elif arguments.step == "pack-written":
+        _pack_written(work, arguments.measured)
     elif arguments.step == "train":
         _train(work, arguments)
     elif arguments.step in ("half-depth", "reranker"):
@@ -83,7 +92,7 @@ def _pairs(work: Path, measured: Path | None) -> None:
     print(merge(work / "pairs", measured, work / "pairs.jsonl", work / "heldout.jsonl"))
 
 
-def _pack(work: Path, of_kind: int) -> None:
+def _pack_pairs(work: Path, of_kind: int) -> None:
     import random  # noqa: PLC0415
 
     from tools.train_retriever import bert  # noqa: PLC0415
@@ -94,16 +103,32 @@ def _pack(work: Path, of_kind: int) -> None:
     pairs = balanced(list(read_pairs(work / "pairs.jsonl")), of_kind)
     random.Random(1).shuffle(pairs)
     write_packed(pairs, VOCABULARY, work / "packed")
-    write_packed(
-        development(list(read_pairs(work / "heldout.jsonl"))), VOCABULARY, work / "packed-dev"
-    )
-    whole = work / "base.safetensors"
-    whole.write_bytes(_base_weights(work))
-    bert.save_small(bert.load(whole), work / "packed" / "base")
-    total = sum(path.stat().st_size for path in work.glob("packed*/**/*") if path.is_file())
-    print(
-        f"{len(pairs):,} pairs, {total / 1e6:.1f} MB in {work / 'packed'} and {work / 'packed-dev'}"
-    )
+    held_out = development(list(read_pairs(work / "heldout.jsonl")))
+    write_packed(held_out, VOCABULARY, work / "packed-dev")
+    base = work / "base.safetensors"
+    base.write_bytes(_base_weights(work))
+    bert.save_small(bert.load(base), work / "packed" / "base")
+    print(f"{len(pairs):,} pairs in {work / 'packed'}")
+
+
+def _pack_written(work: Path, shared: Path | None) -> None:
+    from tools.train_retriever.packed import write_packed  # noqa: PLC0415
+    from tools.train_retriever.pair import Pair, read_pairs  # noqa: PLC0415
+    from tools.train_retriever.sets import write_sets  # noqa: PLC0415
+    from tools.train_retriever.written import digest_of, is_held_out, read_groups  # noqa: PLC0415
+
+    texts = (one.positive for one in read_pairs(work / "pairs.jsonl"))
+    groups = read_groups({digest_of(text): text for text in texts})
+    written = [
+        Pair(group.kind, query, text, group.name)
+        for group in groups
+        if not is_held_out(group.name)
+        for query, text in [*group.pairs, *(("", other) for other in group.others)]
+    ]
+    write_packed(written, VOCABULARY, work / "packed-written", neighbours=False)
+    write_sets(groups, shared, VOCABULARY, work / "packed-sets")
+    questions = sum(bool(one.query) for one in written)
+    print(f"{questions:,} written pairs and {len(written) - questions:,} texts beside them")
 
 
 def _base_weights(work: Path) -> bytes:
@@ -125,15 +150,9 @@ def _train(work: Path, arguments: argparse.Namespace) -> None:
         if arguments.device != "auto"
         else ("cuda" if torch.cuda.is_available() else "cpu")
     )
-    plan = plan_for(device, arguments.minutes)
-    train(
-        work / "packed",
-        work / "packed" / "base",
-        work / "packed-dev",
-        work / "trained",
-        plan,
-        arguments.parts,
-    )
+    changes = dict(one.split("=", 1) for one in arguments.change)
+    plan = plan_for(device, arguments.minutes, changes)
+    train(work, arguments.into or work / "trained", plan, arguments.parts, arguments.start)
 
 
 if __name__ == "__main__":

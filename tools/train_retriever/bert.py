@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -66,13 +66,21 @@ class MiniLM(nn.Module):
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """The mean of the last hidden states of each text, of length 1."""
+        return self.mean(self.tokens(ids, mask), mask)
+
+    def tokens(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """The last hidden states: one vector a word piece."""
         x = self.words(ids) + self.positions.weight[: ids.shape[1]] + self.types.weight[0]
         x = self.norm(x)
         seen = mask[:, None, None, :].bool()
         for layer in self.layers:
             x = layer(x, seen)
-        x = x.float() * mask[:, :, None]
-        return F.normalize(x.sum(dim=1), dim=-1)
+        return x
+
+    @staticmethod
+    def mean(tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        summed = (tokens.float() * mask[:, :, None]).sum(dim=1)
+        return F.normalize(summed, dim=-1)
 
 
 # The published names of the weights, and ours.
@@ -206,17 +214,33 @@ def padded(texts: Sequence[NDArray[np.uint16]], device: str) -> tuple[torch.Tens
     return torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
 
 
-def embed(
-    model: MiniLM, texts: Sequence[NDArray[np.uint16]], device: str, chunk: int = 16
-) -> torch.Tensor:
-    """The vectors of a batch, in its order. On a CPU it is padded a few texts of similar length at a time."""
-    size = chunk if device == "cpu" else len(texts)
+class Read(NamedTuple):
+    """What the model makes of some texts, in their order."""
+
+    vectors: torch.Tensor
+    # One vector a word piece, which word piece it is, and 0 behind the end of a text.
+    tokens: torch.Tensor
+    ids: torch.Tensor
+
+
+def read(model: MiniLM, texts: Sequence[NDArray[np.uint16]], device: str, chunk: int = 16) -> Read:
+    """Embed a batch. On a CPU it is padded a few texts of similar length at a time."""
+    if device != "cpu":
+        ids, mask = padded(texts, device)
+        tokens = model.tokens(ids, mask)
+        return Read(model.mean(tokens, mask), tokens, ids)
     order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
-    parts = [
-        model(*padded([texts[row] for row in order[start : start + size]], device))
-        for start in range(0, len(order), size)
-    ]
-    return torch.cat(parts)[torch.tensor(np.argsort(order), device=parts[0].device)]
+    longest = len(texts[order[-1]])
+    vectors, all_tokens, all_ids = [], [], []
+    for start in range(0, len(order), chunk):
+        ids, mask = padded([texts[row] for row in order[start : start + chunk]], device)
+        tokens = model.tokens(ids, mask)
+        vectors.append(model.mean(tokens, mask))
+        behind = longest - ids.shape[1]
+        all_tokens.append(F.pad(tokens, (0, 0, 0, behind)))
+        all_ids.append(F.pad(ids, (0, behind)))
+    back = torch.tensor(np.argsort(order))
+    return Read(*(torch.cat(parts)[back] for parts in (vectors, all_tokens, all_ids)))
 
 
 @torch.inference_mode()

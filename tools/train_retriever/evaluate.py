@@ -6,7 +6,6 @@ the range that holds 95 % of the differences when the questions are drawn anew (
 
 from __future__ import annotations
 
-import importlib
 import json
 import subprocess
 import sys
@@ -17,13 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from tools.train_retriever.clean import balanced, for_figures
-from tools.train_retriever.measure import gains, ranks
+from tools.train_retriever.measure import ROOT, bench, gains, ranks
 from tools.train_retriever.pair import read_pairs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-ROOT = Path(__file__).resolve().parents[2]
 DRAWS = 2_000
 FIGURES_OF_KIND = 300
 
@@ -92,7 +90,7 @@ def _in_own_process(what: str, model: Path, shared: Path | None) -> dict[str, Ga
 def shared_gains(what: str, folder: Path, shared: Path) -> dict[str, Gains]:
     from commonplace.embed import minilm  # noqa: PLC0415
 
-    quality = _bench()
+    quality = bench()
     minilm.FOLDER = folder
     sets = [
         quality.retrieval_set(shared / "agent-logs" / "retrieval"),
@@ -101,14 +99,8 @@ def shared_gains(what: str, folder: Path, shared: Path) -> dict[str, Gains]:
     return {one.name: (_system if what == "whole system" else _vectors)(one) for one in sets}
 
 
-def _bench() -> Any:
-    """`bench/quality.py`, which is a script: it has the sets, and a home with a set in it."""
-    sys.path.insert(0, str(ROOT / "bench"))
-    return importlib.import_module("quality")
-
-
 def _system(found: Any) -> Gains:
-    quality = _bench()
+    quality = bench()
     with (
         tempfile.TemporaryDirectory() as scratch,
         quality.ingest(Path(scratch) / "home", found.documents) as memory,

@@ -49,7 +49,9 @@ def tokenise(texts: Sequence[str], vocabulary: Path, pieces_max: int) -> list[Pi
     return [np.array(found.ids, np.uint16) for found in tokenizer.encode_batch(list(texts))]
 
 
-def write_packed(pairs: list[Pair], vocabulary: Path, folder: Path) -> None:
+def write_packed(
+    pairs: list[Pair], vocabulary: Path, folder: Path, *, neighbours: bool = True
+) -> None:
     from tools.train_retriever.neighbours import bm25_neighbours  # noqa: PLC0415
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,7 +60,11 @@ def write_packed(pairs: list[Pair], vocabulary: Path, folder: Path) -> None:
         queries = tokenise([one.query for one in part], vocabulary, QUERY_PIECES_MAX)
         positives = tokenise([one.positive for one in part], vocabulary, PIECES_MAX)
         # Neighbours are looked for within a part, which is a random sample: so many are enough, and it stays quick.
-        found = bm25_neighbours(queries, positives)
+        found = (
+            bm25_neighbours(queries, positives)
+            if neighbours
+            else np.zeros((len(part), 0), np.int32)
+        )
         head = {
             "count": len(part),
             "kinds": [one.kind for one in part],

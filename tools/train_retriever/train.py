@@ -1,77 +1,92 @@
 """Fine-tune MiniLM on packed pairs.
 
 The loss of a batch is the mean over both directions of the cross entropy of finding the right partner among all of the batch, at 384, 192
-and 96 dimensions; plus the distance of the new vectors to those of the base model, so that what it knew stays. The rate of learning falls
-with the time that is spent, so a run has the length it is given on any machine. A GPU also gets negatives that the model itself finds.
+and 96 dimensions; the same for finding an answer by word pieces (docs/decisions/0040); and the distance of the new vectors to those of
+the base model, so that what it knew stays. The rate of learning falls with the time that is spent, so a run has the length it is
+given on any machine. A GPU also gets negatives that the model itself finds.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812
 from tools.train_retriever import bert
-from tools.train_retriever.batches import batches
+from tools.train_retriever.batches import batches, group_batches, of_groups, of_pairs, rows_of_epoch
+from tools.train_retriever.losses import loss_of
 from tools.train_retriever.measure import by_kind, gains, ranks
 from tools.train_retriever.packed import read_packed
+from tools.train_retriever.sets import measure_sets, read_sets
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
+    from tools.train_retriever.batches import Batch
     from tools.train_retriever.packed import Packed
 
 
 @dataclass(frozen=True)
 class Plan:
     device: str
-    minutes: float = 25
+    minutes: float = 25.0
     batch: int = 64
     rate: float = 5e-5
     temperature: float = 0.05
-    tie: float = 1.0  # The weight of the tie to the base model, and the share of a batch that it is measured on.
+    pieces: float = 0.5  # The weight of finding an answer by its word pieces.
+    pieces_temperature: float = 0.05
+    tie: float = 0.5  # The weight of the tie to the base model, and the share of a batch's answers that it is measured on.
     tie_share: float = 0.25
     dimensions: tuple[tuple[int, float], ...] = ((384, 1.0), (192, 0.3), (96, 0.2))
     frozen_layers: int = 2  # Besides the word vectors; 0 on a GPU.
     negatives: int = 0  # Explicit hard negatives a pair; neighbours share a batch in any case.
+    written_each: int = 2  # One batch in so many is of written pairs; 0: none.
     pieces_max: int = 160  # Of an answer; 192 on a CPU, 256 on a GPU.
     epochs: int = 1
-    check_minutes: float = 10
-    patience: int = 2
+    check_minutes: float = 10.0
+    warm_steps: int = 20
     seed: int = 1
     threads: int = 1  # Of a CPU; more wait for each other when others use it too.
 
 
-def plan_for(device: str, minutes: float) -> Plan:
+def plan_for(device: str, minutes: float, changes: dict[str, str]) -> Plan:
     if device == "cuda":
-        return Plan(
+        plan = Plan(
             "cuda",
             minutes,
             batch=512,
             rate=1e-4,
-            tie_share=1.0,
             frozen_layers=0,
             negatives=1,
             pieces_max=256,
-            check_minutes=4,
-            epochs=2,
+            check_minutes=2,
+            epochs=4,
+            warm_steps=100,
         )
-    return Plan(device, minutes, batch=128, rate=7e-5, pieces_max=192)
+    else:
+        plan = Plan(device, minutes, batch=128, rate=7e-5, pieces_max=192)
+    kinds = {one.name: type(getattr(plan, one.name)) for one in fields(plan)}
+    return replace(plan, **{name: kinds[name](value) for name, value in changes.items()})
 
 
 def train(
-    packed_folder: Path, base: Path, tests: Path, into: Path, plan: Plan, parts: int | None = None
+    work: Path, into: Path, plan: Plan, parts: int | None = None, start: Path | None = None
 ) -> None:
+    """Train on what `pack` wrote below *work*, from the weights in *start*; write the weights to *into* at each check."""
     into.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(plan.seed)
     torch.set_num_threads(plan.threads)
-    packed, test = read_packed(packed_folder, parts), read_packed(tests)
-    first, model = bert.load(base).to(plan.device).eval(), bert.load(base).to(plan.device)
+    packed, written = read_packed(work / "packed", parts), read_packed(work / "packed-written")
+    test = read_packed(work / "packed-dev")
+    sets = read_sets(work / "packed-sets")
+    base = work / "packed" / "base"
+    first = bert.load(base).to(plan.device).eval()
+    model = bert.load(base, start or base).to(plan.device)
     freeze(model, plan.frozen_layers)
     log = (into / "log.jsonl").open("a", encoding="utf-8")
 
@@ -81,52 +96,56 @@ def train(
         log.write(line + "\n")
         log.flush()
 
+    def check(step: int) -> None:
+        note(
+            step=step,
+            score=measure(model, test, plan.device),
+            sets=measure_sets(model, sets, plan.device),
+        )
+        bert.save_small(model, into, words=False)
+        model.train()
+
     started = time.time()
-    note(plan=asdict(plan), pairs=len(packed), test=len(test), torch=torch.__version__)
-    best = score = measure(model, test, plan.device)
-    note(step=0, score=score)
-    started = time.time()
+    note(plan=asdict(plan), pairs=len(packed), written=len(written), torch=torch.__version__)
+    check(0)
+    started = checked = time.time()
     optimiser = torch.optim.AdamW(
         _groups(model), lr=plan.rate, betas=(0.9, 0.98), fused=plan.device == "cuda"
     )
-    checked, step, worse = started, 0, 0
+    step = 0
+    for batch in _all_batches(model, packed, written, plan):
+        done = (time.time() - started) / 60 / plan.minutes
+        if done >= 1:
+            break
+        for group in optimiser.param_groups:
+            group["lr"] = plan.rate * min(1.0, (step + 1) / plan.warm_steps) * (1 - done)
+        loss, what = loss_of(model, first, batch, plan)
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        step += 1
+        if step % 50 == 0:
+            note(step=step, done=round(done, 3), **{k: round(v, 4) for k, v in what.items()})
+        if time.time() - checked > 60 * plan.check_minutes:
+            check(step)
+            checked = time.time()
+    check(step)
+
+
+def _all_batches(
+    model: bert.MiniLM, packed: Packed, written: Packed, plan: Plan
+) -> Iterator[Batch]:
+    """Pairs of packages, with written ones in between; for each epoch with negatives that the model of that moment confuses."""
+    groups = group_batches(written, plan.batch, plan.seed)
+    count = 0
     for epoch in range(plan.epochs):
         hard = mine(model, packed, plan) if plan.negatives else None
-        for rows in batches(packed, plan.batch, plan.seed + epoch):
-            done = (time.time() - started) / 60 / plan.minutes
-            for group in optimiser.param_groups:
-                group["lr"] = plan.rate * min(1.0, (step + 1) / 20) * max(0.0, 1 - done)
-            loss, apart = loss_of(model, first, packed, rows, hard, plan)
-            optimiser.zero_grad(set_to_none=True)
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimiser.step()
-            step += 1
-            if step % 20 == 0:
-                note(
-                    step=step,
-                    loss=round(loss.item(), 4),
-                    apart=round(apart, 4),
-                    done=round(done, 3),
-                    epoch=epoch,
-                )
-            last = done >= 1
-            if last or time.time() - checked > 60 * plan.check_minutes:
-                score = measure(model, test, plan.device)
-                model.train()
-                note(step=step, score=score)
-                worse = 0 if score["all"] > best["all"] else worse + 1
-                if score["all"] > best["all"]:
-                    best = score
-                    bert.save_small(model, into / "best", words=False)
-                checked = time.time()
-            if last or worse >= plan.patience:
-                note(end="time" if last else "worse", step=step, best=best)
-                return
-    score = measure(model, test, plan.device)
-    if score["all"] > best["all"]:
-        bert.save_small(model, into / "best", words=False)
-    note(end="all pairs seen", step=step, score=score)
+        for rows in batches(packed, plan.batch, plan.seed + epoch, rows_of_epoch(packed, epoch)):
+            yield of_pairs(packed, rows, hard, plan.pieces_max)
+            count += 1
+            if plan.written_each and len(written) and count % (plan.written_each - 1) == 0:
+                yield of_groups(written, next(groups), plan.pieces_max)
 
 
 def measure(model: bert.MiniLM, test: Packed, device: str) -> dict[str, float]:
@@ -151,54 +170,6 @@ def _groups(model: bert.MiniLM) -> list[dict[str, object]]:
         {"params": [p for p in trained if p.dim() > 1], "weight_decay": 0.01},
         {"params": [p for p in trained if p.dim() == 1], "weight_decay": 0.0},
     ]
-
-
-def loss_of(
-    model: bert.MiniLM,
-    first: bert.MiniLM,
-    packed: Packed,
-    rows: list[int],
-    hard: NDArray[np.int32] | None,
-    plan: Plan,
-) -> tuple[torch.Tensor, float]:
-    negatives = [
-        int(other)
-        for row in rows
-        for other in (hard[row] if hard is not None else ())
-        if other >= 0
-    ]
-    answers = rows + negatives
-    queries = [packed.queries[row] for row in rows]
-    texts = [packed.positives[row][: plan.pieces_max] for row in answers]
-    with torch.autocast(plan.device, torch.bfloat16):
-        asked, told = (bert.embed(model, side, plan.device) for side in (queries, texts))
-    total = torch.zeros((), device=plan.device)
-    target = torch.arange(len(rows), device=plan.device)
-    same = _same(packed, rows, answers).to(plan.device)
-    for width, weight in plan.dimensions:
-        one, other = F.normalize(asked[:, :width], dim=-1), F.normalize(told[:, :width], dim=-1)
-        likeness = (one @ other.T / plan.temperature).masked_fill(same, -1e4)
-        back = likeness[:, : len(rows)].T
-        total = (
-            total + weight * (F.cross_entropy(likeness, target) + F.cross_entropy(back, target)) / 2
-        )
-    count = max(1, int(len(rows) * plan.tie_share))
-    pick = torch.randperm(len(rows))[:count]
-    with torch.no_grad(), torch.autocast(plan.device, torch.bfloat16):
-        before = bert.embed(first, [*queries, *(texts[row] for row in pick.tolist())], plan.device)
-    pick = pick.to(plan.device)
-    apart = (1 - (before * torch.cat([asked, told[pick]])).sum(dim=1)).mean()
-    return total + plan.tie * apart, apart.item()
-
-
-def _same(packed: Packed, rows: list[int], answers: list[int]) -> torch.Tensor:
-    """Where another answer is the same text as the right one, or another question the same question."""
-    told = [packed.positives[row].tobytes() for row in answers]
-    asked = [packed.queries[row].tobytes() for row in answers]
-    return torch.tensor([
-        [place != other and (told[place] == told[other] or asked[place] == asked[other]) for other in range(len(answers))]
-        for place in range(len(rows))
-    ])  # fmt: skip
 
 
 def mine(model: bert.MiniLM, packed: Packed, plan: Plan) -> NDArray[np.int32]:
