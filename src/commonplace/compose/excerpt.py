@@ -28,13 +28,19 @@ from commonplace.compose.unit_ranking import (
 from commonplace.index.units import CODE, ITEM, NO_LEAD, QUOTE, REST, TABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from commonplace.compose.unit_ranking import RankedUnit, Wanted
     from commonplace.index.units import Unit
 
+    Weigh = Callable[[Sequence[str]], list[float]]
+
+# A longer table is shown by the rows that answer.
+TABLE_SHARE_MAX = 0.5
+# How much less a unit is worth that needs all of the room.
+LENGTH_WEIGHT = 0.15
 # A smaller part of a block of code is not shown.
-PART_TOKENS_MIN, ROOM_STEP = 50, 6
+PART_TOKENS_MIN, ROOM_STEP = 40, 6
 # What is this much worse than the best unit does not stand for it.
 INSTEAD_MAX = 0.6
 # What is this much worse than the best unit is not shown in part.
@@ -66,18 +72,24 @@ def excerpt(
         everything = page.show(body)
         if tokens.count(everything) <= tokens_max:
             return everything
+    weigh = partial(weigh_lines, wanted=wanted)
+    for number in body:
+        if units[number].kind == TABLE:
+            # Its other rows are about something else, and it is rarely read as a whole.
+            page.shorten_table(number, int(TABLE_SHARE_MAX * tokens_max), weigh)
     if not wanted.statement and not page.has_parted_problems:
         shown = _show_problems(page, text, body, wanted, tokens_max)
         if shown:
             return shown
-    ranked = rank(text, units, body, wanted)
-    chosen = _choose(page, ranked, tokens_max)
+    ranked = _by_worth(rank(text, units, body, wanted), units, tokens_max)
+    chosen = _choose(page, ranked, tokens_max, weigh)
     if chosen:
         in_order = partial(_in_order, page=page, ranked=ranked)
-        return page.show(in_order(_with_part(page, chosen, ranked, wanted, tokens_max, in_order)))
+        numbers = [one.number for one in ranked]
+        return page.show(in_order(_with_part(page, chosen, numbers, weigh, tokens_max, in_order)))
     if not (ranked and may_cut):
         return ""
-    return page.show_part(ranked[0].number, tokens_max, partial(weigh_lines, wanted=wanted))
+    return page.show_part(ranked[0].number, tokens_max, weigh)
 
 
 def _show_problems(
@@ -125,44 +137,61 @@ def _show_part_of_problem(
     shown = page.show([number for number in problem if number not in quoted])
     if quoted and tokens.count(shown) <= tokens_max:
         return shown
-    ranked = rank(text, page.units, problem, wanted)
-    chosen = _choose(page, ranked, tokens_max)
+    ranked = _by_worth(rank(text, page.units, problem, wanted), page.units, tokens_max)
+    weigh = partial(weigh_lines, wanted=wanted)
+    chosen = _choose(page, ranked, tokens_max, weigh)
     if not chosen:
-        return ""
-    return page.show(sorted(_with_part(page, chosen, ranked, wanted, tokens_max, sorted)))
+        return page.show_part(ranked[0].number, tokens_max, weigh)
+    numbers = [one.number for one in ranked]
+    return page.show(sorted(_with_part(page, chosen, numbers, weigh, tokens_max, sorted)))
 
 
 def _with_part(
     page: Page,
     chosen: set[int],
-    ranked: Sequence[RankedUnit],
-    wanted: Wanted,
+    numbers: Iterable[int],
+    weigh: Weigh,
     tokens_max: int,
     in_order: Callable[[Collection[int]], list[int]],
 ) -> set[int]:
     """Return *chosen* with the beginning of a block that follows one of them, if there is room.
 
-    "Run this script:" says nothing without any of it.
+    "Run this script:" says nothing without any of it. The best of *numbers* is taken.
     """
-    for one in ranked:
-        unit = page.units[one.number]
-        if unit.kind not in (CODE, TABLE) or one.number in chosen:
+    for number in numbers:
+        unit = page.units[number]
+        if unit.kind not in (CODE, TABLE) or number in chosen:
             continue
-        if not chosen & {unit.lead, one.number - 1}:
+        if not chosen & {unit.lead, number - 1}:
             continue
-        wider = {*chosen, one.number}
+        wider = {*chosen, number}
         room = tokens_max - tokens.count(page.show(in_order(chosen)))
-        while room >= PART_TOKENS_MIN:
-            if not page.shorten(one.number, room, partial(weigh_lines, wanted=wanted)):
-                break
+        while room >= PART_TOKENS_MIN and page.shorten(number, room, weigh):
             if tokens.count(page.show(in_order(wider))) <= tokens_max:
                 return wider
             room -= ROOM_STEP
     return chosen
 
 
-def _choose(page: Page, ranked: Sequence[RankedUnit], tokens_max: int) -> set[int]:
+def _by_worth(
+    ranked: Sequence[RankedUnit], units: Sequence[Unit], tokens_max: int
+) -> list[RankedUnit]:
+    """Return the units in the order in which they are chosen: a long one leaves less for others.
+
+    What says what to do is worth its length.
+    """
+
+    def worth(one: RankedUnit) -> float:
+        unit = units[one.number]
+        share = (unit.end - unit.start) / (tokens.BYTES_PER_TOKEN * tokens_max)
+        return one.score - (LENGTH_WEIGHT * share if one.use < ADVICE else 0.0)
+
+    return sorted(ranked, key=lambda one: (-worth(one), one.number))
+
+
+def _choose(page: Page, ranked: Sequence[RankedUnit], tokens_max: int, weigh: Weigh) -> set[int]:
     """Return the best units that fit together, each with what introduces it."""
+    in_order = partial(_in_order, page=page, ranked=ranked)
     chosen: set[int] = set()
     # What introduces the list of which items are shown in part; at first, any may be.
     parted: int | None = None
@@ -182,10 +211,15 @@ def _choose(page: Page, ranked: Sequence[RankedUnit], tokens_max: int) -> set[in
             # To sum up lengths is quicker; only the last ones are not much too long.
             if page.bytes_min(wider) > tokens.BYTES_PER_TOKEN * tokens_max:
                 continue
-            if tokens.count(page.show(_in_order(wider, page, ranked))) <= tokens_max:
+            if tokens.count(page.show(in_order(wider))) <= tokens_max:
                 chosen = wider
-                if place > 0 and parted is None:
-                    parted = lead if lead != NO_LEAD else page.units[max(group)].lead
+                if place > 0:
+                    # The fix it announces is worth more than what would come next.
+                    block = page.introduced_by(max(group)) if one.use >= ADVICE else []
+                    chosen = _with_part(page, chosen, block, weigh, tokens_max, in_order)
+                    parted = parted if parted is not None else lead
+                    if parted == NO_LEAD:
+                        parted = page.units[max(group)].lead
                 break
     return chosen
 
@@ -197,6 +231,9 @@ def _in_order(chosen: Collection[int], page: Page, ranked: Sequence[RankedUnit])
     problems, all about the one that is asked for comes before the others.
     """
     units = page.units
+    sections = {units[number].headings for number in chosen}
+    if len(sections) == 1 and not sections & page.labelled:
+        return sorted(chosen)  # Neither a heading nor a label would tell what is out of its place.
     use = {one.number: one.use for one in ranked}
     for number in chosen:
         lead = units[number].lead

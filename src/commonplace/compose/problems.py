@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from commonplace.compose.unit_ranking import BACKGROUND, FIX, use_of_heading
+from commonplace.compose.unit_ranking import BACKGROUND, FIX, count_shared, use_of_heading
 from commonplace.index.units import CODE, ITEM, QUOTE, REST, TABLE
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from commonplace.index.units import Unit
 
 # A longer heading says what a part is about, even if it names a role, such as "Fix".
-ROLE_WORDS_MAX = 3
+ROLE_WORDS_MAX, QUESTION_WORDS_MAX = 3, 5
 # At least this share of the headings name a problem.
 NAMED_SHARE_MIN = 0.6
 # One part with a name beside a text without one is no collection of problems.
@@ -41,12 +41,17 @@ _STEP = re.compile(
     r"what\s+(?:happened|to|we|did|worked|was)\b|why\b|how\s+(?:it|we|to)\b)",
     re.IGNORECASE,
 )
+_SPEAKER = re.compile(
+    r"^(?:user|human|assistant|agent|ai|system)\s*:", re.IGNORECASE | re.MULTILINE
+)
 _RULE = re.compile(r"^ {0,3}(?:(?:-[ ]*){3,}|(?:\*[ ]*){3,}|(?:_[ ]*){3,})$", re.MULTILINE)
 
 
 def problems_of(text: str, units: Sequence[Unit]) -> list[int]:
     """Return the number of the problem that each unit is about; all are 0 if there is one only."""
-    shared = _count_shared(units)
+    if len(_SPEAKER.findall(text)) > 1:
+        return [0] * len(units)  # A conversation goes to and fro.
+    shared = count_shared(unit.headings for unit in units)
     sections = [unit.headings[shared : shared + 1] for unit in units]
     if len({one for one in sections if one}) > 1:
         heads = [
@@ -104,7 +109,8 @@ def _role(head: str) -> float | None:
     """Return what *head* says that follows, as `use_of_heading`; a question asks for a problem."""
     if head.casefold() in ("q", "question"):
         return BACKGROUND
-    return use_of_heading(head) if len(head.split()) <= ROLE_WORDS_MAX else None
+    words_max = QUESTION_WORDS_MAX if head.endswith("?") else ROLE_WORDS_MAX
+    return use_of_heading(head) if len(head.split()) <= words_max else None
 
 
 def _first_word(head: str) -> str:
@@ -125,14 +131,3 @@ def _head_of(text: str, units: Sequence[Unit], number: int) -> str:
         if found := pattern.match(words):
             return found["head"]
     return ""
-
-
-def _count_shared(units: Sequence[Unit]) -> int:
-    """Return how many headings all units stand under that stand under any."""
-    above = [unit.headings for unit in units if unit.headings]
-    count = 0
-    while above and all(len(one) > count for one in above):
-        if len({one[: count + 1] for one in above}) > 1:
-            break
-        count += 1
-    return count if len(set(above)) > 1 else 0

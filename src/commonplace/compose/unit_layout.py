@@ -11,7 +11,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from commonplace.compose import tokens
-from commonplace.compose.unit_ranking import begins_with_label, find_fix_word, same_under_others
+from commonplace.compose.unit_ranking import (
+    begins_with_label,
+    count_shared,
+    find_fix_word,
+    same_under_others,
+)
 from commonplace.foreign import block, longer_fence, one_line, quote, render
 from commonplace.index.units import CODE, ITEM, NO_LEAD, PARAGRAPH, REST, SENTENCE, TABLE, Unit
 
@@ -42,7 +47,10 @@ UNDER = " > "
 _METADATA = re.compile(
     r"(?:closed|open(ed)?|done|resolved|completed?|in[ _-]progress|wontfix|duplicate|merged|n/a|"
     r"tbd|(?:[\w.+-]+@[\w-]+(?:\.[\w-]+)+[\s,;]*)+|(?:#[\w-]+[\s,]*)+|"
-    r"(?:`?[\w./-]+\.\w{1,5}`?(?:[\s,]+|$)){2,})[.\s]*|(?-i:[a-z\d-]+(?:, ?[a-z\d-]+)+)",
+    r"(?:`?[\w./-]+\.\w{1,5}`?(?:[\s,]+|$)){2,}|"
+    r"(?:(?:[-*+] )?\W{0,2}(?:date|owner|authors?|status|severity|ticket|reviewed|deciders|"
+    r"updated|tags|impact|duration|participants)\W{0,2}:\W{0,2}\s[^\n:]{1,80}[\s|·,;]*)+)[.\s]*|"
+    r"(?-i:[a-z\d-]+(?:, ?[a-z\d-]+)+)",
     re.IGNORECASE,
 )
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
@@ -73,7 +81,7 @@ class Page:
         leads = self._leads(number)
         whole = {*run, *leads}
         first = run[-1] + 1
-        introduces = first < len(self.units) and self.units[first].lead == run[-1]
+        introduces = bool(self.introduced_by(run[-1]))
         if not introduces:
             yield whole
         else:
@@ -85,6 +93,12 @@ class Page:
                 yield whole
             for end in range(len(run) - 1, 0, -1):
                 yield {*run[:end], *leads}
+
+    def introduced_by(self, number: int) -> list[int]:
+        """Return the number of the unit that this one introduces; none if it introduces none."""
+        following = number + 1
+        is_led = following < len(self.units) and self.units[following].lead == number
+        return [following] if is_led else []
 
     def _run(self, number: int) -> list[int]:
         """Return the parts of a unit, from this one on."""
@@ -221,6 +235,14 @@ class Page:
             self._shown[number] = part
         return bool(part)
 
+    def shorten_table(
+        self, number: int, tokens_max: int, weigh: Callable[[Sequence[str]], list[float]]
+    ) -> None:
+        """Show only the rows that answer from now on, if not all fit and some answer better."""
+        rows = self.units[number].of(self._text).split("\n")[TABLE_HEAD_LINES:]
+        if tokens.count(self._show(number)) > tokens_max and len(set(weigh(rows))) > 1:
+            self.shorten(number, tokens_max, weigh)
+
     def _show(self, number: int) -> str:
         if number not in self._shown:
             unit = self.units[number]
@@ -243,6 +265,12 @@ class Page:
         above = (headings[:depth] for depth in range(1, len(headings) + 1))
         return next((one for one in above if one in self._problems), ())
 
+    @cached_property
+    def _shared(self) -> tuple[str, ...]:
+        """The headings that all sections stand under, if there are several sections."""
+        count = count_shared(unit.headings for unit in self.units)
+        return next((one.headings[:count] for one in self.units if one.headings), ())
+
     @property
     def has_parted_problems(self) -> bool:
         """Whether a heading such as "Fix" stands under several others."""
@@ -251,17 +279,17 @@ class Page:
     @cached_property
     def _problems(self) -> set[tuple[str, ...]]:
         found = {one[:-1] for one in self._same}
-        return found | (self._labelled if self._has_labels else set())
+        return found | (self.labelled if self._has_labels else set())
 
     @cached_property
-    def _labelled(self) -> set[tuple[str, ...]]:
+    def labelled(self) -> set[tuple[str, ...]]:
         """The sections in which a label such as `Fix:` stands."""
         return {one.headings for one in self.units if begins_with_label(one.of(self._text))}
 
     @property
     def _has_labels(self) -> bool:
         """Whether labels such as `Fix:` are in several sections, so that headings must be shown."""
-        return len(self._labelled) > 1
+        return len(self.labelled) > 1
 
     @cached_property
     def _same(self) -> set[tuple[str, ...]]:
@@ -275,6 +303,8 @@ class Page:
         )
         if not last or is_told or (self._title and self._title in last):
             return ""
+        if self._title and unit.headings == self._shared:
+            return ""  # It stands above all sections, and says of none what it is about.
         last = last.rstrip(":")
         above = [one for one in unit.headings[:-1] if one not in self._title]
         says = [one for one in above if find_fix_word(one)]

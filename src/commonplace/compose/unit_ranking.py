@@ -57,8 +57,8 @@ WARNING = 0.2
 OTHER_FIX = 0.4
 OTHER_FIX_SHARE_MAX = 0.35
 _HEADINGS = {
-    FIX: r"\b(solutions?|fix(ed|es)?|resol(utions?|ved?)|remed(y|ies)|workarounds?|guidance|"
-    r"what to do|relief|"
+    FIX: r"\b(solutions?|fix(ed|es)?|cure|patch(es)?|corrections?|resol(utions?|ved?)|"
+    r"remed(y|ies)|workarounds?|guidance|what to do|relief|"
     r"what (worked|works)|what (we|i) (did|changed)|how to|steps?|instead|decision|"
     r"recommend(ation|ed)?s?|correct|answer|rules?|convention|use|do this|approach|summary|"
     r"tl;?dr|verdict|lösung(en)?|behebung|abhilfe|"
@@ -73,7 +73,9 @@ _HEADINGS = {
     r"observed|observations?|checklist|"
     r"examples?|results?|appendix|when to apply|verification|tests?|where it landed|alternatives?|"
     r"scope|hintergrund|symptome?|contexto|problema|síntomas|contexte|problème|symptômes)\b|"
-    r"^(?:\w+ )?files$|^\W*(?:environment|errors?)\W*$|问题|問題|背景|症状|现象|문제",
+    r"^(?:attempts?|dead ends?|rejected|ruled out|verified|(?:things |what )?(?:i|we|was) "
+    r"(?:tried|looked at))\b|^(?:\w+ )?files$|^\W*(?:environment|errors?)\W*$|"
+    r"问题|問題|背景|症状|现象|문제",
 }
 _USES = {use: re.compile(words, re.IGNORECASE) for use, words in _HEADINGS.items()}
 _IMPERATIVE = re.compile(
@@ -86,6 +88,20 @@ _ADVICE = re.compile(
     r"(?:^|[.!?]\s+)(?:in|on|for|with|to|instead|better|so|then|after that|afterwards)\b"
     r"[^.!?:;]{0,50}?[\s,](?:use|run|set|add|remove|never|always|do not|don't|prefer|ensure|avoid|"
     r"replace|install|pin|delete|restart|disable|enable)\s(?!of\b)|\buse\s[^.!?]{1,60}\binstead\b",
+    re.IGNORECASE,
+)
+# A sentence that says that what follows is the fix.
+_STATES_FIX = re.compile(
+    r"\bthe (?:fix|remedy|solution|cure|workaround) (?:is|was|in|for|here|that)\b|"
+    r"\b(?:fixed|solved|cured|resolved) (?:it |this )?by\b|"
+    r"\bwhat (?:finally )?(?:helped|fixed|solved|cured)\b|"
+    r"^to (?:get|make|bring|restore|fix|recover|unblock|solve|repair)\b[^.:]{0,60}:",
+    re.IGNORECASE,
+)
+# And one that says how to prevent it.
+_PREVENTS = re.compile(
+    r"^(?:so that|(?:in order )?to (?:prevent|avoid)|for (?:the )?next time)\b[^.]{0,60}"
+    r"\b(?:again|prevent|avoid|next time|happens?)\b",
     re.IGNORECASE,
 )
 _WARNING = re.compile(r"^\W*(?:never|avoid|do not|don't)\b", re.IGNORECASE)
@@ -106,6 +122,8 @@ _EMPHASIS = re.compile(r"(?:\*\*|__)(?=:)")
 _MESSAGE = re.compile(
     r"\b(?:error|exception|traceback|fatal|failed|warning|panic|exit(?:ed)?)\b", re.IGNORECASE
 )
+_LANGUAGE = re.compile(r"\s*(?:```+|~~~+) *([\w+#-]+)")
+_OUTPUT = ("text", "txt", "console", "log", "output", "plaintext", "plain", "none", "shell-session")
 # Lines of a stack trace.
 _TRACE = re.compile(
     r"^goroutine \d|\b0x[0-9a-f]{4,}|^\s+at [\w.$<>]+\s?\(|^\s*File \".+\", line \d", re.MULTILINE
@@ -137,7 +155,7 @@ def rank(
 ) -> list[RankedUnit]:
     """Return the units by how well they answer, best first; of one in parts, the first of them."""
     held = {number: _held(units[number].of(text), wanted) for number in numbers}
-    shared = _count_shared([units[number].headings for number in numbers])
+    shared = count_shared([units[number].headings for number in numbers])
     named = {
         headings: _held(" ".join(headings[shared:]), wanted)
         for headings in dict.fromkeys(units[number].headings for number in numbers)
@@ -201,7 +219,13 @@ def weigh_lines(lines: Sequence[str], wanted: Wanted) -> list[float]:
 
 
 def is_message(text: str) -> bool:
-    """Whether *text* has words of the output of a program that failed, or lines of a trace."""
+    """Whether *text* has words of the output of a program that failed, or lines of a trace.
+
+    A block that names its language is code, and may speak of errors.
+    """
+    language = _LANGUAGE.match(text)
+    if language and language[1].lower() not in _OUTPUT:
+        return False
     return bool(_MESSAGE.search(text) or _TRACE.search(text))
 
 
@@ -227,7 +251,7 @@ def _uses(
         number, unit = run[0], units[run[0]]
         use = _use(unit, unit.of(text), unit.headings[shared:])
         lead = found.get(unit.lead, NEITHER)
-        if use == NEITHER and lead in (IMPERATIVE, BACKGROUND):
+        if use == NEITHER and lead in (FIX, IMPERATIVE, BACKGROUND):
             use = lead
         found[number] = use
     return found
@@ -377,7 +401,7 @@ def _other_fixes(
     }
 
 
-def _count_shared(sections: Iterable[tuple[str, ...]]) -> int:
+def count_shared(sections: Iterable[tuple[str, ...]]) -> int:
     """Return how many headings all sections stand under, such as the title.
 
     They do not tell the sections apart.
@@ -439,15 +463,17 @@ def _use(unit: Unit, text: str, headings: tuple[str, ...]) -> float:
         for use in (BACKGROUND, CAUSE):
             if _USES[use].search(label):
                 return use
-    if begins_with_label(start):
-        return FIX
     is_advice = unit.kind != CODE and _ADVICE.search(start)
-    if is_advice or (introduces and find_fix_word(label)):
+    if not begins_with_label(start) and (is_advice or (introduces and find_fix_word(label))):
         return IMPERATIVE
-    return _use_of_sentence(start)
+    return _use_of_sentence(start, unit.kind)
 
 
-def _use_of_sentence(text: str) -> float:
+def _use_of_sentence(text: str, kind: str) -> float:
+    if begins_with_label(text) or (kind != CODE and _STATES_FIX.search(text)):
+        return FIX
+    if _PREVENTS.search(text):
+        return ADVICE
     if _WARNING.search(text):
         return WARNING
     return IMPERATIVE if _IMPERATIVE.search(text) else NEITHER

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace import frontmatter
-from commonplace.foreign import longer_fence
+from commonplace.foreign import code, longer_fence
 from commonplace.records.episodes import errors_of, goal_of, summarise
 from commonplace.records.sentences import paragraphs_of
 
@@ -94,9 +94,16 @@ def document(record: Record) -> Document:
     seen = " ".join("\n".join(told).split())
     # The rest of a ledger is times and hashes.
     more = () if record.kind == "ledger" else texts
+    lesson = fields.get("lesson")
+    # Beside a text of several lines, a bare command says nothing.
+    labelled = "command" if isinstance(lesson, str) and "\n" in lesson.strip() else ""
     # What has a label comes first: behind the text, it would seem to be of its last section.
     rest = sorted(
-        ((name in _MAIN, _told(name, text)) for name, text in more if _plain(text) not in seen),
+        (
+            (name in _MAIN and name != labelled, _told(name, text, is_labelled=name == labelled))
+            for name, text in more
+            if _plain(text) not in seen
+        ),
         key=lambda one: one[0],
     )
     shown = dict.fromkeys([*told, *(text for _is_main, text in rest if text)])
@@ -114,11 +121,17 @@ def _with_code(payload: dict[str, Any]) -> dict[str, Any]:
     return {**rest, "code": code}
 
 
-def _told(name: str, text: str) -> str:
+def _told(name: str, text: str, *, is_labelled: bool) -> str:
     """Return a text as a reader sees it: with the name of its field, unless that is obvious.
 
     Status words, addresses, dates and lists of files tell a reader nothing.
     """
+    if is_labelled:
+        return (
+            f"{name.capitalize()}:\n{text}"
+            if "\n" in text
+            else f"{name.capitalize()}: {code(text)}"
+        )
     if name in _MAIN:
         return text
     if name in _LABELS or len(text.split()) < _PROSE_WORDS_MIN or not _NAME.fullmatch(name):
