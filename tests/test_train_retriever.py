@@ -355,3 +355,11 @@ def test_a_group_is_never_divided() -> None:
     for _ in range(5):
         sources = [written.sources[row] for row in next(found)]
         assert all(sources.count(source) % 2 == 0 for source in set(sources))
+
+
+def test_a_batch_has_groups_of_several_kinds() -> None:
+    pieces = [np.ones(3, np.uint16)] * 6
+    kinds = ["talk", "talk", "talk", "talk", "notes", "notes"]
+    written = Packed(pieces, pieces, kinds, list("aabbcc"), np.zeros((6, 0), np.int32))
+
+    assert {written.kinds[row] for row in next(group_batches(written, 4, 0))} == {"talk", "notes"}

@@ -131,28 +131,29 @@ def batches(
 
 
 def group_batches(written: Packed, size: int, seed: int) -> Iterator[list[int]]:
-    """Whole groups of one kind, about *size* texts at a time, without end; the kinds take turns."""
+    """Whole groups, about *size* texts at a time, without end; the kinds take turns.
+
+    A batch has texts of several kinds, short and long ones: else nothing would keep short texts from being nearer to every question.
+    """
     by_kind: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for row, (kind, source) in enumerate(zip(written.kinds, written.sources, strict=True)):
         by_kind[kind][source].append(row)
     chance = random.Random(seed)
-    of_kinds = [_batches_of(groups, size, chance) for _kind, groups in sorted(by_kind.items())]
-    while of_kinds:
-        yield from (next(one) for one in of_kinds)
-
-
-def _batches_of(
-    groups: Mapping[str, list[int]], size: int, chance: random.Random
-) -> Iterator[list[int]]:
-    names = sorted(groups)
+    of_kinds = [_without_end(groups, chance) for _kind, groups in sorted(by_kind.items())]
     held: list[int] = []
-    while True:
-        chance.shuffle(names)
-        for name in names:
-            held += groups[name]
+    while of_kinds:
+        for groups in of_kinds:
+            held += next(groups)
             if len(held) >= size:
                 yield held
                 held = []
+
+
+def _without_end(groups: Mapping[str, list[int]], chance: random.Random) -> Iterator[list[int]]:
+    names = sorted(groups)
+    while True:
+        chance.shuffle(names)
+        yield from (groups[name] for name in names)
 
 
 def _cut(
