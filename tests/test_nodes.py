@@ -157,7 +157,8 @@ def test_a_node_is_merged_or_replaced(
         memory.upsert_nodes([{"id": "x", **old}])
         result = memory.upsert_nodes([{"id": "x", **new}], merge=merge)
         assert (result.merged if merge else result.replaced) + result.unchanged == ["x"]
-        wanted = merge_content(old, new) if merge else new
+        given = {name: value for name, value in new.items() if value is not None}  # null: not given
+        wanted = merge_content(old, given) if merge else new
         with opened(tmp_path_factory.mktemp("home")) as other:
             other.upsert_nodes([{"id": "x", **wanted}])
             assert same(content_of(memory.get("x")), content_of(other.get("x")))
