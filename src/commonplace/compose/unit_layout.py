@@ -152,7 +152,7 @@ class Page:
             is_cut = unit.kind == REST and not self._is_title(number - 1)
             parts.append(f"{MORE} {shown.lstrip()}" if is_cut else shown)
             before = number
-        self._end(parts, before, is_followed=False)
+        self._end(parts, before, is_followed=self._has_more(before))
         body = "\n".join(map(_with_margin, parts))
         first = one_line(parts[0]) if parts else ""
         if first.startswith(self._title.removesuffix(f" {MORE}")) and not _FENCE.match(first):
@@ -196,6 +196,13 @@ class Page:
             or (last + 1 < len(self.units) and self.units[last + 1].lead == last)
         ):
             parts.append(MORE)
+
+    def _has_more(self, number: int) -> bool:
+        """Whether the section that a unit is in goes on behind it."""
+        following = number + 1
+        if number < 0 or following >= len(self.units) or self._is_title(following):
+            return False
+        return self.units[following].headings == self.units[number].headings
 
     def _goes_on(self, number: int) -> bool:
         """Whether the next unit is a further item of the list that this one is in."""
@@ -499,6 +506,8 @@ def _whole_statements(lines: Sequence[str], count: int) -> Sequence[str]:
     """
     least = min((_margin(one) for one in lines if one.strip()), default=0)
     ends = [end for end in range(count, 0, -1) if _begins_statement(lines[end])]
+    # Within brackets, no statement ends.
+    ends = [end for end in ends if not _open_brackets(lines[:end])] or ends
     for end in ends:
         if _margin(lines[end]) <= least and end >= count * STATEMENTS_SHARE_MIN:
             return lines[:end]
@@ -508,6 +517,11 @@ def _whole_statements(lines: Sequence[str], count: int) -> Sequence[str]:
         if lines[end - 1].strip() and _margin(lines[end]) <= _margin(lines[end - 1])
     )
     return lines[: next(inner, count)]
+
+
+def _open_brackets(lines: Sequence[str]) -> int:
+    text = "\n".join(lines)
+    return sum(map(text.count, "([{")) - sum(map(text.count, ")]}"))
 
 
 def _begins_statement(line: str) -> bool:

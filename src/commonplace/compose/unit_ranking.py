@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.passages import LABEL
 from commonplace.index.terms import term_set
-from commonplace.index.units import CODE, REST, TABLE, Unit
+from commonplace.index.units import CODE, ITEM, REST, TABLE, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +24,9 @@ OWN_WEIGHT, SECTION_WEIGHT = 0.5, 0.5
 USE_WEIGHT = 1.2
 DEPTH_WEIGHT = 0.06
 DEPTH_MAX = 15.0
+# How much better the end of a story is than its beginning, and how many parts it has at least.
+LATE_WEIGHT = 0.3
+STORY_RUNS_MIN = 4
 # The code below a sentence goes with it.
 PAIR_GAP = 0.05
 # What the section with the fix begins with usually states it.
@@ -58,8 +61,8 @@ OTHER_FIX = 0.4
 OTHER_FIX_SHARE_MAX = 0.35
 _HEADINGS = {
     FIX: r"\b(solutions?|fix(ed|es)?|cure|patch(es)?|corrections?|resol(utions?|ved?)|"
-    r"remed(y|ies)|workarounds?|guidance|what to do|relief|"
-    r"what (worked|works)|what (we|i) (did|changed)|how to|steps?|instead|decision|"
+    r"remed(y|ies)|workarounds?|guidance|what to do|relief|how to|steps?|instead|decision|"
+    r"what (worked|works|solved|helped|fixed)|what (we|i) (did|changed)|"
     r"recommend(ation|ed)?s?|correct|answer|rules?|convention|use|do this|approach|summary|"
     r"tl;?dr|verdict|lösung(en)?|behebung|abhilfe|"
     r"soluci(ón|ones)|arreglo|correctif|soluções|solução|correção)\b|"
@@ -96,6 +99,12 @@ _STATES_FIX = re.compile(
     r"\b(?:fixed|solved|cured|resolved) (?:it |this )?by\b|"
     r"\bwhat (?:finally )?(?:helped|fixed|solved|cured)\b|"
     r"^to (?:get|make|bring|restore|fix|recover|unblock|solve|repair)\b[^.:]{0,60}:",
+    re.IGNORECASE,
+)
+# And one that says what is done otherwise since.
+_CHANGED = re.compile(
+    r"\b(?:from now on|the way out|we now|(?:what|as) we have now|"
+    r"now (?:uses?|goes|maps?|runs?|has|have|sets?|takes?|keeps?|gets?|calls?|reads?|writes?))\b",
     re.IGNORECASE,
 )
 # And one that says how to prevent it.
@@ -182,6 +191,10 @@ def rank(
     found: dict[int, RankedUnit] = {}
     section: tuple[str, ...] | None = None
     depth = 0.0
+    # Nothing tells the parts of a story apart: it begins with what was seen and ends with the fix.
+    parts = sum(units[run[0]].kind != ITEM for run in runs)
+    is_story = len(about) == 1 and not labelled and parts >= STORY_RUNS_MIN
+    late = 0
     for run in runs:
         number, unit = run[0], units[run[0]]
         # A label (`Fix: …`) counts as the beginning of a section.
@@ -194,6 +207,9 @@ def rank(
         score += PREFERRED_WEIGHT if section == preferred else 0.0
         if use == ANSWER:
             score += ANSWER_WEIGHT
+        elif is_story and unit.kind != ITEM:
+            late += 1
+            score += LATE_WEIGHT * late / parts
         elif number not in exact:
             # What says most of the question answers it wherever it stands.
             score -= DEPTH_WEIGHT * min(depth, DEPTH_MAX)
@@ -251,6 +267,8 @@ def _uses(
         number, unit = run[0], units[run[0]]
         use = _use(unit, unit.of(text), unit.headings[shared:])
         lead = found.get(unit.lead, NEITHER)
+        if use == NEITHER and any(_announces_fix(units[one], text) for one in run):
+            use = IMPERATIVE
         if use == NEITHER and lead in (FIX, IMPERATIVE, BACKGROUND):
             use = lead
         found[number] = use
@@ -467,6 +485,11 @@ def _use(unit: Unit, text: str, headings: tuple[str, ...]) -> float:
     if not begins_with_label(start) and (is_advice or (introduces and find_fix_word(label))):
         return IMPERATIVE
     return _use_of_sentence(start, unit.kind)
+
+
+def _announces_fix(unit: Unit, text: str) -> bool:
+    words = unit.of(text)
+    return unit.kind != CODE and bool(_STATES_FIX.search(words) or _CHANGED.search(words))
 
 
 def _use_of_sentence(text: str, kind: str) -> float:

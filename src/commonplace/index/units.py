@@ -54,7 +54,11 @@ _FENCE = re.compile(
 )
 # An example of Markdown may hold fences and headings.
 _MARKDOWN = re.compile(r"\s*(?:md|markdown|mdx)\b", re.IGNORECASE)
-_BOLD_LINE = re.compile(r"\s*(?:\*\*[^*\n]+\*\*|__[^_\n]+__)[.:]?\s*")
+_BOLD_LINE = re.compile(r"\s*(?:\*{2,3}[^*\n]+\*{2,3}|_{2,3}[^_\n]+_{2,3})[.:]?\s*")
+# A line that stands alone as a heading does: a few words without an end.
+_HEADING_LINE = re.compile(r"[A-Z][\w']*(?: [\w'/&-]+){1,4}\??")
+# It is below every heading of Markdown.
+_LINE_DEPTH = 7
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
 _LABEL_LINE = re.compile(r"[A-Z][^\n]{0,80}:\s*")
 _HEADING = re.compile(r" {0,3}#{1,6}\s")
@@ -273,6 +277,10 @@ def _parse(text: str, begin: int, end: int, headings: list[tuple[int, str]]) -> 
             headings[:] = [one for one in headings if one[0] < depth]
             headings.append((depth, " ".join(tokens[number + 1].content.split())))
             continue
+        if token.type == "paragraph_open" and token.level == 0 and _is_heading(tokens, number):
+            headings[:] = [one for one in headings if one[0] < _LINE_DEPTH]
+            headings.append((_LINE_DEPTH, tokens[number + 1].content.strip("*_ ")))
+            continue
         is_item = token.type == "list_item_open" and token.level == 1
         kind = ITEM if is_item else _KINDS.get(token.type, "") if token.level == 0 else ""
         if not kind or token.map is None:
@@ -288,6 +296,13 @@ def _parse(text: str, begin: int, end: int, headings: list[tuple[int, str]]) -> 
             yield from _item_parts(text, tokens, number, starts, above)
         else:
             yield Unit(kind, start, stop, above)
+
+
+def _is_heading(tokens: Sequence[Token], number: int) -> bool:
+    """Whether a paragraph is a line that stands above others as a heading does."""
+    line = tokens[number + 1].content
+    is_followed = number + 3 < len(tokens) and tokens[number + 3].type != "heading_open"
+    return is_followed and number > 0 and _HEADING_LINE.fullmatch(line) is not None
 
 
 def _item_parts(
