@@ -39,7 +39,7 @@ ALWAYS_TOKENS_MAX = 40
 SHORT_TOKENS_MAX, SHORT_SHARE_MAX = 80, 0.4
 # Beside a long memory, a further one needs this share of the relevance of the best; a long one
 # needs more, and room.
-SHORT_RELEVANCE_SHARE, LONG_RELEVANCE_SHARE = 0.2, 0.6
+SHORT_RELEVANCE_SHARE, LONG_RELEVANCE_SHARE = 0.2, 0.5
 LONG_TOKENS_MIN = 100
 FRAMED_TOKENS_MIN = 60
 # How many errors and how much of its goal an episode tells, from long to short.

@@ -10,7 +10,13 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from commonplace.compose.unit_ranking import BACKGROUND, FIX, count_shared, use_of_heading
+from commonplace.compose.unit_ranking import (
+    BACKGROUND,
+    FIX,
+    count_shared,
+    is_conversation,
+    use_of_heading,
+)
 from commonplace.index.units import CODE, ITEM, QUOTE, REST, TABLE
 
 if TYPE_CHECKING:
@@ -41,15 +47,12 @@ _STEP = re.compile(
     r"what\s+(?:happened|to|we|did|worked|was)\b|why\b|how\s+(?:it|we|to)\b)",
     re.IGNORECASE,
 )
-_SPEAKER = re.compile(
-    r"^(?:user|human|assistant|agent|ai|system)\s*:", re.IGNORECASE | re.MULTILINE
-)
 _RULE = re.compile(r"^ {0,3}(?:(?:-[ ]*){3,}|(?:\*[ ]*){3,}|(?:_[ ]*){3,})$", re.MULTILINE)
 
 
 def problems_of(text: str, units: Sequence[Unit]) -> list[int]:
     """Return the number of the problem that each unit is about; all are 0 if there is one only."""
-    if len(_SPEAKER.findall(text)) > 1:
+    if is_conversation(text):
         return [0] * len(units)  # A conversation goes to and fro.
     shared = count_shared(unit.headings for unit in units)
     sections = [unit.headings[shared : shared + 1] for unit in units]

@@ -137,6 +137,9 @@ _OUTPUT = ("text", "txt", "console", "log", "output", "plaintext", "plain", "non
 _TRACE = re.compile(
     r"^goroutine \d|\b0x[0-9a-f]{4,}|^\s+at [\w.$<>]+\s?\(|^\s*File \".+\", line \d", re.MULTILINE
 )
+_SPEAKER = re.compile(
+    r"^(?:user|human|assistant|agent|ai|system)\s*:", re.IGNORECASE | re.MULTILINE
+)
 _NOT_FIX = re.compile(r"\bnot (?:the|a) (?:fix|solution)\b", re.IGNORECASE)
 _BY_PREFERENCE = re.compile(r"\b(?:preference|preferred|best first)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d")
@@ -194,6 +197,7 @@ def rank(
     # Nothing tells the parts of a story apart: it begins with what was seen and ends with the fix.
     parts = sum(units[run[0]].kind != ITEM for run in runs)
     is_story = len(about) == 1 and not labelled and parts >= STORY_RUNS_MIN
+    is_story = is_story and not is_conversation(text)
     late = 0
     for run in runs:
         number, unit = run[0], units[run[0]]
@@ -232,6 +236,11 @@ def weigh_lines(lines: Sequence[str], wanted: Wanted) -> list[float]:
     held = [_held(line, wanted) for line in lines]
     weights = _weights(wanted, held)
     return [_share(terms, weights) for terms in held]
+
+
+def is_conversation(text: str) -> bool:
+    """Whether *text* is what a user and an agent said in turn."""
+    return len(_SPEAKER.findall(text)) > 1
 
 
 def is_message(text: str) -> bool:
