@@ -85,7 +85,7 @@ CPP_DECLARED = [
     "explicit Uploader(std::string path, int retries = 3)",
     "~Uploader()",
     "[[nodiscard]] auto send(const std::vector<int>& names, Options options = {}) const -> std::expected<int, Error>",
-    "virtual void stop()",
+    "virtual void stop() = 0",
     "bool operator==(const Uploader& other) const",
     "inline int add(int a, int b)",
     "int shop_open(const char *path)",
@@ -133,6 +133,23 @@ def test_a_declaration_is_one_line_however_it_is_wrapped(
     name: str, text: str, declared: list[str]
 ) -> None:
     assert signatures(name, text) == declared
+
+
+def test_a_signature_says_whether_it_can_be_called() -> None:
+    text = """\
+struct Socket {
+  Socket(const Socket&) = delete;
+  Socket(Socket&&) noexcept = default;
+  explicit Socket(int fd) : fd_(fd), mode_(fd == 0 ? Mode::a : Mode::b) {}
+  virtual void flush() const=0;
+};
+"""
+    assert signatures("socket.h", text)[1:] == [
+        "Socket(const Socket&) = delete",
+        "Socket(Socket&&) noexcept = default",
+        "explicit Socket(int fd)",
+        "virtual void flush() const=0",
+    ]
 
 
 def test_python_that_does_not_parse_is_read_by_its_lines() -> None:

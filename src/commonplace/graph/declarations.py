@@ -164,8 +164,8 @@ _C_FUNCTION = re.compile(
     r"|switch|case|throw|new|delete|goto)\b)[^=(]*?([~\w]+|operator\s*[^\s\w]+)\s*\(",
     re.DOTALL,
 )
-# They follow the parameters of a constructor; so do `= default` and `= 0`.
-_C_INITIALISERS = re.compile(r"(?<!:):(?!:)|=")
+# What follows the parameters of a constructor, but for what decides whether it can be called.
+_C_INITIALISERS = re.compile(r"(?<!:):(?!:)|=(?!\s*(?:0|default|delete)\b)")
 
 
 class _Scope(NamedTuple):
