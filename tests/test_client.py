@@ -230,6 +230,16 @@ def test_the_persona_of_the_environment_is_used_where_none_is_given(
     assert talk(identity, store, persona="eve") == "Persona persona.eve: eve"
 
 
+def test_a_persona_that_the_server_has_is_not_called_missing() -> None:
+    """It leaves the working set as soon as the context is built: no question lights it."""
+    store = store_of([*CPP, {"id": "persona.strict", "type": "persona", "label": "Reviewer"}])
+    frames = talk(
+        lambda memory: memory.build_context("SFINAE", TASK, 800), store, persona="persona.strict"
+    )
+    assert "Reviewer" in frames.identity
+    assert not any("persona" in note for note in frames.notes)
+
+
 def test_constraints_are_those_of_the_task_and_the_rules_that_light_up() -> None:
     rule = {
         "id": "fact.cpp.style.names",

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from commonplace.client.gathering import Gathered
     from commonplace.client.likeness import Embed
     from commonplace.client.working_set import Hot
+    from commonplace.records.nodes import GraphNode
 
     AnyTask = Task | str | Mapping[str, Any]
 
@@ -173,7 +174,7 @@ class MemoryOrchestrator:
             )
             await self._save(about, made.as_blocks(), built)
             self._state.write()
-            return Frames.of(made, self._notes(likeness))
+            return Frames.of(made, self._notes(likeness, parts.persona))
 
     async def save_context(self, task: AnyTask, frames: Sequence[Mapping[str, Any]]) -> bool:
         """Save blocks with `kind`, `format` and `data`; return whether the server has them.
@@ -384,12 +385,12 @@ class MemoryOrchestrator:
         await saving.flush(self.server, self._state.pending)
         return one.id
 
-    def _notes(self, likeness: Likeness) -> tuple[str, ...]:
+    def _notes(self, likeness: Likeness, persona: GraphNode | None) -> tuple[str, ...]:
         """Return what was not as usual, and log it."""
         down = self._gatherer.down
         notes = [f"{down}; the context is made of the working set"] if down else []
         notes += self._gatherer.notes
-        if self._persona and not self._state.working_set.named("persona", self._persona):
+        if self._persona and persona is None:
             notes.append(f"there is no persona `{one_line(self._persona)}` on the server")
         if likeness.failure:
             notes.append(f"the embedder failed ({likeness.failure}); words were compared")
