@@ -219,6 +219,18 @@ def test_episodes_and_saved_steps_are_the_episodic_frame(memory: Memory) -> None
     assert "ambiguity" not in other["episodic"]
 
 
+@pytest.mark.parametrize("named", ["q1", "task.q1"])
+@pytest.mark.parametrize("asked", ["q1", "task.q1"])
+def test_both_names_of_a_task_give_its_node_and_its_episodes(
+    memory: Memory, named: str, asked: str
+) -> None:
+    memory.upsert_nodes([{"id": "task.q1", "type": "task", "label": "Repair the sign-in page"}])
+    memory.record_episode(task_id=named, context={"goal": "look at the form"}, outcome="success")
+    frames = memory.build_context(QUERY, asked, 1500).as_dict()
+    assert "Repair the sign-in page" in frames["problem"]
+    assert "look at the form" in frames["episodic"]
+
+
 def test_what_memories_say_stays_inside_its_frame(memory: Memory) -> None:
     """Nothing of Markdown reaches beyond it, wherever it is: each text of `HARD` is in every place."""
     memory.upsert_nodes(

@@ -185,6 +185,20 @@ def test_a_persona_and_a_task_are_found_by_their_names() -> None:
     assert any("no persona `nobody`" in note for note in missing.notes)
 
 
+def test_a_task_is_found_by_its_long_name_and_no_other_node_by_its_short_one() -> None:
+    nodes = [
+        {"id": "q1", "type": "task", "label": "Repair the sign-in page"},
+        {"id": "q2", "type": "concept", "label": "The second quarter"},
+    ]
+    for name, expected in (("task.q1", True), ("q2", False)):
+        frames = talk(
+            lambda memory, name=name: memory.build_context("SFINAE", name, 800),
+            store_of([*CPP, *nodes]),
+        )
+        assert ("Repair the sign-in page" in frames.problem) is expected
+        assert "The second quarter" not in frames.problem
+
+
 def test_a_task_is_found_by_its_short_id_among_many_nodes() -> None:
     task = {"id": "task.q1", "type": "task", "label": "Repair the sign-in page"}
     # These have the word in their texts, and come first.

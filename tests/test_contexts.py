@@ -51,6 +51,15 @@ def test_saving_adds_a_version_and_the_same_frames_twice_are_one(memory: Memory)
     assert len(memory.history(first.id)) == 2
 
 
+@pytest.mark.parametrize(("one", "other"), [("q1", "task.q1"), ("task.q1", "q1")])
+def test_a_task_is_the_same_by_both_of_its_names(memory: Memory, one: str, other: str) -> None:
+    first = memory.save_context(one, step(1))
+    second = memory.save_context(other, step(2))
+    assert (second.id, second.task_id, second.version) == (first.id, one, 2)
+    for name in (one, other):
+        assert [found.frames for found in memory.recall_context("task", name)] == [step(2), step(1)]
+
+
 @SLOW_LAW
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), max_size=6), st.integers(1, 5))
 def test_recall_returns_the_last_k_newest_first(

@@ -58,8 +58,8 @@ def hashes(ids: Iterable[str]) -> frozenset[int]:
 
 
 def hash_of_task(task: str) -> str:
-    """Return the word that stands for the id of a task or session."""
-    return _digest(task).hex() if task else ""
+    """Return the word that stands for the id of a task, in either of its forms, or of a session."""
+    return _digest(task.removeprefix("task.")).hex() if task else ""
 
 
 def make(

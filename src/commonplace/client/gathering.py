@@ -19,11 +19,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.client import answers, seven
-from commonplace.client.working_set import names_of
 from commonplace.errors import NoAnswer, ToolRefused
 from commonplace.foreign import one_line
 from commonplace.graph.bloom import Bloomed, bloom
 from commonplace.graph.scoring import task_affinity
+from commonplace.records.nodes import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

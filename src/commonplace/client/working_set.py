@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from commonplace.client import answers
 from commonplace.graph.scoring import decayed
 from commonplace.graph.selection import working_set
+from commonplace.records.nodes import names_of
 from commonplace.records.times import micros
 
 if TYPE_CHECKING:
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
     from commonplace.records.nodes import GraphNode
 
 _DAY_MICROS = 86_400_000_000
-
-
-def names_of(type_: str, name: str) -> list[str]:
-    """Return the ids that a persona or a task with this name may have, as on the server."""
-    return [name, f"{type_}.{name}"] if name else []
 
 
 class Limits(NamedTuple):
@@ -79,9 +75,9 @@ class WorkingSet:
         return found.node if found else None
 
     def named(self, type_: str, name: str) -> GraphNode | None:
-        """Return the node of that type with the id *name*, or with that name in its path."""
+        """Return the node of that type with that name."""
         found = (self.node(ident) for ident in names_of(type_, name))
-        return next((node for node in found if node is not None), None)
+        return next((node for node in found if node is not None and node.type == type_), None)
 
     def add(self, found: Found, now: str) -> None:
         """Put a node into the set, or its newer version; what is known of its use stays."""

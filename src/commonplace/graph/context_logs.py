@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from commonplace import records
 from commonplace.errors import RecordInvalid, RepoUnknown
 from commonplace.log.logs import list_repos
+from commonplace.records.nodes import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -31,14 +32,18 @@ def check_task(task_id: object) -> str:
     return task_id.strip()
 
 
-def ids_by_log(memory: Recaller, task_id: str, repo: str = "") -> dict[str, str]:
-    """Return the id of the task's record in each log that may have one.
+def ids_by_log(memory: Recaller, task_id: str, repo: str = "") -> dict[str, list[str]]:
+    """Return the ids that the task's record may have in each log that may have one.
 
-    Those are the logs of *repo*, or else of this repository, or all if that is not known.
+    There are two, one for each name of the task. The logs are those of *repo*, or else of this
+    repository, or all if that is not known.
     """
     # As it would be written: without secrets.
-    given = {"kind": "context", "task_id": check_task(task_id), "frames": []}
-    fields = {**given, "task_id": memory.prepare(given).record.fields["task_id"]}
+    given = [
+        {"kind": "context", "task_id": name, "frames": []}
+        for name in names_of("task", check_task(task_id))
+    ]
+    fields = [{**one, "task_id": memory.prepare(one).record.fields["task_id"]} for one in given]
     here, now = memory.repository.name, memory.now()
     if repo:
         logs = logs_named(memory, repo)
@@ -48,7 +53,7 @@ def ids_by_log(memory: Recaller, task_id: str, repo: str = "") -> dict[str, str]
         homes = [home for home in memory.homes if memory.trusts(home)]
         logs = [here, *(log for home in homes for log in list_repos(home))]
     return {
-        log: records.make(fields, now=now, repo=log, agent_id=memory.agent_id).id
+        log: [records.make(one, now=now, repo=log, agent_id=memory.agent_id).id for one in fields]
         for log in dict.fromkeys(logs)
     }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.compose.frames import KEYS, SAVE_FORMAT, SAVE_KIND, as_blocks
@@ -27,6 +28,7 @@ from commonplace.index.ports import Filter
 from commonplace.recall import graph
 from commonplace.recall.visibility import shown_cards
 from commonplace.records import Context, to_utc
+from commonplace.records.nodes import names_of
 from commonplace.vocabulary import LIMIT_MAX
 
 if TYPE_CHECKING:
@@ -111,8 +113,7 @@ def save_context(
     about, blocks = _about_save(check_frames(frames))
     is_built = is_built or about.is_built
     log = log_to_save(memory, repo, _logs_having(memory, task_id) if not repo else ())
-    given = {"kind": "context", "task_id": check_task(task_id), "repo": log}
-    ident = memory.prepare({**given, "frames": []}).record.id
+    given, ident = _context_in_use(memory, task_id, log)
     for _try in range(TRIES_MAX):
         latest = _latest(memory, ident)
         if latest is not None and (known := _with_save_id(memory, latest, about.id)) is not None:
@@ -140,6 +141,21 @@ def save_context(
                 is_new=True, covered=about.covered, drift=about.drift
             )
     raise UsageError("other processes keep saving contexts of this task", "try again")
+
+
+def _context_in_use(memory: Recaller, task_id: str, log: str) -> tuple[dict[str, Any], str]:
+    """Return the fields that say whose context it is, and the id of its record.
+
+    A task that has contexts by the other of its names keeps that one.
+    """
+    found = []
+    for name in names_of("task", check_task(task_id)):
+        given = {"kind": "context", "task_id": name, "repo": log}
+        ident = memory.prepare({**given, "frames": []}).record.id
+        if _latest(memory, ident) is not None:
+            return given, ident
+        found.append((given, ident))
+    return found[0]
 
 
 class _Save(NamedTuple):
@@ -214,7 +230,7 @@ def recall_context(
     if scope in ("task", "session") and not ident.strip():
         raise UsageError(f"the id of the {scope} is missing", f"say which {scope}")
     if scope == "task":
-        wanted = list(ids_by_log(memory, ident, repo).values())
+        wanted = list(chain.from_iterable(ids_by_log(memory, ident, repo).values()))
         with memory.engine().reading() as readers:
             return _read(memory, readers, k, wanted)[:k]
     if scope == "repo":
@@ -232,9 +248,9 @@ def _logs_having(memory: Recaller, task_id: str) -> list[str]:
         return []
     ids = ids_by_log(memory, task_id)
     with memory.engine().reading() as readers:
-        shown = _shown_keys(memory, readers, list(ids.values()))
+        shown = _shown_keys(memory, readers, list(chain.from_iterable(ids.values())))
     found = {ident for keys in shown.values() for ident in keys}
-    return [log for log, ident in ids.items() if ident in found]
+    return [log for log, some in ids.items() if not found.isdisjoint(some)]
 
 
 def check_frames(frames: object) -> list[dict[str, Any]]:
@@ -301,7 +317,7 @@ def of_task(
 
     A task may have been built hundreds of times: those would hide what agents saved.
     """
-    wanted = list(ids_by_log(memory, task_id).values())
+    wanted = list(chain.from_iterable(ids_by_log(memory, task_id).values()))
     saved = _read(memory, readers, k, wanted, BUILT)
     built = [one for one in _read(memory, readers, built_max, wanted) if one.is_built]
     found = [*saved[:k], *built[:built_max]]

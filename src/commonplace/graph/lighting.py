@@ -33,7 +33,14 @@ from commonplace.graph.selection import Scored, caps_from_settings, select
 from commonplace.index import topics
 from commonplace.index.document import about_and_body, document
 from commonplace.records import micros, to_utc
-from commonplace.records.nodes import KINDS_OF_TYPE, NODE_KIND, NODE_TYPES, GraphNode, node_of
+from commonplace.records.nodes import (
+    KINDS_OF_TYPE,
+    NODE_KIND,
+    NODE_TYPES,
+    GraphNode,
+    names_of,
+    node_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -240,8 +247,8 @@ class Lighting:
         if not self._task.id:
             return []
         asked = self._query.with_(kinds=frozenset(["episode"]), node_types=frozenset(["episode"]))
-        topic = topics.of_task(self._task.id)
-        return [hit.record for hit in consultation.of_topics([topic], EPISODES_MAX, asked)]
+        found = consultation.of_topics(topics.of_task(self._task.id), EPISODES_MAX, asked)
+        return [hit.record for hit in found]
 
     def _find_persona(self, consultation: Consultation, visible: Visible) -> GraphNode | None:
         """Return the active persona: of the caller, the environment or the settings."""
@@ -261,10 +268,8 @@ class Lighting:
     def _named(
         self, consultation: Consultation, visible: Visible, type_name: str, name: str
     ) -> GraphNode | None:
-        """Return the node of that type with the id *name*, or with that name in its path."""
-        if not name:
-            return None
-        ids = [name, f"{type_name}.{name}"]
+        """Return the node of that type with that name."""
+        ids = names_of(type_name, name)
         cards = visible.find(ids)
         for ident in ids:
             if ident in cards and card_type(cards[ident][1]) == type_name:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from commonplace.index.document import document
-from commonplace.records.nodes import tags_of, type_of
+from commonplace.records.nodes import names_of, tags_of, type_of
 
 if TYPE_CHECKING:
     from commonplace.records import Record
@@ -26,9 +26,9 @@ TASK_KINDS = ("ledger", "handoff")
 _TASK_FIELDS = ("task_id", "current_task", "task", "bead")
 
 
-def of_task(task_id: str) -> str:
-    """Return the topic of the episodes, ledgers and handoffs of a task."""
-    return f"task/{task_id}"
+def of_task(task_id: str) -> list[str]:
+    """Return the topics of the episodes, ledgers and handoffs of a task."""
+    return [f"task/{name}" for name in names_of("task", task_id)]
 
 
 def of_session(session: str) -> str:
@@ -61,7 +61,7 @@ def topics_of(record: Record, repo: str) -> list[str]:
             *([of_session(session)] if isinstance(session, str) and session else []),
         ]
     if record.kind in TASK_KINDS or type_of(record) == "episode":
-        return [of_task(one) for one in tasks_of(record)]
+        return [f"task/{one}" for one in tasks_of(record)]
     return [RULE, rules_in(repo)] if is_rule(record) else []
 
 

@@ -142,7 +142,7 @@ class _Searches:
 
     def _of_task(self, ident: str, kinds: Collection[str], count: int) -> list[Hit]:
         asked = self._query.with_(kinds=frozenset(kinds))
-        return self._consultation.of_topics([topics.of_task(ident)], count, asked)
+        return self._consultation.of_topics(topics.of_task(ident), count, asked)
 
     def _naming_file(self, kinds: Collection[str]) -> list[Hit]:
         """Return the records of *kinds* that name a file of the task, best first."""

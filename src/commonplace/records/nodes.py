@@ -84,6 +84,12 @@ class GraphNode(NamedTuple):
         }
 
 
+def names_of(type_name: str, name: str) -> list[str]:
+    """Return the ids that a node with this name may have: of a task, `q1` and `task.q1` are one."""
+    whole = f"{type_name}.{name.removeprefix(f'{type_name}.')}"
+    return list(dict.fromkeys([name, whole, whole.partition(".")[2]])) if name else []
+
+
 def tags_of(record: Record) -> list[str]:
     """Return the tags of a record and its domain tags, in lower case."""
     domain = record.meta.get("domain_tags", ())
