@@ -219,6 +219,44 @@ def test_episodes_and_saved_steps_are_the_episodic_frame(memory: Memory) -> None
     assert "ambiguity" not in other["episodic"]
 
 
+def observed(number: int, **more: Any) -> dict[str, Any]:
+    ident = f"episode.step-{number}"
+    return {"id": ident, "type": "episode", "label": f"{QUERY}, step {number}", **more}
+
+
+def steps_in(memory: Memory, task: str) -> list[str]:
+    lines = memory.build_context(QUERY, task, 1500).as_dict()["episodic"].splitlines()
+    return [line.partition("step ")[2].split(";")[0] for line in lines]
+
+
+def test_steps_of_other_tasks_are_not_those_of_this_one(memory: Memory) -> None:
+    memory.upsert_nodes([observed(n, payload={"task_id": "net-1"}) for n in range(12)])
+    memory.upsert_nodes([observed(12, links=[{"to": "task.net-2", "rel": "part_of", "w": 1}])])
+    assert steps_in(memory, "net-3") == []
+    memory.upsert_nodes([observed(20), observed(21)])
+    assert steps_in(memory, "net-3") == ["21", "20"]
+
+
+@pytest.mark.parametrize("task", ["task.db-1", "db-1"])
+def test_an_episode_that_is_linked_to_a_task_is_one_of_its_own(memory: Memory, task: str) -> None:
+    link = {"to": task, "rel": "part_of", "w": 1}
+    memory.upsert_nodes([{"id": task, "type": "task", "label": "Move the database"}])
+    memory.upsert_nodes(
+        [observed(1, links=[link]), observed(2, links=[link], payload={"task_id": "net-1"})]
+    )
+    memory.upsert_nodes([observed(3, payload={"task_id": "net-1"}), observed(4)])
+    assert steps_in(memory, "db-1") == ["1"]
+
+
+def test_steps_of_one_second_are_in_the_order_of_the_log(memory: Memory) -> None:
+    numbers = [1, 10, 2, 11]
+    memory.upsert_nodes([observed(n) for n in numbers])
+    assert steps_in(memory, "net-3") == ["11", "2", "10", "1"]
+    for n in numbers:
+        memory.upsert_nodes([observed(n, payload={"task_id": "net-4"})])
+    assert steps_in(memory, "net-4") == ["11", "2", "10", "1"]
+
+
 @pytest.mark.parametrize("named", ["q1", "task.q1"])
 @pytest.mark.parametrize("asked", ["q1", "task.q1"])
 def test_both_names_of_a_task_give_its_node_and_its_episodes(

@@ -30,6 +30,7 @@ from commonplace.graph.scoring import (
     words_in,
 )
 from commonplace.graph.selection import Scored, caps_from_settings, select
+from commonplace.graph.task_episodes import EPISODES_MAX, choose
 from commonplace.index import topics
 from commonplace.index.document import about_and_body, document
 from commonplace.records import micros, to_utc
@@ -65,7 +66,6 @@ RANKED_MAX = 2 * SEEDS_MAX
 EPISODIC_STRENGTH = 0.5
 # A node of another repository must be this much more like the question.
 ELSEWHERE = 2.0
-EPISODES_MAX = 8
 # So many of the contexts that were built for the task before; those that agents saved are more.
 BUILT_MAX = 2
 PERSONA_VARIABLE = "COMMONPLACE_PERSONA"
@@ -109,7 +109,7 @@ class Gathered:
     task: GraphNode | None
     # Of the task, or else of the session, the newest first.
     saved: list[SavedContext]
-    # Of the task, the newest first; else those that were selected.
+    # The newest first: of the task, else those that lit up and name no other task.
     episodes: list[Record]
     rules: list[Rule]
     # The logs of this repository: what is in another log names it.
@@ -172,8 +172,7 @@ class Lighting:
         selected = [by_id[one.id] for one in best]
         records = consultation.records([one.address for one in selected])
         nodes = {one.id: _node(records[one.address], links=False) for one in selected}
-        if not episodes:
-            episodes = [records[one.address] for one in selected if one.type == "episode"]
+        episodes = episodes or self._lit_episodes(consultation, lit, caps["episode"])
         own = self._here if self._memory.repository.known else None
         return Gathered(
             lit,
@@ -249,6 +248,19 @@ class Lighting:
         asked = self._query.with_(kinds=frozenset(["episode"]), node_types=frozenset(["episode"]))
         found = consultation.of_topics(topics.of_task(self._task.id), EPISODES_MAX, asked)
         return [hit.record for hit in found]
+
+    def _lit_episodes(
+        self, consultation: Consultation, lit: Sequence[LitNode], count: int
+    ) -> list[Record]:
+        """Return the best episodes that lit up and are of no other task, the newest first."""
+        places = [one.address for one in lit if one.type == "episode"][:RANKED_MAX]
+        records = consultation.records(places)
+        nodes = [node_of(records[place]) for place in places]
+        chosen = {one.id for one in choose(nodes, self._task.id, count)}
+        found = [place for place in places if records[place].id in chosen]
+        # Of one second, the line that was written last is the newest.
+        found.sort(key=lambda place: (records[place].timestamp, place), reverse=True)
+        return [records[place] for place in found]
 
     def _find_persona(self, consultation: Consultation, visible: Visible) -> GraphNode | None:
         """Return the active persona: of the caller, the environment or the settings."""

@@ -14,6 +14,7 @@ from commonplace.records.nodes import names_of, tags_of, type_of
 
 if TYPE_CHECKING:
     from commonplace.records import Record
+    from commonplace.records.nodes import GraphNode
 
 # Records that state a rule about style, versions or tests.
 RULE = "rule"
@@ -66,12 +67,28 @@ def topics_of(record: Record, repo: str) -> list[str]:
 
 
 def tasks_of(record: Record) -> list[str]:
-    """Return the ids of the tasks that a record, its context, payload or `meta` says it belongs to.
+    """Return the ids of the tasks that a record belongs to: those that it names, or else links to.
+
+    What an episode links to need not be a task: then nobody asks for it by that id.
+    """
+    fields = record.fields
+    named = _tasks_in(fields, fields.get("context"), fields.get("payload"), record.meta)
+    return named or [link.to for link in record.edges]
+
+
+def tasks_of_node(node: GraphNode) -> list[str]:
+    """Return the ids of the tasks that a node names."""
+    payload = node.payload if isinstance(node.payload, Mapping) else {}
+    return _tasks_in(payload, payload.get("context"), node.meta)
+
+
+def _tasks_in(*places: object) -> list[str]:
+    """Return the ids of the tasks that the fields in *places* name.
 
     A ledger may add words to the id: `t-4: the login`.
     """
-    fields, found = record.fields, dict[str, None]()
-    for place in (fields, fields.get("context"), fields.get("payload"), record.meta):
+    found = dict[str, None]()
+    for place in places:
         named = place if isinstance(place, Mapping) else {}
         for name in _TASK_FIELDS:
             value = named.get(name)
