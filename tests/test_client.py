@@ -167,6 +167,26 @@ def test_the_steps_are_those_of_the_task_in_their_order() -> None:
     )
 
 
+def test_the_steps_are_the_last_ones_whatever_else_is_like_the_question() -> None:
+    async def work(memory: MemoryOrchestrator) -> list[Frames]:
+        for number in range(10):
+            await memory.observe(f"compiled the parser, {number}", "failed", task="other")
+            # Another program's episodes name their tasks elsewhere, or link to them.
+            links = [{"to": "task.third", "rel": "part_of", "w": 1.0}]
+            node = {"id": f"episode.x{number}", "type": "episode", "label": f"parser {number}"}
+            await memory.upsert([{**node, "links": links}])
+        for number in range(12):
+            await memory.observe(f"step {number}", "ok", task=TASK)
+        return [
+            await memory.build_context(query, TASK, 900)
+            for query in ("compiled the parser", "invoices")
+        ]
+
+    for frames in talk(work, store_of(CPP)):
+        steps = [line.partition("] ")[2] for line in frames.episodic.splitlines()]
+        assert steps == [f"step {number}: ok" for number in (11, 10, 9, 8, 7)]
+
+
 def test_a_persona_and_a_task_are_found_by_their_names() -> None:
     nodes = [
         {"id": "persona.strict", "type": "persona", "label": "A strict reviewer"},

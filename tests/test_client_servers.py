@@ -301,6 +301,27 @@ def test_the_server_and_the_client_make_the_same_lines(home: Path) -> None:
         assert "compiled overloads: failed" in ours["episodic"]
 
 
+def test_the_steps_are_the_last_ones_of_the_task_for_a_client_that_has_just_begun(
+    home: Path,
+) -> None:
+    def step(number: int, task: str) -> dict[str, Any]:
+        ident, label = f"episode.{task}.{number}", f"compiled, attempt {number}"
+        return {"id": ident, "type": "episode", "label": label, "payload": {"task_id": task}}
+
+    with Memory.open(home) as memory:
+        memory.upsert_nodes([step(number, "net-1") for number in range(12)])
+        memory.upsert_nodes([step(number, "net-2") for number in range(40)])
+
+    async def talk() -> Frames:
+        async with MemoryOrchestrator(stdio(home)) as memory:
+            return await memory.build_context("what was compiled in attempt 3", "net-1", 900)
+
+    steps = asyncio.run(talk()).episodic.splitlines()
+    assert [line.partition("attempt ")[2].split(";")[0] for line in steps] == [
+        str(number) for number in (11, 10, 9, 8, 7)
+    ]
+
+
 def test_the_rules_in_force_are_constraints_whatever_the_question_is(home: Path) -> None:
     style = {"id": "fact.style", "type": "fact", "label": "Write tests first", "tags": ["style"]}
     go = {"id": "fact.go", "type": "fact", "label": "Always run gofmt", "tags": ["style", "go"]}

@@ -406,6 +406,25 @@ def test_the_rules_in_force_of_a_repository_are_returned_when_they_are_asked_for
     assert "in force [fact.web] fact: Always run prettier" in text.content[0].text
 
 
+def test_the_last_episodes_of_a_task_are_returned_when_they_are_asked_for(memory: Memory) -> None:
+    server = server_of(memory)
+    nodes = [
+        {
+            "id": f"episode.{n}",
+            "type": "episode",
+            "label": f"step {n}",
+            "payload": {"task_id": "q1"},
+        }
+        for n in range(12)
+    ]
+    data(server, "upsert_memory", nodes=nodes)
+    assert data(server, "search_memory", query="invoices")["episodes"] == []
+    found = data(server, "search_memory", query="invoices", task="task.q1")["episodes"]
+    assert [one["label"] for one in found] == [f"step {n}" for n in range(11, 3, -1)]
+    text = call(server, "search_memory", query="invoices", task="q1").content[0].text
+    assert "of the task [episode.11] episode: step 11" in text
+
+
 def test_new_nodes_are_written_to_the_repository_that_is_named(memory: Memory) -> None:
     server = server_of(memory)
 

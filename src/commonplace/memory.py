@@ -344,6 +344,12 @@ class Memory(Recaller):
 
         return rule_nodes(self, query, tags, repo)
 
+    def episodes_of_task(self, task_id: str) -> list[GraphNode]:
+        """Return the last episodes of a task as nodes, the newest first."""
+        from commonplace.graph.task_episodes import newest_nodes
+
+        return newest_nodes(self, task_id)
+
     def draw_graph(self, ident: str = "", depth: int = 1) -> Drawing:
         """Return the nodes and links up to *depth* links around a node; without one, all."""
         from commonplace.graph.drawing import draw

@@ -102,6 +102,11 @@ def rules(answer: object) -> list[GraphNode]:
     return [found.node for found in nodes(_list(given))][:RULES_MAX]
 
 
+def episodes(answer: object) -> list[Found]:
+    """Return the task's episodes of an answer to `search_memory`, as far as the server says any."""
+    return nodes(_list(answer.get("episodes"))) if isinstance(answer, dict) else []
+
+
 def node(item: object) -> Found | None:
     """Return the node of an *item*: a node itself, or something with one in it."""
     if not isinstance(item, dict):

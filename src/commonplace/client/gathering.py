@@ -16,13 +16,16 @@ the seeds, and the contexts of the task are those that were last read or saved.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.client import answers, seven
 from commonplace.errors import NoAnswer, ToolRefused
 from commonplace.foreign import one_line
 from commonplace.graph.bloom import Bloomed, bloom
+from commonplace.graph.frame_lines import time_of
 from commonplace.graph.scoring import task_affinity
+from commonplace.graph.task_episodes import EPISODES_MAX, is_of_task
 from commonplace.records.nodes import names_of
 
 if TYPE_CHECKING:
@@ -58,6 +61,8 @@ class Gathered(NamedTuple):
     contexts: list[Saved]
     # The rules in force, if the server says which they are.
     rules: Sequence[GraphNode] = ()
+    # The last episodes of the task that are known here, the newest first.
+    episodes: Sequence[str] = ()
 
 
 class Gatherer:
@@ -88,14 +93,15 @@ class Gatherer:
         self, query: str, task: Task, hot: WorkingSet, now: str, likeness: Likeness, persona: str
     ) -> Gathered:
         """Return the seeds and what is linked to them; all nodes are put into *hot*."""
-        matches = await self._search(query, task, hot, now)
-        contexts, episodes = await self._recall(task, hot, now)
+        matches, newest = await self._search(query, task, hot, now)
+        contexts, recalled = await self._recall(task, hot, now)
+        episodes = _newest_episodes(task.id, newest, hot)
         shown = [
             ident
             for saved in contexts
             for ident in (*saved.nodes, *answers.ids_in(_knowledge(saved)))
         ]
-        episodic = [*episodes, *dict.fromkeys(shown)][: self._options.seeds_max]
+        episodic = list(dict.fromkeys([*recalled, *episodes, *shown]))[: self._options.seeds_max]
         await self._fetch_named("persona", persona, hot, now)
         await self._fetch_named("task", task.id, hot, now)
         await self._fetch(episodic, hot, now)
@@ -104,7 +110,8 @@ class Gatherer:
             semantic += await self._defaults(task, hot, now, semantic)
         seeds = [ident for ident in dict.fromkeys([*semantic, *episodic]) if ident in hot]
         special = [*names_of("persona", persona), *names_of("task", task.id)]
-        return Gathered(await self._bloom(seeds, special, hot, now), contexts, self._rules)
+        bloomed = await self._bloom(seeds, special, hot, now)
+        return Gathered(bloomed, contexts, self._rules, episodes)
 
     async def _ask(self, question: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401 (JSON)
         """Return the answer to *question*; `None` if there is none."""
@@ -120,8 +127,10 @@ class Gatherer:
 
     # --- Probe ------------------------------------------------------------------------------------
 
-    async def _search(self, query: str, task: Task, hot: WorkingSet, now: str) -> list[Found]:
-        """Return the nodes that match the question best, related to it or not."""
+    async def _search(
+        self, query: str, task: Task, hot: WorkingSet, now: str
+    ) -> tuple[list[Found], list[str]]:
+        """Return the nodes that match the question best, and the task's episodes, newest first."""
         k = self._options.seeds_max
         arguments: dict[str, Any] = {"query": query, "k": k}
         known = await self._ask(lambda: self._server.arguments_of(seven.SEARCH))
@@ -130,13 +139,16 @@ class Gatherer:
             arguments["hops"] = self._options.hops_checked()
         if known and "constraints" in known:
             arguments["constraints"] = {"tags": [*task.tags], "repo": self._repo}
+        if known and "task" in known:
+            arguments["task"] = task.id
         answer = await self._ask(lambda: self._server.call(seven.SEARCH, arguments))
         if answer is not None:
             self._rules = answers.rules(answer)
-        matches = answers.nodes(answer)
-        for found in matches:
+        matches, episodes = answers.nodes(answer), answers.episodes(answer)
+        for found in (*matches, *episodes):
             hot.add(found, now)
-        return [found for found in matches if not found.hop][:k]
+        matches = [found for found in matches if not found.hop][:k]
+        return matches, [found.node.id for found in episodes]
 
     async def _recall(self, task: Task, hot: WorkingSet, now: str) -> tuple[list[Saved], list[str]]:
         """Return the saved contexts of the task and its session, and the ids of their episodes."""
@@ -318,6 +330,24 @@ def neighbours(
             if to in wanted:
                 found[to].append((ident, weight))
     return found
+
+
+def _newest_episodes(task_id: str, newest: Sequence[str], hot: WorkingSet) -> list[str]:
+    """Return the last episodes of a task in the working set; the server says which are *newest*."""
+    own = [
+        ident
+        for ident, one in sorted(hot.hot.items(), key=itemgetter(0), reverse=True)
+        if one.node.type == "episode" and is_of_task(one.node, task_id) and ident not in newest
+    ]
+    # Of one second, what the server did not return may be newer than what it knows; what it
+    # returned for the question alone is older.
+    ordered = [
+        *(ident for ident in own if not hot.was_returned(ident)),
+        *newest,
+        *(ident for ident in own if hot.was_returned(ident)),
+    ]
+    ordered.sort(key=lambda ident: time_of(hot.hot[ident].node), reverse=True)
+    return ordered[:EPISODES_MAX]
 
 
 def _with_tags(hot: WorkingSet, tags: Sequence[str]) -> list[str]:

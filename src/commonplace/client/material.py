@@ -39,6 +39,8 @@ class Parts(NamedTuple):
     tools: Sequence[str] = ()
     # The rules in force, whatever the question is; the selected nodes may be some of them.
     rules: Sequence[GraphNode] = ()
+    # The newest first.
+    episodes: Sequence[GraphNode] = ()
 
     def tags(self) -> list[str]:
         """Return the tags of the task, and those that its node has."""
@@ -68,7 +70,7 @@ class Parts(NamedTuple):
         left = {one.node.id for one in self.knowledge()}
         others = [one.node for one in self.selected if one.node.id not in left]
         special = [node for node in (self.persona, self.task_node) if node is not None]
-        found = (node.id for node in (*special, *self.all_rules(), *others))
+        found = (node.id for node in (*special, *self.all_rules(), *others, *self.episodes))
         return list(dict.fromkeys([*knowledge, *found]))
 
 
@@ -82,7 +84,7 @@ def material(parts: Parts) -> Material:
             parts.persona, parts.of_type("tool"), names=parts.tools, ending=""
         ),
         knowledge=parts.knowledge(),
-        episodic=frame_lines.episodic(parts.contexts, _steps(parts)),
+        episodic=frame_lines.episodic(parts.contexts, parts.episodes),
         constraints=[
             *(f"- {one_line(text)}" for text in task.constraints),
             *map(frame_lines.rule, parts.all_rules()),
@@ -90,15 +92,3 @@ def material(parts: Parts) -> Material:
         scratchpad=frame_lines.scratchpad(parts.contexts, task.scratchpad),
         query=parts.query,
     )
-
-
-def _steps(parts: Parts) -> list[GraphNode]:
-    """Return the episodes, without those of other tasks, the newest first."""
-    ours = [node for node in parts.of_type("episode") if _task_of(node) in ("", parts.task.id)]
-    return sorted(ours, key=lambda node: (frame_lines.time_of(node), node.id), reverse=True)
-
-
-def _task_of(node: GraphNode) -> str:
-    """Return the id of the task that an episode says it belongs to; "" if it says none."""
-    places = [place for place in (node.payload, node.meta) if isinstance(place, dict)]
-    return next((str(place["task_id"]) for place in places if place.get("task_id")), "")

@@ -30,6 +30,8 @@ from commonplace.compose.frames import check_budget, compose
 from commonplace.compose.hdod import as_json
 from commonplace.foreign import one_line
 from commonplace.graph import scoring, selection
+from commonplace.graph.frame_lines import time_of
+from commonplace.graph.task_episodes import choose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -147,6 +149,7 @@ class MemoryOrchestrator:
                 (
                     selection.Scored(ident, hot.hot[ident].node.type, score)
                     for ident, score in scores.items()
+                    if hot.hot[ident].node.type != "episode"
                 ),
                 self._options.caps,
             )
@@ -159,6 +162,7 @@ class MemoryOrchestrator:
                 hot.named("task", about.id),
                 self._tools,
                 gathered.rules,
+                self._episodes(gathered, about, scores),
             )
             made = compose(material(parts), budget_tokens, self._options.knowledge_share)
             hot.light(scores, now)
@@ -306,6 +310,18 @@ class MemoryOrchestrator:
     def _reached(self, gathered: Gathered) -> dict[str, Hot]:
         hot = self._state.working_set.hot
         return {ident: hot[ident] for ident in gathered.bloomed.hops}
+
+    def _episodes(
+        self, gathered: Gathered, task: Task, scores: Mapping[str, float]
+    ) -> list[GraphNode]:
+        """Return the last episodes of the task, else the best that are of no other task."""
+        reached = {ident: one.node for ident, one in self._reached(gathered).items()}
+        if own := [reached[ident] for ident in gathered.episodes if ident in reached]:
+            return own
+        lit = [node for node in reached.values() if node.type == "episode"]
+        lit.sort(key=lambda node: (-scores[node.id], node.id))
+        chosen = choose(lit, task.id, self._options.caps.get("episode", 0))
+        return sorted(chosen, key=lambda node: (time_of(node), node.id), reverse=True)
 
     def _score(
         self, gathered: Gathered, task: Task, near: Mapping[str, float], now: str

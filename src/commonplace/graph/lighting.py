@@ -30,8 +30,7 @@ from commonplace.graph.scoring import (
     words_in,
 )
 from commonplace.graph.selection import Scored, caps_from_settings, select
-from commonplace.graph.task_episodes import EPISODES_MAX, choose
-from commonplace.index import topics
+from commonplace.graph.task_episodes import choose, newest
 from commonplace.index.document import about_and_body, document
 from commonplace.records import micros, to_utc
 from commonplace.records.nodes import (
@@ -145,7 +144,7 @@ class Lighting:
         persona = self._find_persona(consultation, visible)
         task = self._named(consultation, visible, "task", self._task.id)
         tags = self._tags(task)
-        episodes = self._task_episodes(consultation)
+        episodes = newest(consultation, self._query, self._task.id)
         saved = self._saved_before(consultation)
         search = consultation.search(self._query)
         tools = _tools_of(visible, persona)
@@ -240,14 +239,6 @@ class Lighting:
         """Return the tags of the task: as the caller named them, then those of its node."""
         noted = lowered(task.tags) if task is not None else ()
         return tuple(dict.fromkeys([*self._task.tags, *sorted(noted)]))
-
-    def _task_episodes(self, consultation: Consultation) -> list[Record]:
-        """Return the episodes of the task, the newest first."""
-        if not self._task.id:
-            return []
-        asked = self._query.with_(kinds=frozenset(["episode"]), node_types=frozenset(["episode"]))
-        found = consultation.of_topics(topics.of_task(self._task.id), EPISODES_MAX, asked)
-        return [hit.record for hit in found]
 
     def _lit_episodes(
         self, consultation: Consultation, lit: Sequence[LitNode], count: int

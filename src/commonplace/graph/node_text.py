@@ -39,9 +39,10 @@ class _Entry(NamedTuple):
 def text_of_nodes(
     found: Sequence[ScoredNode],
     rules: Sequence[GraphNode] = (),
+    episodes: Sequence[GraphNode] = (),
     tokens_max: int = TEXT_TOKENS_MAX,
 ) -> str:
-    """Return nodes, best first, with their links and children, and then the *rules* in force."""
+    """Return nodes with their links and children, the *rules* in force, the task's *episodes*."""
     entries = [
         _Entry(
             f"{one.score:.3f} [{one.node.id}] {_kind(one.node)}: {one.node.label}",
@@ -49,11 +50,12 @@ def text_of_nodes(
         )
         for one in found[:ENTRIES_MAX]
     ]
+    others = [("in force", one) for one in rules] + [("of the task", one) for one in episodes]
     entries += [
-        _Entry(f"in force [{one.id}] {_kind(one)}: {one.label}", "\n".join(_node_lines(one)))
-        for one in rules[: ENTRIES_MAX - len(entries)]
+        _Entry(f"{why} [{one.id}] {_kind(one)}: {one.label}", "\n".join(_node_lines(one)))
+        for why, one in others[: ENTRIES_MAX - len(entries)]
     ]
-    return _filled(entries, len(found) + len(rules), NODE_TOKENS_MAX, tokens_max)
+    return _filled(entries, len(found) + len(others), NODE_TOKENS_MAX, tokens_max)
 
 
 def text_of_contexts(saved: Sequence[SavedContext], tokens_max: int = TEXT_TOKENS_MAX) -> str:

@@ -59,11 +59,13 @@ class RulesWanted(BaseModel):
 class NodesModel(BaseModel):
     """Nodes that were found, best first: each with its `score`, `hop` and `likeness`.
 
-    `constraints` are the rules in force, if they were asked for.
+    `constraints` are the rules in force, and `episodes` the task's, the newest first, if they were
+    asked for.
     """
 
     nodes: list[dict[str, Any]]
     constraints: list[dict[str, Any]] = []
+    episodes: list[dict[str, Any]] = []
 
 
 class UpsertedModel(BaseModel):
@@ -161,6 +163,7 @@ def _add_nodes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
             RulesWanted | None,
             Field(description="Also the rules in force about style, versions, tests; {} for all."),
         ] = None,
+        task: Annotated[str, Field(description="Also the last episodes of this task.")] = "",
     ) -> Annotated[CallToolResult, NodesModel]:
         """Search the memory as a graph of nodes, each with its payload, links, children and score.
 
@@ -181,11 +184,15 @@ def _add_nodes(server: MCPServer[Any], open_memory: OpenMemory) -> None:
                 if constraints is not None
                 else []
             )
+            episodes = open_memory().episodes_of_task(task) if task else []
             telemetry.count(span, len(found))
         model = NodesModel(
-            nodes=[one.as_dict() for one in found], constraints=[one.as_dict() for one in rules]
+            nodes=[one.as_dict() for one in found],
+            constraints=[one.as_dict() for one in rules],
+            episodes=[one.as_dict() for one in episodes],
         )
-        return tool_result(text_of_nodes(found, rules) or "No nodes found.", model, is_exact=True)
+        text = text_of_nodes(found, rules, episodes) or "No nodes found."
+        return tool_result(text, model, is_exact=True)
 
     @tool(server, CHANGES, "Write nodes", "kom.memory.v1.upsert_memory")
     def upsert_memory(
