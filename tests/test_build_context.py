@@ -418,11 +418,21 @@ def test_another_repository_is_named(tmp_path: Path) -> None:
     for name in ("one", "two"):
         subprocess.run(["git", "init", "-q", str(tmp_path / name)], check=True)
     with Memory.open(cwd=tmp_path / "one", settings=WORDS_ONLY) as memory:
-        memory.upsert_nodes(NODES[:1])
+        memory.upsert_nodes([*NODES[:1], *(node for node in NODES if node["type"] != "skill")])
+        memory.upsert_nodes([observed(1, payload={"task_id": "task-7"})])
+        memory.record_episode(task_id="task-7", context={"goal": "compile"}, outcome="failure")
         log = memory.repository.name
+        home = memory.build_context("SFINAE", "task-7", 1900, persona="reviewer").as_dict()
+        assert log not in json.dumps(home)
     with Memory.open(cwd=tmp_path / "two", settings=WORDS_ONLY) as memory:
-        tree = memory.build_context("SFINAE", None, 900).as_dict()[KNOWLEDGE]
-        assert tree[SFINAE]["from"] == log
+        built = memory.build_context("SFINAE", "task-7", 1900, persona="reviewer")
+    frames = built.as_dict()
+    assert frames[KNOWLEDGE][SFINAE]["from"] == log
+    assert f"Task task-7 (from {log}): Fix the overload" in frames["problem"]
+    assert f"Persona persona.reviewer (from {log}): A strict" in frames["identity"]
+    assert f"ctest (from {log}): runs the tests" in frames["identity"]
+    assert frames["episodic"].count(f"- (from {log}) [") == 2
+    assert {"tool.ctest", "episode.step-1"} <= set(built.shown)
 
 
 def test_a_hub_of_thousands_of_links_ends(tmp_path: Path) -> None:

@@ -149,10 +149,10 @@ def _material(found: Gathered, query: str, task: Task, files: list[str]) -> Mate
     tools = [found.nodes[one.id] for one in found.selected if one.type == "tool"]
     rules = [rule.line for rule in found.rules]
     return Material(
-        problem=frame_lines.problem(query, task.id, found.tags, found.task),
-        identity=frame_lines.identity(found.persona, tools, found.identity),
+        problem=frame_lines.problem(query, task.id, found.tags, found.task, here=found.here),
+        identity=frame_lines.identity(found.persona, tools, found.identity, here=found.here),
         knowledge=_knowledge(found),
-        episodic=frame_lines.episodic(found.saved, found.episodes),
+        episodic=frame_lines.episodic(found.saved, found.episodes, found.here),
         constraints=[*rules[:RULES_FIRST], *files, *rules[RULES_FIRST:]],
         scratchpad=frame_lines.scratchpad(found.saved),
         query=query,
@@ -181,7 +181,9 @@ def _shown_in(found: Gathered, frames: Frames) -> list[str]:
     texts = "\n".join(frames.texts.values())
     others = [rule.id for rule in found.rules if rule.line in texts]
     others += [
-        one.id for one in found.episodes if any(line in texts for line in frame_lines.steps(one))
+        one.id
+        for one in found.episodes
+        if any(line in texts for line in frame_lines.steps(one, found.here))
     ]
     special = [
         one.id
@@ -191,7 +193,7 @@ def _shown_in(found: Gathered, frames: Frames) -> list[str]:
     tools = [
         one.id
         for one in found.selected
-        if one.type == "tool" and frame_lines.tool(found.nodes[one.id]) in texts
+        if one.type == "tool" and frame_lines.tool(found.nodes[one.id], found.here) in texts
     ]
     return list(dict.fromkeys([*frames.ids, *special, *tools, *others]))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from commonplace.compose import tokens
 from commonplace.compose.lines import inside
@@ -18,7 +18,7 @@ from commonplace.records.episodes import actions_of, summarise
 from commonplace.records.nodes import GraphNode, node_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from commonplace.records import Record
 
@@ -38,6 +38,10 @@ MEMORY = f"From memory, {FRAME}. Ask for more: the tool `recall`, or `commonplac
 _HEADING = re.compile(r"#{1,6}(?:\s+|$)")
 
 
+# The logs of this repository, if they are known.
+Here: TypeAlias = "Collection[str] | None"
+
+
 class Saved(Protocol):
     """A saved context, as the server or the client knows it."""
 
@@ -50,12 +54,20 @@ class Saved(Protocol):
 
 
 def problem(
-    query: str, task_id: str, tags: Sequence[str], task: GraphNode | None, text: str = ""
+    query: str,
+    task_id: str,
+    tags: Sequence[str],
+    task: GraphNode | None,
+    text: str = "",
+    here: Here = None,
 ) -> list[str]:
-    """Return the question, what the agent says of its task, then what the node of the task says."""
+    """Return the question, what the agent says of its task, then what the node of the task says.
+
+    If the logs of this repository are given as *here*, a node of another repository says so.
+    """
     lines = [one_line(query), *text_lines(text)]
     if task is not None:
-        lines.append(f"Task {one_line(task.id)}{_from(task)}: {_short(task.label)}")
+        lines.append(f"Task {one_line(task.id)}{_from(task, here)}: {_short(task.label)}")
         lines += _fields(task, without=TAGS if tags else "")
     elif task_id:
         lines.append(f"Task: {one_line(task_id)}")
@@ -71,6 +83,7 @@ def identity(
     note: str = "",
     names: Sequence[str] = (),
     ending: str = MEMORY,
+    here: Here = None,
 ) -> list[str]:
     """Return who the agent is, by the persona or its own note, and which tools it has.
 
@@ -78,42 +91,44 @@ def identity(
     """
     lines: list[str] = []
     if persona is not None:
-        who = f"Persona {one_line(persona.id)}{_from(persona)}: {_short(persona.label)}"
+        who = f"Persona {one_line(persona.id)}{_from(persona, here)}: {_short(persona.label)}"
         lines = [who, *_fields(persona)]
     elif note.strip():
         lines = text_lines(note)[:IDENTITY_LINES_MAX]
     if names or tools:
-        told = [tool(one) for one in tools[:TOOLS_MAX]]
+        told = [tool(one, here) for one in tools[:TOOLS_MAX]]
         # Lines are dropped from the end: a heading without what it is about would say nothing.
         first = ", ".join(map(one_line, names)) or told.pop(0)
         lines += [f"Tools: {first}", *(f"- {one}" for one in told)]
     return [*lines, ending] if ending else lines
 
 
-def tool(node: GraphNode) -> str:
+def tool(node: GraphNode, here: Here = None) -> str:
     """Return a tool in one line."""
     about = "; ".join(_values(node))
-    name = f"{one_line(node.label)}{_from(node)}"
+    name = f"{one_line(node.label)}{_from(node, here)}"
     return _short(name + (f": {about}" if about else ""))
 
 
-def episodic(saved: Sequence[Saved], episodes: Sequence[Record | GraphNode]) -> list[str]:
+def episodic(
+    saved: Sequence[Saved], episodes: Sequence[Record | GraphNode], here: Here = None
+) -> list[str]:
     """Return the last steps and outcomes: what the agent saved, and the episodes, newest first."""
     lines: list[str] = []
     for one in saved:
         if not one.is_built:  # One that was built repeats the frames before it.
             lines += map(_bullet, text_lines(one.frame("episodic"), headings=False))
     for episode in episodes[:EPISODES_MAX]:
-        lines += steps(episode)
+        lines += steps(episode, here)
     return list(dict.fromkeys(lines))[:STEPS_MAX]
 
 
-def steps(one: Record | GraphNode) -> list[str]:
+def steps(one: Record | GraphNode, here: Here = None) -> list[str]:
     """Return an episode: its goal and outcome, then its last actions."""
     if isinstance(one, GraphNode):
-        return [_step(time_of(one), _outcome(one), one)]
+        return [_step(time_of(one), _outcome(one), one, here)]
     if one.kind != "episode":
-        return steps(node_of(one))
+        return steps(node_of(one), here)
     actions = [
         _short(
             f"  - {flat(step.get('action', ''))} {flat(step.get('target', ''))}: "
@@ -121,14 +136,13 @@ def steps(one: Record | GraphNode) -> list[str]:
         )
         for step in actions_of(one)[-ACTIONS_MAX:]
     ]
-    head = _step(one.timestamp, one_line(summarise(one)), one)
+    head = _step(one.timestamp, one_line(summarise(one)), one, here)
     return [head, *(line for line in actions if line.strip(" -:"))]
 
 
-def _step(time: str, told: str, one: Record | GraphNode) -> str:
-    marks = origin(one.meta, short=True)
+def _step(time: str, told: str, one: Record | GraphNode, here: Here) -> str:
     day = f"[{one_line(time[:10])}] " if time else ""
-    return _short(f"- {day}{told}" + (f" ({marks})" if marks else ""))
+    return _short(f"-{_from(one, here)} {day}{told}")
 
 
 def time_of(node: GraphNode) -> str:
@@ -185,13 +199,15 @@ def text_lines(data: object, *, headings: bool = True) -> list[str]:
     return found
 
 
-def _from(node: GraphNode) -> str:
-    """Return where a node that somebody else wrote came from, in brackets.
+def _from(one: Record | GraphNode, here: Here = None) -> str:
+    """Return where what somebody else wrote, or is of another repository, came from, in brackets.
 
     Before what it says: the end of a long line is cut.
     """
-    source = origin(node.meta, short=True)
-    return f" ({source})" if source else ""
+    is_elsewhere = here is not None and one.repo and one.repo not in here
+    elsewhere = f"from {one_line(one.repo)}" if is_elsewhere else ""
+    text = ", ".join(filter(None, [origin(one.meta, short=True), elsewhere]))
+    return f" ({text})" if text else ""
 
 
 def _bullet(line: str) -> str:
