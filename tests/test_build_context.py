@@ -16,6 +16,7 @@ from commonplace.compose.frames import KEYS, KNOWLEDGE, TITLES
 from commonplace.compose.tokens import count
 from commonplace.errors import UsageError
 from commonplace.graph import files_in_hand
+from commonplace.graph.constraints import file_lines
 from commonplace.graph.lighting import PERSONA_VARIABLE
 from commonplace.graph.resonance import read
 from commonplace.memory import Memory
@@ -385,6 +386,24 @@ def test_the_tests_of_a_header_are_in_a_file_that_is_compiled(place: str, tmp_pa
         "tests/test_widget.cpp": ['it draws \\"red\\"', "it opens", "Widget, Closes"]
     }
     assert notes == []
+
+
+def test_tests_of_several_files_in_hand_are_named_once(tmp_path: Path) -> None:
+    for name in ("include", "src", "tests"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "include" / "widget.hpp").write_text("struct Widget {\n};\n")
+    (tmp_path / "src" / "widget.cpp").write_text("")
+    (tmp_path / "tests" / "widget_test.cpp").write_text("TEST(Widget, Closes) {}\n")
+    own, header, source = "tests/widget_test.cpp", "include/widget.hpp", "src/widget.cpp"
+
+    def lines(*files: str) -> list[str]:
+        return file_lines(files_in_hand.read(tmp_path, files)[0])
+
+    assert lines(own) == [f"- {own} has the tests: Widget, Closes"]
+    assert lines(header, source, own) == [
+        f"- {header} declares: struct Widget",
+        f"- {own} tests {header}, {source}: Widget, Closes",
+    ]
 
 
 def test_an_untrusted_home_contributes_nothing(

@@ -18,7 +18,7 @@ from commonplace.index import topics
 from commonplace.where.repository import ALL_REPOSITORIES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from commonplace.graph.files_in_hand import FileInHand
     from commonplace.recall.consultation import Consultation
@@ -98,14 +98,20 @@ def _rule(hit: Hit) -> Rule:
     return Rule(hit.id, inside(f"- ({source}) {line}" if source else f"- {line}"))
 
 
-def file_lines(files: Iterable[FileInHand]) -> list[str]:
+def file_lines(files: Collection[FileInHand]) -> list[str]:
     """Return what files in hand declare, a line for each file, and for each file of tests."""
+    tested: dict[str, list[str]] = {}
+    for one in files:
+        for path in one.tests:
+            tested.setdefault(path, []).append(one.path)
     lines: list[str] = []
     for one in files:
         if one.signatures:
             lines.append(f"- {one_line(one.path)} declares: {'; '.join(one.signatures)}")
-        lines += [
-            f"- {one_line(path)} tests {one_line(one.path)}: {', '.join(names)}"
-            for path, names in one.tests.items()
-        ]
+        for path, names in one.tests.items():
+            # A header and its source have the same tests, which are named once.
+            if path in tested:
+                about = ", ".join(file for file in tested.pop(path) if file != path)
+                what = f"tests {one_line(about)}" if about else "has the tests"
+                lines.append(f"- {one_line(path)} {what}: {', '.join(names)}")
     return lines
