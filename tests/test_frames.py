@@ -216,6 +216,14 @@ def test_a_small_budget_keeps_the_question_and_a_smaller_one_is_an_error() -> No
         compose(material, BUDGET_MIN - 1)
 
 
+def test_of_all_lines_only_the_question_is_cut() -> None:
+    line = " ".join(f"word{number}" for number in range(300))
+    material = Material([line], [line], episodic=[line], constraints=[line], scratchpad=[line])
+    frames = compose(material, 300)
+    assert frames.texts["problem"].startswith("word0 word1")
+    assert not any(text for key, text in frames.texts.items() if key != "problem")
+
+
 def test_a_usual_budget_has_every_key() -> None:
     frames = compose(Material(["q"]), 400)
     assert tuple(frames.as_dict()) == KEYS

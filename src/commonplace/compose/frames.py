@@ -206,7 +206,8 @@ def _fill(material: Material, keys: Sequence[str], room: int) -> dict[str, str]:
         for key in [key for key in _SPARE if key in keys]:
             lines = list(_lines(material, key))[len(kept[key]) :]
             limit = left if is_second else min(left, int(room * _SHARES[key]))
-            used = _take(kept[key], lines, limit, may_cut=is_second)
+            # Of the question, the beginning still says what it is about.
+            used = _take(kept[key], lines, limit, may_cut=is_second and key == "problem")
             left -= used
     return {key: "\n".join(lines).strip("\n") for key, lines in kept.items()}
 
@@ -214,7 +215,7 @@ def _fill(material: Material, keys: Sequence[str], room: int) -> dict[str, str]:
 def _take(kept: list[str], lines: Sequence[str], tokens_max: int, *, may_cut: bool) -> int:
     """Add *lines* to *kept* as long as they fit, and return what they cost.
 
-    The first that does not fit is cut if that leaves something of it, and ends the frame.
+    The first that does not fit ends the frame, or is cut if nothing stands before it.
     """
     left = tokens_max
     for line in lines:
