@@ -149,6 +149,15 @@ def test_a_tag_makes_a_rule_of_any_text() -> None:
     assert not states_rule(["people"], "Deploy on Fridays")
 
 
+@pytest.mark.parametrize("tag", ["test", "api", "version"])
+def test_a_tag_that_is_only_a_subject_makes_a_rule_of_what_binds(tag: str) -> None:
+    assert states_rule([tag], "Every node needs a label")
+    assert states_rule([tag], "Never delete a fixture by hand")
+    assert not states_rule([tag], "ADL in test")
+    assert not states_rule([tag], "SFINAE in test: substitution failure removes an overload")
+    assert not states_rule([tag], "The socket was closed because the server went away")
+
+
 def test_a_rule_far_into_a_long_text_is_not_what_the_text_is_about() -> None:
     story = "The deploy took long, and nobody knew why. " * 40
     assert not states_rule([], story + "Always run the tests before a commit.")

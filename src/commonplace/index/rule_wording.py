@@ -21,10 +21,13 @@ _WEAK_WORDS_MAX = 14
 # A first paragraph of so few words is the heading of the next one: "Naming", "style".
 _HEADING_WORDS_MAX = 4
 _TAGS = (
-    "api constraint constraints convention conventions format formatting language lint policy rule"
-    " rules signature signatures style test testing tests version versions"
+    "constraint constraints convention conventions formatting lint policy rule rules signature"
+    " signatures style"
 )
 TAGS = frozenset(_TAGS.split())
+# What these tags are about may have rules, and much else besides; modules have such names, too.
+_SUBJECT_TAGS = "api format language test testing tests version versions"
+_SUBJECTS = frozenset(_SUBJECT_TAGS.split())
 
 # What rules are about.
 _STYLE = (
@@ -143,7 +146,9 @@ def states_rule(words: Collection[str], text: str) -> bool:
     """Whether a memory states such a rule, by its tags and the parts of its path, or its text."""
     if not TAGS.isdisjoint(words):
         return True
-    return any(map(_is_rule, _sentences(text[:RULE_CHARS_MAX].lower())))
+    has_subject = not _SUBJECTS.isdisjoint(words)
+    sentences = _sentences(text[:RULE_CHARS_MAX].lower())
+    return any(_is_rule(sentence, has_subject=has_subject) for sentence in sentences)
 
 
 def _sentences(text: str) -> list[str]:
@@ -153,12 +158,12 @@ def _sentences(text: str) -> list[str]:
     return _SENTENCE_END.split(text.strip())
 
 
-def _is_rule(sentence: str) -> bool:
-    if not _is_about(sentence):
+def _is_rule(sentence: str, *, has_subject: bool) -> bool:
+    if not has_subject and not _is_about(sentence):
         return False
     reason = _REASON.search(sentence)
     stated = sentence[: reason.start() if reason else None].strip()
-    if reason and not _is_about(stated):
+    if reason and not has_subject and not _is_about(stated):
         return False
     if _BINDING.search(stated):
         return True
