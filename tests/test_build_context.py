@@ -188,6 +188,33 @@ def test_problem_and_identity_come_from_nodes(
     assert "no persona `nobody`" in " ".join(memory.build_context(QUERY, None, 400).notes)
 
 
+def test_only_tools_that_have_to_do_with_the_task_are_listed(memory: Memory) -> None:
+    memory.upsert_nodes(
+        [
+            {**NODES[0], "links": [{"to": "tool.lint", "rel": "uses", "w": 0.9}]},
+            {"id": "tool.lint", "type": "tool", "label": "audio lint", "tags": ["audio"]},
+            {"id": "tool.gdb", "type": "tool", "label": "gdb"},
+            {**NODES[-1], "links": [{"to": "tool.gdb", "rel": "uses", "w": 0.9}]},
+            {
+                "id": "tool.ninja",
+                "type": "tool",
+                "label": "ninja",
+                "links": [{"to": "task-7", "rel": "helps", "w": 0.9}],
+            },
+        ]
+    )
+
+    def identity(*, query: str = QUERY, **more: Any) -> str:
+        text: str = memory.build_context(query, "task-7", 1900, **more).as_dict()["identity"]
+        return text
+
+    assert "gdb" in identity()
+    assert "ninja" in identity()
+    assert "audio lint" not in identity()
+    assert "audio lint" in identity(tags=["audio"])
+    assert "audio lint" in identity(query="audio lint")
+
+
 def test_the_persona_may_come_from_the_settings(tmp_path: Path) -> None:
     settings = {**WORDS_ONLY, "context.persona": "persona.reviewer"}
     with Memory.open(tmp_path / "home", settings=settings) as memory:

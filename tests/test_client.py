@@ -249,6 +249,26 @@ def test_the_identity_is_that_of_the_persona_and_the_tools() -> None:
     ]
 
 
+def test_only_tools_that_have_to_do_with_the_task_are_listed() -> None:
+    nodes = [
+        {**CPP[0], "links": [{"to": "tool.lint", "rel": "uses", "w": 0.9}]},
+        {"id": "tool.lint", "type": "tool", "label": "audio lint", "tags": ["audio"]},
+        {"id": "tool.gdb", "type": "tool", "label": "gdb"},
+        {"id": "task.t7", "type": "task", "label": "SFINAE", "links": [{"to": "tool.gdb", "w": 1}]},
+    ]
+
+    def identity(query: str, *tags: str) -> str:
+        task = {"id": "t7", "tags": list(tags)}
+        text: str = talk(
+            lambda memory: memory.build_context(query, task, 1900), store_of(nodes)
+        ).identity
+        return text
+
+    assert identity("SFINAE").splitlines() == ["Tools: gdb"]
+    assert "audio lint" in identity("SFINAE", "audio")
+    assert "audio lint" in identity("audio lint")
+
+
 def test_the_persona_of_the_environment_is_used_where_none_is_given(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

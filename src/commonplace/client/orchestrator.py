@@ -149,7 +149,7 @@ class MemoryOrchestrator:
                 (
                     selection.Scored(ident, hot.hot[ident].node.type, score)
                     for ident, score in scores.items()
-                    if hot.hot[ident].node.type != "episode"
+                    if self._may_select(hot.hot[ident].node, about, near[ident])
                 ),
                 self._options.caps,
             )
@@ -322,6 +322,24 @@ class MemoryOrchestrator:
         lit.sort(key=lambda node: (-scores[node.id], node.id))
         chosen = choose(lit, task.id, self._options.caps.get("episode", 0))
         return sorted(chosen, key=lambda node: (time_of(node), node.id), reverse=True)
+
+    def _may_select(self, node: GraphNode, task: Task, similarity: float) -> bool:
+        """Whether a node may be one of the best of its type. Episodes are chosen by their time."""
+        if node.type != "tool":
+            return node.type != "episode"
+        hot = self._state.working_set
+        found = (hot.named("persona", self._persona), hot.named("task", task.id))
+        owners = [one for one in found if one is not None]
+        links = {link.to for link in node.links}
+        return selection.is_tool_listed(
+            is_linked=any(
+                one.id in links or any(link.to == node.id for link in one.links) for one in owners
+            ),
+            own_tags=node.tags,
+            tags=(*task.tags, *(tag for one in owners if one.type == "task" for tag in one.tags)),
+            similarity=similarity,
+            similarity_min=self._options.similarity_min,
+        )
 
     def _score(
         self, gathered: Gathered, task: Task, near: Mapping[str, float], now: str

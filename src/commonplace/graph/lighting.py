@@ -29,7 +29,7 @@ from commonplace.graph.scoring import (
     usage,
     words_in,
 )
-from commonplace.graph.selection import Scored, caps_from_settings, select
+from commonplace.graph.selection import Scored, caps_from_settings, is_tool_listed, select
 from commonplace.graph.task_episodes import choose, newest
 from commonplace.index.document import about_and_body, document
 from commonplace.records import micros, to_utc
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from commonplace.graph.tasks import Task
     from commonplace.index.ports import Card
     from commonplace.recall.consultation import Consultation
-    from commonplace.recall.graph import Visible
+    from commonplace.recall.graph import Neighbourhood, Visible
     from commonplace.recall.hits import Address
     from commonplace.recall.query import Query
     from commonplace.recall.search import Search
@@ -166,7 +166,9 @@ class Lighting:
         ids = list(dict.fromkeys([*found.hops, *hot]))
         lit = self._score(visible, search, ids, found.hops, found.edges, persona, tags)
         caps = caps_from_settings(self._memory.settings)
-        best = select((Scored(one.id, one.type, one.score) for one in lit), caps)
+        owners = [one for one in (persona, task) if one is not None]
+        shown = self._without_other_tools(lit, visible, around, owners, tags)
+        best = select((Scored(one.id, one.type, one.score) for one in shown), caps)
         by_id = {one.id: one for one in lit}
         selected = [by_id[one.id] for one in best]
         records = consultation.records([one.address for one in selected])
@@ -281,6 +283,32 @@ class Lighting:
         return None
 
     # --- Scores -----------------------------------------------------------------------------------
+
+    def _without_other_tools(
+        self,
+        lit: Sequence[LitNode],
+        visible: Visible,
+        around: Neighbourhood,
+        owners: Sequence[GraphNode],
+        tags: Sequence[str],
+    ) -> list[LitNode]:
+        """Return *lit* without the tools that have nothing to do with the task."""
+        linked = {link.to for one in owners for link in one.links}
+        for ends in around.expand([one.id for one in owners]).values():
+            linked.update(ident for ident, _weight in ends)
+        least = self._memory.settings["context.similarity_min"]
+        return [
+            one
+            for one in lit
+            if one.type != "tool"
+            or is_tool_listed(
+                is_linked=one.id in linked,
+                own_tags=visible.cards[one.id][1].tags,
+                tags=tags,
+                similarity=one.signals.similarity,
+                similarity_min=least,
+            )
+        ]
 
     def _score(
         self,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.graph.scoring import lowered
 from commonplace.records.nodes import NODE_TYPES
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ CAPS: dict[str, int] = {
     "persona": 1,
     "task": 2,
 }
+
+
+# A tool must be this much more like the question than other nodes.
+TOOL_SIMILARITY = 2.0
 
 
 class Scored(NamedTuple):
@@ -54,6 +59,26 @@ def select(scored: Iterable[Scored], caps: Mapping[str, int] = CAPS) -> list[Sco
             counts[one.type] = count + 1
             kept.append(one)
     return kept
+
+
+def is_tool_listed(
+    *,
+    is_linked: bool,
+    own_tags: Iterable[str],
+    tags: Iterable[str],
+    similarity: float,
+    similarity_min: float,
+) -> bool:
+    """Whether a tool that lit up is one to name: links lead to many that have nothing to do here.
+
+    It is linked to the task or the persona, has one of the *tags* of the task, or is clearly like
+    the question.
+    """
+    return (
+        is_linked
+        or not lowered(own_tags).isdisjoint(lowered(tags))
+        or similarity >= TOOL_SIMILARITY * similarity_min
+    )
 
 
 def by_score(scored: Iterable[Scored]) -> list[Scored]:
