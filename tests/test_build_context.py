@@ -158,10 +158,21 @@ def test_a_build_is_a_tick_that_lights_nodes_and_saves_a_version(memory: Memory)
     assert again.saved is not None
     assert not again.saved.is_new
     assert len(memory.recall_context("task", "task-7")) == 1
-    assert memory.build_context(QUERY, "task-7", 800, save=False).saved is None
     assert memory.build_context(QUERY, None, 800).saved is None
     # What was shown is used; what is only linked is not more like the question.
-    assert memory.engine().usage.of(SFINAE)[0] == 4
+    assert memory.engine().usage.of(SFINAE)[0] == 3
+
+
+def test_a_context_that_is_not_saved_leaves_no_trace(memory: Memory) -> None:
+    memory.build_context("rota Mondays", "task-7", 800)
+    before, counted = read(memory), memory.engine().usage.of(SFINAE)
+    built = [memory.build_context(QUERY, "task-7", 800, save=False) for _turn in range(3)]
+    assert built[0].frames == built[1].frames == built[2].frames
+    assert built[0].scores == built[2].scores
+    assert [one.saved for one in built] == [None] * 3
+    assert read(memory) == before
+    assert memory.engine().usage.of(SFINAE) == counted
+    assert len(memory.recall_context("task", "task-7")) == 1
 
 
 def test_a_working_set_decays_when_other_questions_are_asked(memory: Memory) -> None:

@@ -254,7 +254,8 @@ class Memory(Recaller):
         """Return the frames of a context for *query*, in at most *budget_tokens*.
 
         *task* is its id, or an object with `id`, `tags`, `persona`, `files` and `session`, which
-        may be given as keywords as well. With an id the context is saved, unless *save* is false.
+        may be given as keywords as well. With an id the context is saved. Unless *save* is true,
+        nothing is saved, lit or counted: the same call gives the same frames again.
         """
         from commonplace.graph.building import build_context
         from commonplace.graph.tasks import Task

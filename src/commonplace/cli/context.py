@@ -67,7 +67,11 @@ def add_build(parser: ArgumentParser) -> None:
     )
     add("--markdown", action="store_true", help="Print Markdown (the default)")
     add("--explain", action="store_true", help="Say on stderr which nodes were chosen, and why")
-    add("--no-save", action="store_true", help="Do not save the context of the task")
+    add(
+        "--no-save",
+        action="store_true",
+        help="Save nothing, and light no nodes: the same command prints the same again",
+    )
     add_home(parser)
     add_json(parser)
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from commonplace.compose.frames import Frames
     from commonplace.graph.contexts import SavedContext
     from commonplace.graph.lighting import Gathered, LitNode
+    from commonplace.graph.resonance import State
     from commonplace.recaller import Recaller
 
 QUERY_CHARS_MAX = 4000
@@ -87,7 +88,8 @@ def build_context(
 ) -> BuiltContext:
     """Return the frames for *query* and *task*, which have at most *budget_tokens*.
 
-    With the id of a task the context is saved as its next version, unless *save* is false.
+    With the id of a task the context is saved as its next version. Unless *save* is true, nothing
+    is saved, lit or counted: the same call gives the same frames again.
     """
     text = check_text("the question", query).strip()
     if not text:
@@ -110,14 +112,40 @@ def build_context(
     material = _material(found, text, task, file_lines(in_hand))
     frames = compose(material, budget_tokens, memory.settings["context.knowledge_share"])
     shown = _shown_in(found, frames)
-    lit = {one.id: one.score for one in found.lit}
+    after, version = state, None
+    if save:
+        after = _light(memory, found, shown, state)
+        _note(memory, found, frames, shown, state, task)
+        if task.id:
+            version = save_context(
+                memory,
+                task.id,
+                frames.as_blocks(),
+                session=task.session,
+                nodes=shown,
+                is_built=True,
+            )
+    notes = [*remarks, *work.notes, *unread, *filter(None, [after.problem])]
+    return BuiltContext(frames, found.selected, shown, len(found.lit), after.tick, version, notes)
+
+
+def _light(memory: Recaller, found: Gathered, shown: list[str], before: State) -> State:
+    """Begin the next tick, and count the use of what is shown."""
     moment = memory.now()
-    after = state
-    if memory.homes[memory.trusted_home()].path.is_dir():
-        after = resonance.of_memory(memory).light(lit, shown, moment)
     memory.engine().usage.add(_places(found, shown), to_utc(moment), None)
+    if not memory.homes[memory.trusted_home()].path.is_dir():
+        return before
+    lit = {one.id: one.score for one in found.lit}
+    return resonance.of_memory(memory).light(lit, shown, moment)
+
+
+def _note(
+    memory: Recaller, found: Gathered, frames: Frames, shown: list[str], before: State, task: Task
+) -> None:
+    """Note what the context cost and how good it is, for `commonplace stats`."""
+    lit = {one.id: one.score for one in found.lit}
     similar = {one.id: one.signals.similarity for one in found.selected}
-    working = resonance.Limits.of(memory).after(state.values_without(lit), lit.values())
+    working = resonance.Limits.of(memory).after(before.values_without(lit), lit.values())
     memory.note_injection(
         "context",
         frames.tokens(),
@@ -130,18 +158,6 @@ def build_context(
         nodes=len(working),
         resonance=mean(working),
     )
-    notes = [*remarks, *work.notes, *unread, *filter(None, [after.problem])]
-    version = None
-    if task.id and save:
-        version = save_context(
-            memory,
-            task.id,
-            frames.as_blocks(),
-            session=task.session,
-            nodes=shown,
-            is_built=True,
-        )
-    return BuiltContext(frames, found.selected, shown, len(lit), after.tick, version, notes)
 
 
 def _material(found: Gathered, query: str, task: Task, files: list[str]) -> Material:
