@@ -45,6 +45,8 @@ def test_nodes_are_put_in_any_form_and_read_back(commonplace: Run, tmp_path: Pat
     for text in (json.dumps([RAII, PIMPL]), json.dumps({"nodes": [RAII, PIMPL]})):
         done = commonplace("node", "put", "-", "--merge", "--json", stdin=text)
         assert json.loads(done.stdout)["unchanged"] == [RAII["id"], PIMPL["id"]]
+    (tmp_path / "bom.json").write_text(json.dumps(PIMPL), "utf-8-sig")
+    assert commonplace("node", "put", "bom.json").stdout == "unchanged  pattern.cpp.pimpl\n"
     given = {"nodes": [{"id": RAII["id"], "type": "skill"}], "merge": True, "repo": "demo"}
     done = commonplace("node", "put", "-", stdin=json.dumps(given))
     assert done.stdout == "unchanged  skill.cpp.raii\n"

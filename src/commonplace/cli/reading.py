@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from pathlib import Path
 
@@ -25,4 +26,4 @@ def read_file(name: str) -> bytes:
         ) from None
     if len(raw) > FILE_BYTES_MAX:
         raise UsageError(f"`{name}` is longer than {FILE_BYTES_MAX:,} bytes")
-    return raw
+    return raw.removeprefix(codecs.BOM_UTF8)  # Windows programs write one.
