@@ -101,6 +101,11 @@ def test_the_order_of_disjoint_fields_does_not_matter(
     assert same(first, merge_content(merge_content(old, rest), one))
 
 
+def test_a_tag_in_other_letters_is_not_added_again() -> None:
+    merged = merge_content({"tags": ["CPP", "net"]}, {"tags": ["cpp", "Net", "Sql", "sql", "net"]})
+    assert merged == {"tags": ["CPP", "net", "Sql"]}
+
+
 @given(contents, contents)
 def test_merging_loses_no_entry_and_no_key(old: dict[str, Any], new: dict[str, Any]) -> None:
     before = copy.deepcopy((old, new))

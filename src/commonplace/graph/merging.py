@@ -20,6 +20,8 @@ def merge_content(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, A
     for name, value in new.items():
         if name == "links" and name in old:
             merged[name] = _merge_links(old[name], value)
+        elif name == "tags" and name in old:
+            merged[name] = _merge_tags(old[name], value)
         else:
             merged[name] = merge_value(old[name], value) if name in old else value
     return merged
@@ -45,6 +47,16 @@ def _merge_links(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[d
         end = link["to"], link["rel"]
         links[end] = {**links.get(end, {}), **link}
     return list(links.values())
+
+
+def _merge_tags(old: list[str], new: list[str]) -> list[str]:
+    """Return the tags of both; the same tag in other letters, `A` and `a`, is there already."""
+    merged, known = list(old), {tag.lower() for tag in old}
+    for tag in new:
+        if tag.lower() not in known:
+            known.add(tag.lower())
+            merged.append(tag)
+    return merged
 
 
 def with_weights(content: Mapping[str, Any]) -> dict[str, Any]:
