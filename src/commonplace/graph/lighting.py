@@ -246,7 +246,8 @@ class Lighting:
         self, consultation: Consultation, lit: Sequence[LitNode], count: int
     ) -> list[Record]:
         """Return the best episodes that lit up and are of no other task, the newest first."""
-        places = [one.address for one in lit if one.type == "episode"][:RANKED_MAX]
+        looked_at = SEEDS_MAX if self._task.id else count
+        places = [one.address for one in lit if one.type == "episode"][:looked_at]
         records = consultation.records(places)
         nodes = [node_of(records[place]) for place in places]
         chosen = {one.id for one in choose(nodes, self._task.id, count)}
