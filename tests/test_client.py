@@ -187,6 +187,21 @@ def test_the_steps_are_the_last_ones_whatever_else_is_like_the_question() -> Non
         assert steps == [f"step {number}: ok" for number in (11, 10, 9, 8, 7)]
 
 
+def test_episodes_that_the_server_recalls_for_a_task_are_its_steps() -> None:
+    store = store_of(CPP)
+    real = store.recall
+    episode = {"id": "episode.a", "type": "episode", "label": "linked the parser"}
+    store.recall = lambda *asked: [*real(*asked), episode]  # type: ignore[method-assign]
+
+    async def work(memory: MemoryOrchestrator) -> Frames:
+        await memory.observe("compiled the parser", "ok", task=TASK)
+        return await memory.build_context("invoices", TASK, 900)
+
+    steps = talk(work, store).episodic
+    assert "linked the parser" in steps
+    assert "compiled the parser" in steps
+
+
 def test_a_persona_and_a_task_are_found_by_their_names() -> None:
     nodes = [
         {"id": "persona.strict", "type": "persona", "label": "A strict reviewer"},

@@ -95,7 +95,8 @@ class Gatherer:
         """Return the seeds and what is linked to them; all nodes are put into *hot*."""
         matches, newest = await self._search(query, task, hot, now)
         contexts, recalled = await self._recall(task, hot, now)
-        episodes = _newest_episodes(task.id, newest, hot)
+        of_task = [one for one in recalled if hot.hot[one].node.type == "episode"]
+        episodes = _newest_episodes(task.id, list(dict.fromkeys([*newest, *of_task])), hot)
         shown = [
             ident
             for saved in contexts
