@@ -220,18 +220,19 @@ def test_a_persona_and_a_task_are_found_by_their_names() -> None:
     assert any("no persona `nobody`" in note for note in missing.notes)
 
 
-def test_a_task_is_found_by_its_long_name_and_no_other_node_by_its_short_one() -> None:
+@pytest.mark.parametrize(("name", "is_task"), [("task.q1", True), ("q2", False)])
+def test_a_task_is_found_by_its_long_name_and_no_other_node_by_its_short_one(
+    name: str, is_task: bool
+) -> None:
     nodes = [
         {"id": "q1", "type": "task", "label": "Repair the sign-in page"},
         {"id": "q2", "type": "concept", "label": "The second quarter"},
     ]
-    for name, expected in (("task.q1", True), ("q2", False)):
-        frames = talk(
-            lambda memory, name=name: memory.build_context("SFINAE", name, 800),
-            store_of([*CPP, *nodes]),
-        )
-        assert ("Repair the sign-in page" in frames.problem) is expected
-        assert "The second quarter" not in frames.problem
+    frames = talk(
+        lambda memory: memory.build_context("SFINAE", name, 800), store_of([*CPP, *nodes])
+    )
+    assert ("Repair the sign-in page" in frames.problem) is is_task
+    assert "The second quarter" not in frames.problem
 
 
 def test_a_task_is_found_by_its_short_id_among_many_nodes() -> None:
