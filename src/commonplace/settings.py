@@ -91,7 +91,7 @@ SETTINGS: dict[str, Setting] = {
         maximum=2,
     ),
     "recall.relevance_min": Setting(
-        0.08,
+        0.06,
         "the minimum relevance of a hit: the probability (0 to 1) that it answers; 0 = no minimum",
         minimum=0,
         maximum=1,

@@ -30,8 +30,8 @@ TWINS = 0.9
 # A rule is short; two that are somewhat alike are about one subject. Long texts are always
 # somewhat alike.
 RULE_TERMS_MAX = 40
-SAME_RULE = Likeness(0.25, 0.45)
-SAME_NOTE = Likeness(0.5, 0.68)
+SAME_RULE = Likeness(0.25, 0.42)
+SAME_NOTE = Likeness(0.5, 0.65)
 # The newer one is put first if it fits the question's words at most this much worse.
 RULE_SHARE_MIN = 0.3
 NOTE_SHARE_MIN = 0.55

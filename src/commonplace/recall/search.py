@@ -57,7 +57,7 @@ class Fusion(NamedTuple):
     dense: float = 0.5
     # What the word pieces weigh beside all of that.
     pieces: float = 0.25
-    relevance_min: float = 0.08
+    relevance_min: float = 0.06
     # Of the odds of the best hit, the share that another one needs.
     odds_share_min: float = 0.15
     # Whether near-duplicates are folded; off only for measurements.
