@@ -12,7 +12,8 @@ from markdown_it import MarkdownIt
 
 from commonplace.compose import tokens
 from commonplace.compose.excerpt import excerpt
-from commonplace.compose.unit_layout import MORE, show_unit
+from commonplace.compose.unit_cutting import MORE
+from commonplace.compose.unit_layout import show_unit
 from commonplace.compose.unit_ranking import Wanted
 from commonplace.index.terms import query_terms
 from commonplace.index.units import units_of

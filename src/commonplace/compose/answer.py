@@ -10,7 +10,8 @@ from commonplace.compose import tokens
 from commonplace.compose.excerpt import excerpt
 from commonplace.compose.prose import ends_prose, has_lines, has_parts
 from commonplace.compose.titles import title_of
-from commonplace.compose.unit_layout import MARGIN, MORE
+from commonplace.compose.unit_cutting import MORE
+from commonplace.compose.unit_layout import MARGIN
 from commonplace.compose.unit_ranking import Wanted
 from commonplace.foreign import FRAME, code, indent, one_line, origin, render
 from commonplace.index.document import about_and_body, document

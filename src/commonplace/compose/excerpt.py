@@ -1,9 +1,10 @@
 """An excerpt of a long memory: whole units of its text that answer a question.
 
-If all of it fits, all of it is shown. Else the units that say what to do come first, then what is
-about the question and the cause, then the background; within each in the order of the text, below
-the heading they stand under. What does not fit whole is left out. Only a long paragraph or list
-item that says what to do, or is the best, is cut: at a sentence, and `…` says so.
+If all of it fits, all of it is shown. Of a text about several problems, that is the one that is
+asked for. Else the units that say what to do come first, then what is about the question and the
+cause, then the background; within each in the order of the text, below the heading they stand
+under. What does not fit whole is left out. Only a long paragraph or list item that says what to do,
+or is the best, is cut, and so is a block that what is shown introduces: `…` says so.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING
 from commonplace.compose import tokens
 from commonplace.compose.problems import problems_of
 from commonplace.compose.unit_layout import Page, says_something
-from commonplace.compose.unit_ranking import (
+from commonplace.compose.unit_ranking import rank, weigh_lines
+from commonplace.compose.unit_uses import (
     ADVICE,
     ANSWER,
     BACKGROUND,
@@ -22,8 +24,6 @@ from commonplace.compose.unit_ranking import (
     IMPERATIVE,
     NEITHER,
     is_message,
-    rank,
-    weigh_lines,
 )
 from commonplace.index.units import CODE, ITEM, NO_LEAD, QUOTE, REST, TABLE
 

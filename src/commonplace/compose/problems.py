@@ -10,13 +10,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from commonplace.compose.unit_ranking import (
-    BACKGROUND,
-    FIX,
-    count_shared,
-    is_conversation,
-    use_of_heading,
-)
+from commonplace.compose.unit_ranking import count_shared
+from commonplace.compose.unit_uses import BACKGROUND, FIX, is_conversation, use_of_heading
 from commonplace.index.units import CODE, ITEM, QUOTE, REST, TABLE
 
 if TYPE_CHECKING:

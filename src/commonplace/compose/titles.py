@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from commonplace import frontmatter
-from commonplace.compose.unit_ranking import use_of_heading
+from commonplace.compose.unit_uses import use_of_heading
 from commonplace.index.units import CODE
 
 if TYPE_CHECKING:

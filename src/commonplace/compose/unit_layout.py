@@ -1,24 +1,26 @@
-"""How units of a long memory are laid out in an answer: title, headings, code in closed fences.
-
-Only a unit that is the only one is cut: where a statement, a row or a sentence ends.
-"""
+"""How units of a long memory are laid out in an answer: title, headings, code in closed fences."""
 
 from __future__ import annotations
 
 import re
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from commonplace.compose import tokens
-from commonplace.compose.unit_ranking import (
-    begins_with_label,
-    count_shared,
-    find_fix_word,
-    same_under_others,
+from commonplace.compose.unit_cutting import (
+    FENCE,
+    MORE,
+    TABLE_HEAD_LINES,
+    code_of,
+    fenced,
+    margin_of,
+    part_of,
+    with_more,
 )
-from commonplace.foreign import block, longer_fence, one_line, quote, render
-from commonplace.index.units import CODE, ITEM, NO_LEAD, PARAGRAPH, REST, SENTENCE, TABLE, Unit
+from commonplace.compose.unit_ranking import count_shared, same_under_others
+from commonplace.compose.unit_uses import begins_with_label, find_fix_word
+from commonplace.foreign import block, one_line, quote, render
+from commonplace.index.units import CODE, ITEM, NO_LEAD, PARAGRAPH, REST, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,16 +33,8 @@ HEADING_CHARS_MAX = 160
 # What is longer than the title by more characters than these does not repeat it.
 TITLE_SLACK = 20
 METADATA_CHARS_MAX = 200
-INFO_CHARS_MAX = 20
-# The names of the columns, and the line below them.
-TABLE_HEAD_LINES = 2
-# A row that answers this much worse than the best one is not shown beside it.
-ROW_SHARE_MIN = 0.3
-# Of the lines of code that fit, at least this share is shown.
-STATEMENTS_SHARE_MIN = 0.25
 # A block of code without a fence begins with at least these spaces in each line.
 CODE_SPACES = 4
-MORE = "…"
 MARGIN = "   "
 UNDER = " > "
 # What stands alone in a paragraph and tells a reader nothing: a status, addresses, tags, files.
@@ -53,13 +47,6 @@ _METADATA = re.compile(
     r"(?-i:[a-z\d-]+(?:, ?[a-z\d-]+)+)",
     re.IGNORECASE,
 )
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-_CODE_SPAN = re.compile(r"(`+)(?:(?!`).)+\1", re.DOTALL)
-# What ends a block or goes on with it.
-_ENDS_BLOCK = re.compile(
-    r"\s*(?:done|fi|esac|end|else|elif|except|finally|catch|then|do|EOF)\b|\s*[)\]}]"
-)
-_INFO = re.compile(r"[\w.+#-]*")
 
 
 class Page:
@@ -155,7 +142,7 @@ class Page:
         self._end(parts, before, is_followed=self._has_more(before))
         body = "\n".join(map(_with_margin, parts))
         first = one_line(parts[0]) if parts else ""
-        if first.startswith(self._title.removesuffix(f" {MORE}")) and not _FENCE.match(first):
+        if first.startswith(self._title.removesuffix(f" {MORE}")) and not FENCE.match(first):
             return body.removeprefix(MARGIN)  # The text begins with the title.
         return f"{self._title}\n{body}" if body else self._title
 
@@ -189,7 +176,7 @@ class Page:
         if last < 0:
             return
         if self._is(last + 1, REST):
-            parts[-1] = _with_more(parts[-1])
+            parts[-1] = with_more(parts[-1])
         elif (
             is_followed
             or self._goes_on(last)
@@ -225,7 +212,7 @@ class Page:
         room = tokens_max - tokens.count("\n".join(above)) - 1
         text = unit.of(self._text)
         # The margin needs tokens, too.
-        while room >= CUT_TOKENS_MIN and (short := _part(unit, text, room, weigh)):
+        while room >= CUT_TOKENS_MIN and (short := part_of(unit, text, room, weigh)):
             found = "\n".join([*above, _with_margin(short)])
             if tokens.count(found) <= tokens_max:
                 return found
@@ -237,7 +224,7 @@ class Page:
     ) -> bool:
         """Show only as much of a unit as fits from now on; return whether that is anything."""
         unit = self.units[number]
-        part = _part(unit, unit.of(self._text), tokens_max, weigh)
+        part = part_of(unit, unit.of(self._text), tokens_max, weigh)
         if part:
             self._shown[number] = part
         return bool(part)
@@ -331,7 +318,7 @@ class Page:
 def _short(heading: str, chars_max: int) -> str:
     if len(heading) <= chars_max:
         return heading
-    return _with_more(heading[:chars_max].rpartition(" ")[0] or heading)
+    return with_more(heading[:chars_max].rpartition(" ")[0] or heading)
 
 
 def _and_above(headings: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
@@ -350,9 +337,9 @@ def _put_before_lines(margin: str, text: str) -> str:
 def show_unit(unit: Unit, text: str) -> str:
     """Return a unit as it may be shown: code in fences that nothing in it closes."""
     if unit.kind == CODE:
-        return _fenced(*_code(text))
+        return fenced(*code_of(text))
     text = text.replace("\r\n", "\n")
-    if not any(map(_FENCE.match, text.split("\n"))):
+    if not any(map(FENCE.match, text.split("\n"))):
         return block(text)
     # A fence in it could reach over what follows; within a quotation it cannot.
     return (unit.kind in (ITEM, REST) and _show_with_code(text)) or quote(text)
@@ -367,14 +354,14 @@ def _show_with_code(text: str) -> str:
     held: list[str] = []
     fence: re.Match[str] | None = None
     for line in text.split("\n"):
-        found = _FENCE.match(line)
+        found = FENCE.match(line)
         if fence is None and found:
             shown.append("\n".join(held))
             held, fence = [], found
         held.append(line)
         if fence is not None and len(held) > 1 and _closes(found, line, fence):
             code = "\n".join(held)
-            shown.append(_put_before_lines(_place_of_code(code), _fenced(*_code(code))))
+            shown.append(_put_before_lines(_place_of_code(code), fenced(*code_of(code))))
             held, fence = [], None
     if fence is not None:
         return ""
@@ -391,30 +378,7 @@ def _closes(found: re.Match[str] | None, line: str, fence: re.Match[str]) -> boo
 def _place_of_code(text: str) -> str:
     """Return the spaces before a block of code, without those that mark it as code."""
     first = text.split("\n", 1)[0].expandtabs(4)
-    return " " * max(0, _margin(first) - (0 if _FENCE.match(first) else CODE_SPACES))
-
-
-def _code(text: str) -> tuple[str, list[str]]:
-    """Return the language and the lines of a block of code, whichever way it was marked."""
-    lines = render(text, is_code=True).split("\n")
-    fence = _FENCE.match(lines[0])
-    if fence is None:
-        margin = min((len(one) - len(one.lstrip()) for one in lines if one.strip()), default=0)
-        return "", [line[margin:] for line in lines]
-    margin = len(lines[0]) - len(lines[0].lstrip())
-    info = _INFO.match(lines[0][fence.end() :].strip())
-    closes = (
-        len(lines) > 1 and lines[-1].strip().startswith(fence[1]) and not lines[-1].strip("`~ ")
-    )
-    held = lines[1:-1] if closes else lines[1:]
-    language = info.group()[:INFO_CHARS_MAX] if info else ""
-    return language, [one[margin:] if not one[:margin].strip() else one for one in held]
-
-
-def _fenced(info: str, lines: Sequence[str]) -> str:
-    text = "\n".join(lines).strip("\n")
-    fence = longer_fence(text, "```")
-    return f"{fence}{info}\n{text}\n{fence}"
+    return " " * max(0, margin_of(first) - (0 if FENCE.match(first) else CODE_SPACES))
 
 
 def says_something(unit: Unit, text: str, title: str) -> bool:
@@ -425,108 +389,3 @@ def says_something(unit: Unit, text: str, title: str) -> bool:
     if unit.kind == PARAGRAPH and _METADATA.fullmatch(words):
         return False
     return not (title and words.strip("*_ .") in title)
-
-
-# --- Cutting --------------------------------------------------------------------------------------
-
-
-def _part(
-    unit: Unit, text: str, tokens_max: int, weigh: Callable[[Sequence[str]], list[float]]
-) -> str:
-    """Return as much of a unit as fits: of a table the best rows, of others the beginning.
-
-    That is cut where a line of code or a sentence ends.
-    """
-    if unit.kind == TABLE:
-        return _best_rows(text.split("\n"), tokens_max, weigh)
-    if unit.kind == CODE:
-        info, lines = _code(text)
-        kept = _longest(
-            len(lines), lambda count: f"{_fenced(info, lines[:count])}\n{MORE}", tokens_max
-        )
-        return f"{_fenced(info, _whole_statements(lines, kept))}\n{MORE}" if kept else ""
-    for glue, parts in (("\n", text.split("\n")), (" ", SENTENCE.split(text))):
-
-        def show(count: int, glue: str = glue, parts: Sequence[str] = parts) -> str:
-            return _with_more(block(glue.join(parts[:count])))
-
-        kept = _longest(len(parts), show, tokens_max)
-        if kept:
-            return show(kept)
-    short = tokens.cut(block(text), tokens_max)
-    return _with_more(short.removesuffix(MORE).rstrip()) if short.endswith(MORE) else short
-
-
-def _best_rows(
-    lines: Sequence[str], tokens_max: int, weigh: Callable[[Sequence[str]], list[float]]
-) -> str:
-    """Return the names of the columns, and the rows that answer best, in their order."""
-    rows = lines[TABLE_HEAD_LINES:]
-    found = ""
-    kept: list[int] = []
-    weights = weigh(rows)
-    for number in sorted(range(len(rows)), key=lambda row: (-weights[row], row)):
-        if weights[number] < max(weights) * ROW_SHARE_MIN:
-            break
-        shown = list(lines[:TABLE_HEAD_LINES])
-        wider = sorted([*kept, number])
-        for before, row in pairwise([-1, *wider]):
-            shown += [MORE, rows[row]] if row > before + 1 else [rows[row]]
-        if wider[-1] < len(rows) - 1:
-            shown.append(MORE)
-        text = block("\n".join(shown))
-        if tokens.count(text) > tokens_max:
-            break
-        kept, found = wider, text
-    return found
-
-
-def _with_more(text: str) -> str:
-    """Return a text that goes on with `…` behind it; open emphasis and code are closed."""
-    prose = _CODE_SPAN.sub("", text)
-    for mark in ("`", "**"):
-        if prose.count(mark) % 2:
-            text += mark
-    return f"{text} {MORE}"
-
-
-def _longest(count: int, show: Callable[[int], str], tokens_max: int) -> int:
-    """Return how many parts fit, fewer than *count*; of a very long text, most are not tried."""
-    kept = 0
-    while kept + 1 < count and tokens.count(show(kept + 1)) <= tokens_max:
-        kept += 1
-    return kept
-
-
-def _whole_statements(lines: Sequence[str], count: int) -> Sequence[str]:
-    """Return at most *count* lines, up to where a statement ends.
-
-    That is before a line with the least margin, if enough lines are left; else before one that is
-    not within the line above it.
-    """
-    least = min((_margin(one) for one in lines if one.strip()), default=0)
-    ends = [end for end in range(count, 0, -1) if _begins_statement(lines[end])]
-    # Within brackets, no statement ends.
-    ends = [end for end in ends if not _open_brackets(lines[:end])] or ends
-    for end in ends:
-        if _margin(lines[end]) <= least and end >= count * STATEMENTS_SHARE_MIN:
-            return lines[:end]
-    inner = (
-        end
-        for end in ends
-        if lines[end - 1].strip() and _margin(lines[end]) <= _margin(lines[end - 1])
-    )
-    return lines[: next(inner, count)]
-
-
-def _open_brackets(lines: Sequence[str]) -> int:
-    text = "\n".join(lines)
-    return sum(map(text.count, "([{")) - sum(map(text.count, ")]}"))
-
-
-def _begins_statement(line: str) -> bool:
-    return bool(line.strip()) and not _ENDS_BLOCK.match(line)
-
-
-def _margin(line: str) -> int:
-    return len(line) - len(line.lstrip())

@@ -1,0 +1,155 @@
+"""As much of a unit as fits: cut where a statement, a row or a sentence ends, and `…` says so."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from commonplace.compose import tokens
+from commonplace.foreign import block, longer_fence, render
+from commonplace.index.units import CODE, SENTENCE, TABLE, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+INFO_CHARS_MAX = 20
+# The names of the columns, and the line below them.
+TABLE_HEAD_LINES = 2
+# A row that answers this much worse than the best one is not shown beside it.
+ROW_SHARE_MIN = 0.3
+# Of the lines of code that fit, at least this share is shown.
+STATEMENTS_SHARE_MIN = 0.25
+MORE = "…"
+FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+_CODE_SPAN = re.compile(r"(`+)(?:(?!`).)+\1", re.DOTALL)
+# What ends a block or goes on with it.
+_ENDS_BLOCK = re.compile(
+    r"\s*(?:done|fi|esac|end|else|elif|except|finally|catch|then|do|EOF)\b|\s*[)\]}]"
+)
+_INFO = re.compile(r"[\w.+#-]*")
+
+
+def code_of(text: str) -> tuple[str, list[str]]:
+    """Return the language and the lines of a block of code, whichever way it was marked."""
+    lines = render(text, is_code=True).split("\n")
+    fence = FENCE.match(lines[0])
+    if fence is None:
+        margin = min((len(one) - len(one.lstrip()) for one in lines if one.strip()), default=0)
+        return "", [line[margin:] for line in lines]
+    margin = len(lines[0]) - len(lines[0].lstrip())
+    info = _INFO.match(lines[0][fence.end() :].strip())
+    closes = (
+        len(lines) > 1 and lines[-1].strip().startswith(fence[1]) and not lines[-1].strip("`~ ")
+    )
+    held = lines[1:-1] if closes else lines[1:]
+    language = info.group()[:INFO_CHARS_MAX] if info else ""
+    return language, [one[margin:] if not one[:margin].strip() else one for one in held]
+
+
+def fenced(info: str, lines: Sequence[str]) -> str:
+    text = "\n".join(lines).strip("\n")
+    fence = longer_fence(text, "```")
+    return f"{fence}{info}\n{text}\n{fence}"
+
+
+def part_of(
+    unit: Unit, text: str, tokens_max: int, weigh: Callable[[Sequence[str]], list[float]]
+) -> str:
+    """Return as much of a unit as fits: of a table the best rows, of others the beginning.
+
+    That is cut where a line of code or a sentence ends.
+    """
+    if unit.kind == TABLE:
+        return _best_rows(text.split("\n"), tokens_max, weigh)
+    if unit.kind == CODE:
+        info, lines = code_of(text)
+        kept = _longest(
+            len(lines), lambda count: f"{fenced(info, lines[:count])}\n{MORE}", tokens_max
+        )
+        return f"{fenced(info, _whole_statements(lines, kept))}\n{MORE}" if kept else ""
+    for glue, parts in (("\n", text.split("\n")), (" ", SENTENCE.split(text))):
+
+        def show(count: int, glue: str = glue, parts: Sequence[str] = parts) -> str:
+            return with_more(block(glue.join(parts[:count])))
+
+        kept = _longest(len(parts), show, tokens_max)
+        if kept:
+            return show(kept)
+    short = tokens.cut(block(text), tokens_max)
+    return with_more(short.removesuffix(MORE).rstrip()) if short.endswith(MORE) else short
+
+
+def _best_rows(
+    lines: Sequence[str], tokens_max: int, weigh: Callable[[Sequence[str]], list[float]]
+) -> str:
+    """Return the names of the columns, and the rows that answer best, in their order."""
+    rows = lines[TABLE_HEAD_LINES:]
+    found = ""
+    kept: list[int] = []
+    weights = weigh(rows)
+    for number in sorted(range(len(rows)), key=lambda row: (-weights[row], row)):
+        if weights[number] < max(weights) * ROW_SHARE_MIN:
+            break
+        shown = list(lines[:TABLE_HEAD_LINES])
+        wider = sorted([*kept, number])
+        for before, row in pairwise([-1, *wider]):
+            shown += [MORE, rows[row]] if row > before + 1 else [rows[row]]
+        if wider[-1] < len(rows) - 1:
+            shown.append(MORE)
+        text = block("\n".join(shown))
+        if tokens.count(text) > tokens_max:
+            break
+        kept, found = wider, text
+    return found
+
+
+def with_more(text: str) -> str:
+    """Return a text that goes on with `…` behind it; open emphasis and code are closed."""
+    prose = _CODE_SPAN.sub("", text)
+    for mark in ("`", "**"):
+        if prose.count(mark) % 2:
+            text += mark
+    return f"{text} {MORE}"
+
+
+def _longest(count: int, show: Callable[[int], str], tokens_max: int) -> int:
+    """Return how many parts fit, fewer than *count*; of a very long text, most are not tried."""
+    kept = 0
+    while kept + 1 < count and tokens.count(show(kept + 1)) <= tokens_max:
+        kept += 1
+    return kept
+
+
+def _whole_statements(lines: Sequence[str], count: int) -> Sequence[str]:
+    """Return at most *count* lines, up to where a statement ends.
+
+    That is before a line with the least margin, if enough lines are left; else before one that is
+    not within the line above it.
+    """
+    least = min((margin_of(one) for one in lines if one.strip()), default=0)
+    ends = [end for end in range(count, 0, -1) if _begins_statement(lines[end])]
+    # Within brackets, no statement ends.
+    ends = [end for end in ends if not _open_brackets(lines[:end])] or ends
+    for end in ends:
+        if margin_of(lines[end]) <= least and end >= count * STATEMENTS_SHARE_MIN:
+            return lines[:end]
+    inner = (
+        end
+        for end in ends
+        if lines[end - 1].strip() and margin_of(lines[end]) <= margin_of(lines[end - 1])
+    )
+    return lines[: next(inner, count)]
+
+
+def _open_brackets(lines: Sequence[str]) -> int:
+    text = "\n".join(lines)
+    return sum(map(text.count, "([{")) - sum(map(text.count, ")]}"))
+
+
+def _begins_statement(line: str) -> bool:
+    return bool(line.strip()) and not _ENDS_BLOCK.match(line)
+
+
+def margin_of(line: str) -> int:
+    return len(line) - len(line.lstrip())
