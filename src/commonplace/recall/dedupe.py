@@ -44,7 +44,7 @@ ONLY_OLDER_MAX = 0.05
 # So too if its odds to answer, p / (1 - p), are less than this share of those of the older one;
 # sessions are more alike, so there it takes more.
 ODDS_SHARE_MIN = 0.2
-SESSION_ODDS_SHARE_MIN = 0.3
+SESSION_ODDS_SHARE_MIN = 0.4
 # More relevant than this is no better.
 SURE = 0.98
 # A sentence of a long record is compared by its words alone, which takes more of them.
