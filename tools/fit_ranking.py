@@ -188,23 +188,28 @@ def beginning(text: str) -> str:
     return found.group().strip() if found else text[:160]
 
 
+def write_texts(memory: Memory, texts: Iterable[str]) -> None:
+    """Write each text as a lesson named by its place (`t0`, `t1`, …), and embed all of them."""
+    memory.append(
+        {
+            "id": f"t{number}",
+            "kind": "lesson",
+            "event_type": "learned",
+            "lesson": text,
+            "repo": "r",
+            "timestamp": "2026-01-01T00:00:00Z",
+        }
+        for number, text in enumerate(texts)
+    )
+    memory.engine().catch_up()
+    memory.engine().vectors.embed_all()
+
+
 def ask_all(pool: Pool, folder: Path, embedder: Cached, foreign: list[str]) -> list[Asked]:
     randomness = random.Random(len(pool.rows))
     with Memory.open(folder, background=False) as memory:
         memory.engine().embedding.use(embedder)
-        memory.append(
-            {
-                "id": f"t{number}",
-                "kind": "lesson",
-                "event_type": "learned",
-                "lesson": text,
-                "repo": "r",
-                "timestamp": "2026-01-01T00:00:00Z",
-            }
-            for number, (text, _question) in enumerate(pool.rows)
-        )
-        memory.engine().catch_up()
-        memory.engine().vectors.embed_all()
+        write_texts(memory, [text for text, _question in pool.rows])
         chosen = randomness.sample(range(len(pool.rows)), min(pool.asked_max, len(pool.rows)))
         asked = [ask(memory, pool.rows[number][1], {f"t{number}"}) for number in chosen]
         strange = randomness.sample(foreign, min(len(foreign), 10 if len(pool.rows) < 200 else 60))
@@ -249,19 +254,7 @@ def ask_written(
             answers[question].add(f"t{texts.index(text)}")
     with Memory.open(folder, background=False) as memory:
         memory.engine().embedding.use(embedder)
-        memory.append(
-            {
-                "id": f"t{number}",
-                "kind": "lesson",
-                "event_type": "learned",
-                "lesson": text,
-                "repo": "r",
-                "timestamp": "2026-01-01T00:00:00Z",
-            }
-            for number, text in enumerate(texts)
-        )
-        memory.engine().catch_up()
-        memory.engine().vectors.embed_all()
+        write_texts(memory, texts)
         chosen = randomness.sample(sorted(answers), min(200, len(answers)))
         strange = randomness.sample(foreign, min(len(foreign), 10 if len(texts) < 200 else 60))
         return [ask(memory, one, answers.get(one, set())) for one in [*chosen, *strange]]
