@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 # A longer heading says what a part is about, even if it names a role, such as "Fix".
 ROLE_WORDS_MAX, QUESTION_WORDS_MAX = 3, 5
-# At least this share of the headings name a problem.
-NAMED_SHARE_MIN = 0.6
+# At least this share of the headings name a problem. Those of one or two words, such as "Overview",
+# are found in any text.
+NAMED_SHARE_MIN, NAME_WORDS_MIN = 0.6, 3
 # One part with a name beside a text without one is no collection of problems.
 STARTS_MIN = 2
 _BOLD = re.compile(r"\s*(?:[-*+]\s+|\d+[.)]\s+)?(?:\*\*|__)(?P<head>[^*_\n]{2,100})(?:\*\*|__)")
@@ -67,15 +68,11 @@ def problems_of(text: str, units: Sequence[Unit]) -> list[int]:
 
 
 def _are_problems(headings: Sequence[str]) -> bool:
-    """Whether most headings say what their part is about, and none that it is a part of one fix.
-
-    Headings of one or two words, such as "Overview", are those of any text.
-    """
-    told = [one for one in headings if _role(one) is None]
+    """Whether most headings name what their section is about, and none is a step of one fix."""
     if any(map(_STEP.match, headings)):
         return False
-    named = [one for one in told if len(one.split()) > ROLE_WORDS_MAX - 1]
-    return len(named) >= NAMED_SHARE_MIN * len(headings)
+    naming = [one for one in headings if len(one.split()) >= NAME_WORDS_MIN and _role(one) is None]
+    return len(naming) >= NAMED_SHARE_MIN * len(headings)
 
 
 def _starts(heads: Sequence[str]) -> list[bool]:
