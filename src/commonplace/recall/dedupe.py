@@ -236,7 +236,7 @@ def with_statement(entry: Entry, weights: Mapping[str, float]) -> Entry:
     best, most = "", 0.0
     for sentence in _SENTENCE.split(entry.text()):
         lower = sentence.lower()
-        held = sum(weight for stem, weight in weights.items() if stem in lower)
+        held = sum([weight for stem, weight in weights.items() if stem in lower])
         if held > most or (held == most and best and len(sentence) < len(best)):
             best, most = sentence, held
     terms = frozenset(map(term_hash, term_set(best)))

@@ -58,30 +58,23 @@ def similarities(question: Vectors, passages: Sequence[bytes]) -> list[float]:
     passage; about, since the passage has signs only. It is 0 for a passage without codes.
     """
     wanted = np.ascontiguousarray(question[:QUESTION_PIECES_MAX, ::STEP], np.float32)
-    if not len(wanted):
+    code_bytes = (wanted.shape[1] + 7) // 8
+    lengths = [len(passage) // code_bytes for passage in passages]
+    if not len(wanted) or not any(lengths):
         return [0.0] * len(passages)
-    numbers = wanted.shape[1]
-    code_bytes = (numbers + 7) // 8
     wanted /= np.maximum(np.linalg.norm(wanted, axis=1, keepdims=True), 1e-9)
-    # The sign of a bit is twice the bit less 1, so the sum over the signs follows from the bits.
-    sums = wanted.sum(axis=1)
     bits = np.unpackbits(
-        np.frombuffer(b"".join(passages), np.uint8).reshape(-1, code_bytes), axis=1, count=numbers
+        np.frombuffer(b"".join(passages), np.uint8).reshape(-1, code_bytes),
+        axis=1,
+        count=wanted.shape[1],
     ).astype(np.float32)
-    found = []
-    start = 0
-    for passage in passages:
-        end = start + len(passage) // code_bytes
-        found.append(_mean_of_best(wanted, sums, bits[start:end]) if end > start else 0.0)
-        start = end
-    return found
-
-
-def _mean_of_best(wanted: Vectors, sums: Vectors, bits: Vectors) -> float:
-    """Return the mean over *wanted* of the best cosine with the signs of one row of *bits*."""
-    rows = max(1, PRODUCTS_MAX // bits.size)
-    total = 0.0
-    for start in range(0, len(wanted), rows):
-        products = wanted[start : start + rows] @ bits.T
-        total += float((2 * products.max(axis=1) - sums[start : start + rows]).sum())
-    return total / (len(wanted) * math.sqrt(bits.shape[1]))
+    products = np.empty((len(bits), len(wanted)), np.float32)
+    rows = max(1, PRODUCTS_MAX // wanted.size)
+    for start in range(0, len(bits), rows):
+        np.matmul(bits[start : start + rows], wanted.T, out=products[start : start + rows])
+    starts = np.cumsum([0, *(length for length in lengths if length)])[:-1]
+    best = np.maximum.reduceat(products, starts, axis=0)
+    # The sign of a bit is twice the bit less 1, so the sum over the signs follows from the bits.
+    said = (2 * best - wanted.sum(axis=1)).sum(axis=1) / (len(wanted) * math.sqrt(wanted.shape[1]))
+    found = iter(said.tolist())
+    return [next(found) if length else 0.0 for length in lengths]
