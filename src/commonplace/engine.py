@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 from commonplace import backlog
 from commonplace.background import Background
 from commonplace.compose.answer import compose, latest_line
-from commonplace.embed.service import EmbeddingService, State
 from commonplace.errors import CommonplaceError
 from commonplace.index.embedded.index import EmbeddedIndex
 from commonplace.index.ports import Filter, no_progress
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
 
     from commonplace.compose.answer import AnswerText
     from commonplace.embed.embedder import Encoded
+    from commonplace.embed.service import EmbeddingService, State
     from commonplace.index.ports import Index, Reader, Status
     from commonplace.recall.hits import Hit
     from commonplace.recall.listing import Page
@@ -108,6 +108,7 @@ class Engine:
         settings: Settings | Mapping[str, Any],
         *,
         clock: Callable[[], datetime],
+        embedding: EmbeddingService,
         for_one_query: bool = False,
         background: bool = True,
     ) -> None:
@@ -118,7 +119,7 @@ class Engine:
         self.indexes: list[Index] = [
             EmbeddedIndex(home, for_one_query=for_one_query) for home in homes
         ]
-        self.embedding = EmbeddingService(settings, clock, for_one_query=for_one_query)
+        self.embedding = embedding
         self.vectors = Vectors(self.indexes, self.embedding, settings)
         self.usage = UsageOfHomes(homes)
         self._files: dict[Path, Closing] = {}

@@ -16,8 +16,8 @@ from commonplace.embed.http import HttpEmbedder
 from commonplace.embed.service import SERVICE_S_MAX
 from commonplace.errors import CommonplaceError, EmbedderUnavailable
 from commonplace.index.ports import no_progress
-from commonplace.recall.matching import QUERY_CHARS_MAX
 from commonplace.settings import SETTINGS
+from commonplace.vocabulary import QUERY_CHARS_MAX
 
 if TYPE_CHECKING:
     import subprocess

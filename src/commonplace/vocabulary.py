@@ -42,5 +42,7 @@ SYMMETRIC = ("related_to", "contradicts")
 RELATIONS = (*INVERSES.values(), *INVERSES, *SYMMETRIC)
 # The most memories that an answer may hold.
 LIMIT_MAX = 1000
+# What is longer is no question: the rest of it is not read.
+QUERY_CHARS_MAX = 4000
 # The least tokens in which an answer always has room for the title of a memory.
 TOKENS_MIN = 20

@@ -58,5 +58,5 @@ def ask_memory(home: str | None, request: dict[str, Any]) -> Any:  # noqa: ANN40
     from commonplace.cli.open_memory import open_memory  # noqa: PLC0415
 
     with open_memory(home) as memory:
-        memory.engine(for_one_query=True)
+        memory.engine(only_question=request.get("text") or "")
         return answer(memory, request)

@@ -178,7 +178,7 @@ def _session(path: Path, *, for_one_query: bool) -> Session:
     try:
         # First by itself: onnxruntime would take an interrupt (Ctrl-C) in it for a missing library.
         if for_one_query:
-            _import_numpy_for_one_query()
+            import_numpy_for_one_query()
         import numpy as np  # noqa: F401, PLC0415
         import onnxruntime  # noqa: PLC0415  (an extra, and 80 ms with NumPy)
         from onnxruntime.capi import onnxruntime_pybind11_state as errors  # noqa: PLC0415
@@ -214,7 +214,7 @@ def _session(path: Path, *, for_one_query: bool) -> Session:
     return session
 
 
-def _import_numpy_for_one_query() -> None:
+def import_numpy_for_one_query() -> None:
     """Import NumPy in about three quarters of the usual time, for a process that ends soon.
 
     Its OpenBLAS would start threads that spin; elsewhere, without them, others' products would be

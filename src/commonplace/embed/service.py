@@ -13,6 +13,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.embed import embedder as embedders
+from commonplace.embed.early import EarlyQuestion
 from commonplace.embed.http import HttpEmbedder
 from commonplace.errors import EmbedderUnavailable
 
@@ -83,11 +84,14 @@ class EmbeddingService:
         settings: Settings | Mapping[str, Any],
         clock: Callable[[], datetime],
         *,
-        for_one_query: bool = False,
+        only_question: str = "",
     ) -> None:
         self._settings = settings
         self._clock = clock
-        self._for_one_query = for_one_query  # Loads the model faster.
+        self._for_one_query = bool(only_question)  # Loads the model faster.
+        self._early = None
+        if only_question and settings["embedder.kind"] == "minilm":
+            self._early = EarlyQuestion.start(only_question, self._load_embedder)
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
         self._reason = ""
@@ -151,16 +155,22 @@ class EmbeddingService:
             self._loading = None
 
     def _load(self) -> None:
-        try:
-            self._embedder = embedders.load(
-                self._settings["embedder.kind"],
-                url=self._settings["embedder.url"],
-                model=self._settings["embedder.model"],
-                key_variable=self._settings["embedder.key_variable"],
-                for_one_query=self._for_one_query,
-            )
-        except EmbedderUnavailable as error:
-            self._reason = str(error)
+        if self._early is not None:
+            self._embedder = self._early.embedder(self._load_embedder)
+        if self._embedder is None:
+            try:
+                self._embedder = self._load_embedder()
+            except EmbedderUnavailable as error:
+                self._reason = str(error)
+
+    def _load_embedder(self) -> Embedder:
+        return embedders.load(
+            self._settings["embedder.kind"],
+            url=self._settings["embedder.url"],
+            model=self._settings["embedder.model"],
+            key_variable=self._settings["embedder.key_variable"],
+            for_one_query=self._for_one_query,
+        )
 
     def is_loading(self) -> bool:
         """Whether it is being loaded in the background."""
@@ -232,6 +242,8 @@ class EmbeddingService:
         """End the threads. Ending a process while the model's libraries load would abort it."""
         with self._lock:
             self._closed = True
+            if self._early is not None:
+                self._early.close()
             loading, thread = self._loading, self._thread
             self._queue.put(None)
         for one in (loading, thread):

@@ -22,6 +22,7 @@ from commonplace.graph.lighting import KINDS, RANKED_MAX, Lighting
 from commonplace.graph.scoring import drift, is_covered, mean
 from commonplace.graph.tasks import Task
 from commonplace.records import to_utc
+from commonplace.vocabulary import QUERY_CHARS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from commonplace.graph.lighting import Gathered, LitNode
     from commonplace.graph.resonance import State
     from commonplace.recaller import Recaller
-
-QUERY_CHARS_MAX = 4000
 
 
 @dataclass(frozen=True, slots=True)

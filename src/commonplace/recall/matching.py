@@ -11,6 +11,7 @@ from commonplace.index.terms import query_terms, term_hash, terms
 from commonplace.recall import scoring
 from commonplace.recall.candidates import Proposal
 from commonplace.recall.scoring import Circumstances, Scale
+from commonplace.vocabulary import QUERY_CHARS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from commonplace.recall.hits import Address
     from commonplace.recall.query import Query
 
-QUERY_CHARS_MAX = 4000
 # Cards are read this many at a time, best first; priors rarely lift anything from further down.
 PAGE = 40
 # If few records pass the filters, up to this many are scored one by one.
