@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING
 
 from commonplace.embed.minilm import FOLDER, VOCABULARY
 from commonplace.embed.wordpiece import WordPiece
-from commonplace.index.passages import passages_to_embed
 from commonplace.index.terms import STOP_WORDS, query_terms, terms
+from commonplace.index.vector_passages import texts_to_embed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -1043,7 +1043,7 @@ def shape(memories: Sequence[str], questions: Sequence[str]) -> Iterator[tuple[s
     for found in said:
         for term in set(found):
             frequencies[term] = frequencies.get(term, 0) + 1
-    passages = [part for one in memories for part in passages_to_embed(one[:80], one)]
+    passages = [part for one in memories for part in texts_to_embed(one[:80], one)]
     yield "words a memory", _spread([len(one.split()) for one in memories])
     yield "terms a memory", _spread([len(found) for found in said])
     yield "pieces a memory", _spread([len(pieces.encode(one, 100_000)) for one in memories])

@@ -79,6 +79,9 @@ class Colours:
             found.append(Encoded(mean / np.linalg.norm(mean), rows))
         return found
 
+    def count_pieces(self, text: str) -> int:
+        return len(text.split())
+
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return np.array([one.vector for one in self.encode_pieces(texts)], np.float32)
 

@@ -111,13 +111,13 @@ def _system(found: Any) -> Gains:
 
 def _vectors(found: Any) -> Gains:
     from commonplace.embed.minilm import MiniLM  # noqa: PLC0415
-    from commonplace.index.passages import passages_to_embed  # noqa: PLC0415
+    from commonplace.index.vector_passages import texts_to_embed  # noqa: PLC0415
 
     model = MiniLM.load()
     passages = [
         (key, text)
         for key, row in found.documents.items()
-        for text in passages_to_embed("", row["text"])
+        for text in texts_to_embed("", row["text"])
     ]
     vectors = model.encode([text for _key, text in passages])
     asked = dict(

@@ -38,7 +38,7 @@ class QuestionSet:
 
 
 def write_sets(groups: list[Group], shared: Path | None, vocabulary: Path, folder: Path) -> None:
-    from commonplace.index.passages import passages_to_embed  # noqa: PLC0415
+    from commonplace.index.vector_passages import texts_to_embed  # noqa: PLC0415
 
     quality = bench()
     sets = [quality.errors_set(), quality.notes_set(), quality.dialogue_set()]
@@ -47,7 +47,7 @@ def write_sets(groups: list[Group], shared: Path | None, vocabulary: Path, folde
         sets.append(quality.devmembench_set(shared / "devmembench"))
     texts = {
         one.name: (
-            [(key, text) for key, row in one.documents.items() for text in passages_to_embed("", row["text"])],
+            [(key, text) for key, row in one.documents.items() for text in texts_to_embed("", row["text"])],
             [(question.text, question.relevant) for question in one.questions if question.relevant],
         )
         for one in sets

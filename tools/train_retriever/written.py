@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from commonplace.index.passages import passages_to_embed
+from commonplace.index.vector_passages import texts_to_embed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -100,7 +100,7 @@ def _notes(name: str, rows: list[dict[str, Any]]) -> Iterator[Group]:
     for start in range(0, len(rows), 8):
         group = Group("notes", f"{name} {start}")
         for row in rows[start : start + 8]:
-            passages = passages_to_embed("", row["note"])
+            passages = texts_to_embed("", row["note"])
             right = set()
             for question in row["ask"]:
                 place = _place_of(question["quote"], passages)

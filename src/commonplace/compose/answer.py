@@ -12,7 +12,7 @@ from commonplace.compose.prose import ends_prose, has_lines, has_parts
 from commonplace.compose.titles import title_of
 from commonplace.compose.unit_cutting import MORE
 from commonplace.compose.unit_layout import MARGIN
-from commonplace.compose.unit_ranking import Wanted
+from commonplace.compose.unit_scores import Wanted
 from commonplace.foreign import FRAME, code, indent, one_line, origin, render
 from commonplace.index.document import about_and_body, document
 from commonplace.index.terms import term_set
@@ -148,7 +148,7 @@ def _text_of(
     if isinstance(hit.record, Episode):
         return partial(_episode, hit.record, wanted, idf)
     return (
-        partial(_excerpt, hit, Wanted(wanted, idf, hit.statement))
+        partial(_excerpt, hit, Wanted(wanted, idf, hit.statement, hit.likeness))
         if choose
         else partial(_beginning, hit)
     )
@@ -160,7 +160,7 @@ def _cut_text_of(
     """Return what makes the text of a memory when not even one unit of it fits whole."""
     if isinstance(hit.record, Episode):
         return lambda _room: ""
-    return partial(_excerpt, hit, Wanted(wanted, idf, hit.statement), may_cut=True)
+    return partial(_excerpt, hit, Wanted(wanted, idf, hit.statement, hit.likeness), may_cut=True)
 
 
 def _title_entry(hit: Hit, tokens_max: int) -> str:

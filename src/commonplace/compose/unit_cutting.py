@@ -18,8 +18,8 @@ INFO_CHARS_MAX = 20
 TABLE_HEAD_LINES = 2
 # A row that answers this much worse than the best one is not shown beside it.
 ROW_SHARE_MIN = 0.3
-# Of the lines of code that fit, at least this share is shown.
-STATEMENTS_SHARE_MIN = 0.25
+# Of the lines of code that fit, at least this share is shown; before a blank line, a larger one.
+STATEMENTS_SHARE_MIN, SECTION_SHARE_MIN = 0.25, 0.5
 MORE = "…"
 FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _CODE_SPAN = re.compile(r"(`+)(?:(?!`).)+\1", re.DOTALL)
@@ -27,6 +27,7 @@ _CODE_SPAN = re.compile(r"(`+)(?:(?!`).)+\1", re.DOTALL)
 _ENDS_BLOCK = re.compile(
     r"\s*(?:done|fi|esac|end|else|elif|except|finally|catch|then|do|EOF)\b|\s*[)\]}]"
 )
+_COMMENT = re.compile(r"\s*(?:#|//|--\s|/?\*)")
 _INFO = re.compile(r"[\w.+#-]*")
 
 
@@ -67,7 +68,8 @@ def part_of(
         kept = _longest(
             len(lines), lambda count: f"{fenced(info, lines[:count])}\n{MORE}", tokens_max
         )
-        return f"{fenced(info, _whole_statements(lines, kept))}\n{MORE}" if kept else ""
+        whole = _without_last_comment(_whole_statements(lines, kept)) if kept else ()
+        return f"{fenced(info, whole)}\n{MORE}" if whole else ""
     for glue, parts in (("\n", text.split("\n")), (" ", SENTENCE.split(text))):
 
         def show(count: int, glue: str = glue, parts: Sequence[str] = parts) -> str:
@@ -132,6 +134,9 @@ def _whole_statements(lines: Sequence[str], count: int) -> Sequence[str]:
     # Within brackets, no statement ends.
     ends = [end for end in ends if not _open_brackets(lines[:end])] or ends
     for end in ends:
+        if not lines[end - 1].strip() and end >= count * SECTION_SHARE_MIN:
+            return lines[:end]
+    for end in ends:
         if margin_of(lines[end]) <= least and end >= count * STATEMENTS_SHARE_MIN:
             return lines[:end]
     inner = (
@@ -140,6 +145,14 @@ def _whole_statements(lines: Sequence[str], count: int) -> Sequence[str]:
         if lines[end - 1].strip() and margin_of(lines[end]) <= margin_of(lines[end - 1])
     )
     return lines[: next(inner, count)]
+
+
+def _without_last_comment(lines: Sequence[str]) -> Sequence[str]:
+    """Return *lines* without comments at their end, which are about what is left out."""
+    end = len(lines)
+    while end and (not lines[end - 1].strip() or _COMMENT.match(lines[end - 1])):
+        end -= 1
+    return lines[:end] or lines
 
 
 def _open_brackets(lines: Sequence[str]) -> int:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from commonplace.compose import tokens
+from commonplace.compose.sections import count_shared, same_under_others
 from commonplace.compose.unit_cutting import (
     FENCE,
     MORE,
@@ -17,13 +18,12 @@ from commonplace.compose.unit_cutting import (
     part_of,
     with_more,
 )
-from commonplace.compose.unit_ranking import count_shared, same_under_others
-from commonplace.compose.unit_uses import begins_with_label, find_fix_word
+from commonplace.compose.unit_uses import find_fix_word, is_message
 from commonplace.foreign import block, one_line, quote, render
-from commonplace.index.units import CODE, ITEM, NO_LEAD, PARAGRAPH, REST, Unit
+from commonplace.index.units import CODE, ITEM, NO_LEAD, PARAGRAPH, QUOTE, REST, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
 # A shorter sentence says nothing without what it introduces.
 LEAD_CHARS_MIN = 20
@@ -59,46 +59,25 @@ class Page:
         self._shown: dict[int, str] = {}
         self._shown_headings: dict[tuple[str, ...], str] = {}
 
-    def groups(self, number: int, *, may_part: bool) -> Iterator[set[int]]:
-        """Yield what may be shown of a unit, best first: all of it with what introduces it.
+    def fits(self, numbers: Iterable[int], tokens_max: int) -> bool:
+        """Whether these units fit in so many tokens, in their order."""
+        found = sorted(numbers)
+        # To sum up lengths is quicker; only the last ones are not much too long.
+        least = sum(len(self._show(number)) for number in found)
+        return least <= tokens.BYTES_PER_TOKEN * tokens_max and self.tokens_of(found) <= tokens_max
 
-        Then, if it may be shown in part, without what it introduces, and without its end.
-        """
-        run = self._run(number)
-        leads = self._leads(number)
-        whole = {*run, *leads}
-        first = run[-1] + 1
-        introduces = bool(self.introduced_by(run[-1]))
-        if not introduces:
-            yield whole
-        else:
-            yield {*whole, *self._run(first)}
-        if may_part:
-            if introduces:
-                yield {*whole, first}
-            if introduces and self.units[run[-1]].end - self.units[number].start >= LEAD_CHARS_MIN:
-                yield whole
-            for end in range(len(run) - 1, 0, -1):
-                yield {*run[:end], *leads}
+    def words(self, number: int) -> str:
+        """Return a unit as it stands in the text."""
+        return self.units[number].of(self._text)
 
-    def introduced_by(self, number: int) -> list[int]:
-        """Return the number of the unit that this one introduces; none if it introduces none."""
-        following = number + 1
-        is_led = following < len(self.units) and self.units[following].lead == number
-        return [following] if is_led else []
+    def is_message(self, number: int) -> bool:
+        """Whether a unit quotes what a program said: whoever asks has seen it."""
+        return self._is(number, CODE, QUOTE) and is_message(self.words(number))
 
-    def _run(self, number: int) -> list[int]:
-        """Return the parts of a unit, from this one on."""
-        run = [number]
-        while self._is(run[-1] + 1, REST):
-            run.append(run[-1] + 1)
-        return run
+    def tokens_of(self, numbers: Iterable[int]) -> int:
+        return tokens.count(self.show(sorted(numbers)))
 
-    def bytes_min(self, numbers: Iterable[int]) -> int:
-        """Return how long a text with these units is at least."""
-        return sum(len(self._show(number)) for number in numbers) + len(self._title)
-
-    def _leads(self, number: int) -> set[int]:
+    def leads(self, number: int) -> set[int]:
         """Return what introduces a unit, and what introduces that."""
         found: set[int] = set()
         lead = self.units[number].lead
@@ -127,15 +106,15 @@ class Page:
             heading = "" if is_below else self._heading(unit)
             if before >= 0 and unit.headings[:-1] in _and_above(self.units[before].headings):
                 heading = heading.rpartition(UNDER)[2]  # What it stands under has been shown.
-            if heading and (self._has_labels or not begins_with_label(shown)):
+            if heading:
                 parts.append(heading)
                 under = heading
             elif under and not is_below and not heading:
                 # What stands under none is set apart from what is below a heading.
-                parts += [] if parts[-1:] == [MORE] else [MORE]
+                _add_more(parts)
                 under = ""
-            if self._goes_on(number - 1) and number - 1 not in numbers and parts[-1:] != [MORE]:
-                parts.append(MORE)  # The list has begun before.
+            if self._has_begun(number, numbers):
+                _add_more(parts)
             is_cut = unit.kind == REST and not self._is_title(number - 1)
             parts.append(f"{MORE} {shown.lstrip()}" if is_cut else shown)
             before = number
@@ -145,6 +124,13 @@ class Page:
         if first.startswith(self._title.removesuffix(f" {MORE}")) and not FENCE.match(first):
             return body.removeprefix(MARGIN)  # The text begins with the title.
         return f"{self._title}\n{body}" if body else self._title
+
+    def _has_begun(self, number: int, numbers: Collection[int]) -> bool:
+        """Whether the section that a unit is in begins before it, with what is not shown."""
+        before = number - 1
+        if before < 0 or before in numbers or self._is_title(before):
+            return False
+        return self.units[before].headings == self.units[number].headings
 
     def _go_on(self, parts: list[str], before: int, number: int) -> bool:
         """Add a unit to the paragraph or item that *before* is of; return whether it is of that."""
@@ -175,14 +161,14 @@ class Page:
         """
         if last < 0:
             return
-        if self._is(last + 1, REST):
+        if self._is(last + 1, REST) and not parts[-1].endswith(MORE):
             parts[-1] = with_more(parts[-1])
         elif (
             is_followed
             or self._goes_on(last)
             or (last + 1 < len(self.units) and self.units[last + 1].lead == last)
         ):
-            parts.append(MORE)
+            _add_more(parts)
 
     def _has_more(self, number: int) -> bool:
         """Whether the section that a unit is in goes on behind it."""
@@ -253,37 +239,11 @@ class Page:
             self._shown_headings[unit.headings] = self._show_heading(unit)
         return self._shown_headings[unit.headings]
 
-    def problem_of(self, number: int) -> tuple[str, ...]:
-        """Return the section that a unit is in, if the text has several with a fix of their own."""
-        headings = self.units[number].headings
-        above = (headings[:depth] for depth in range(1, len(headings) + 1))
-        return next((one for one in above if one in self._problems), ())
-
     @cached_property
     def _shared(self) -> tuple[str, ...]:
         """The headings that all sections stand under, if there are several sections."""
         count = count_shared(unit.headings for unit in self.units)
         return next((one.headings[:count] for one in self.units if one.headings), ())
-
-    @property
-    def has_parted_problems(self) -> bool:
-        """Whether a heading such as "Fix" stands under several others."""
-        return bool(self._same)
-
-    @cached_property
-    def _problems(self) -> set[tuple[str, ...]]:
-        found = {one[:-1] for one in self._same}
-        return found | (self.labelled if self._has_labels else set())
-
-    @cached_property
-    def labelled(self) -> set[tuple[str, ...]]:
-        """The sections in which a label such as `Fix:` stands."""
-        return {one.headings for one in self.units if begins_with_label(one.of(self._text))}
-
-    @property
-    def _has_labels(self) -> bool:
-        """Whether labels such as `Fix:` are in several sections, so that headings must be shown."""
-        return len(self.labelled) > 1
 
     @cached_property
     def _same(self) -> set[tuple[str, ...]]:
@@ -291,10 +251,8 @@ class Page:
 
     def _show_heading(self, unit: Unit) -> str:
         last = one_line(unit.headings[-1]) if unit.headings else ""
-        # Of several problems, also a word of the title tells which one it is.
-        is_told = last in self._title and (
-            len(last) > len(self._title) // 2 or unit.headings not in self._problems
-        )
+        # A word of the title may still tell which of several sections it is.
+        is_told = last in self._title and len(last) > len(self._title) // 2
         if not last or is_told or (self._title and self._title in last):
             return ""
         if self._title and unit.headings == self._shared:
@@ -313,6 +271,12 @@ class Page:
             last = f"{first}{UNDER}{last}"
         short = _short(last, 2 * HEADING_CHARS_MAX if UNDER in last else HEADING_CHARS_MAX)
         return short if short.endswith(MORE) else f"{short}:"
+
+
+def _add_more(parts: list[str]) -> None:
+    """Add a line with `…`, unless the last part ends with one already."""
+    if not parts or not parts[-1].endswith(MORE):
+        parts.append(MORE)
 
 
 def _short(heading: str, chars_max: int) -> str:

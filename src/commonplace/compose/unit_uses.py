@@ -30,7 +30,7 @@ WARNING = 0.2
 _HEADINGS = {
     FIX: r"\b(solutions?|fix(ed|es)?|cure|patch(es)?|corrections?|resol(utions?|ved?)|"
     r"remed(y|ies)|workarounds?|guidance|what to do|relief|how to|steps?|instead|decision|"
-    r"what (worked|works|solved|helped|fixed)|what (we|i) (did|changed)|"
+    r"what (worked|works|solved|helped|fixed)|what (we|i) (did|changed)|^changes?$|way out|"
     r"recommend(ation|ed)?s?|correct|answer|rules?|convention|use|do this|approach|summary|"
     r"tl;?dr|verdict|lösung(en)?|behebung|abhilfe|"
     r"soluci(ón|ones)|arreglo|correctif|soluções|solução|correção)\b|"
@@ -44,8 +44,9 @@ _HEADINGS = {
     r"observed|observations?|checklist|"
     r"examples?|results?|appendix|when to apply|verification|tests?|where it landed|alternatives?|"
     r"scope|hintergrund|symptome?|contexto|problema|síntomas|contexte|problème|symptômes)\b|"
-    r"^(?:attempts?|dead ends?|rejected|ruled out|verified|(?:things |what )?(?:i|we|was) "
-    r"(?:tried|looked at))\b|^(?:\w+ )?files$|^\W*(?:environment|errors?)\W*$|"
+    r"^(?:(?:considered )?options|attempts?|dead ends?|rejected|ruled out|verified|"
+    r"tried(?: first)?|things that|(?:things |what )?(?:i|we|was) (?:tried|looked at))\b|"
+    r"^(?:\w+ )?files$|^\W*(?:environment|errors?)\W*$|"
     r"问题|問題|背景|症状|现象|문제",
 }
 _USES = {use: re.compile(words, re.IGNORECASE) for use, words in _HEADINGS.items()}
@@ -92,7 +93,8 @@ _LABEL = re.compile(
 _EMPHASIS = re.compile(r"(?:\*\*|__)(?=:)")
 # What is in the output of a program that failed.
 _MESSAGE = re.compile(
-    r"\b(?:error|exception|traceback|fatal|failed|warning|panic|exit(?:ed)?)\b", re.IGNORECASE
+    r"\b(?:error|exception|traceback|fatal|failed|warning|panic|crashed|exit(?:ed)?)\b",
+    re.IGNORECASE,
 )
 _LANGUAGE = re.compile(r"\s*(?:```+|~~~+) *([\w+#-]+)")
 _OUTPUT = ("text", "txt", "console", "log", "output", "plaintext", "plain", "none", "shell-session")
@@ -164,9 +166,8 @@ def use_of_unit(unit: Unit, text: str, headings: tuple[str, ...]) -> float:
     return _use_of_sentence(start, unit.kind)
 
 
-def announces_fix(unit: Unit, text: str) -> bool:
-    words = unit.of(text)
-    return unit.kind != CODE and bool(_STATES_FIX.search(words) or _CHANGED.search(words))
+def announces_fix(kind: str, words: str) -> bool:
+    return kind != CODE and bool(_STATES_FIX.search(words) or _CHANGED.search(words))
 
 
 def _use_of_sentence(text: str, kind: str) -> float:

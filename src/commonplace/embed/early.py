@@ -16,7 +16,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from commonplace.embed.embedder import Encoded, encode
+from commonplace.embed.embedder import Encoded, PieceEmbedder, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -104,6 +104,11 @@ class EarlyEmbedder:
         if all(text in self._known for text in texts):
             return [self._known[text] for text in texts]
         return encode(self._loaded(), texts)
+
+    def count_pieces(self, text: str) -> int:
+        """Return how many word pieces of *text* say something."""
+        model = self._loaded()
+        return model.count_pieces(text) if isinstance(model, PieceEmbedder) else 0
 
     def _loaded(self) -> Embedder:
         if self._model is None:

@@ -44,6 +44,10 @@ class PieceEmbedder(Embedder, Protocol):
         """Return the vector of each of *texts*, and those of its word pieces."""
         ...
 
+    def count_pieces(self, text: str) -> int:
+        """Return how many word pieces of *text* get a vector, if it is not too long."""
+        ...
+
 
 def encode(embedder: Embedder, texts: Sequence[str]) -> list[Encoded]:
     """Return what *embedder* makes of *texts*, with word pieces if it has them."""

@@ -91,6 +91,10 @@ class MiniLM:
                 found[position] = Encoded(vector, rows[kept])
         return [found[position] for position in range(len(texts))]
 
+    def count_pieces(self, text: str) -> int:
+        """Return how many word pieces of *text* say something."""
+        return sum(map(_says_much, self._pieces.encode(text, PIECES_MAX)[1:-1]))
+
     def verify(self) -> None:
         """Compare every file with its checksum; raise `EmbedderUnavailable` if one differs."""
         import hashlib  # noqa: PLC0415  (kept out of a cold start)

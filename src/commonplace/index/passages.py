@@ -6,7 +6,6 @@ import re
 from typing import NamedTuple
 
 PASSAGE_CHARS_MAX = 900
-EMBEDDED_MAX = 12
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _HEADING = re.compile(r"^#{1,6}\s+(.*)$")
 # A sentence with such a label starts a new passage.
@@ -104,30 +103,3 @@ def _split_line(text: str, chars_max: int) -> list[str]:
             rest = rest[at + 1 if at > 0 else chars_max :]
         found.append(rest)
     return [part for part in found if part]
-
-
-def passages_to_embed(title: str, text: str) -> list[str]:
-    """Return the passages of a document that get a vector, each with the title before it.
-
-    What stands below a heading has it before it, too: often it alone says what a section is about.
-    """
-    if len(text) <= PASSAGE_CHARS_MAX:
-        return [text]
-    head = title.strip().split("\n", 1)[0][:120]
-    found: list[str] = []
-    above: tuple[str, ...] = ()
-    for block in (
-        part for whole in split_blocks(text) for part in split_block(whole, PASSAGE_CHARS_MAX)
-    ):
-        heading = block.headings[-1] if block.headings else ""
-        below = f"{heading}\n{block.text}" if heading and heading not in head else block.text
-        new = below if block.headings != above else block.text
-        above = block.headings
-        if found and len(found[-1]) + len(new) < PASSAGE_CHARS_MAX:
-            found[-1] += "\n\n" + new
-        else:
-            found.append(below)
-    return [
-        f"{head}\n{part}" if head and not part.startswith(head) else part
-        for part in found[:EMBEDDED_MAX]
-    ]

@@ -273,6 +273,13 @@ class Reader(Facts, Protocol):
     def similarity(self, vector: Vector, keys: Collection[int]) -> dict[int, float]:
         """Return the cosine of the best passage of each of *keys* that has a vector."""
 
+    def unit_similarity(self, question: Encoded, key: int) -> dict[int, float]:
+        """Return how well each unit of a long document says the question, as `piece_similarity`.
+
+        Empty for a short one, and without codes of pieces.
+        """
+        ...
+
     def piece_similarity(self, question: Encoded, keys: Collection[int]) -> dict[int, float]:
         """Return how well the best passage of each of *keys* says the question, piece by piece.
 

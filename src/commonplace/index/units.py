@@ -10,21 +10,27 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.passages import LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import TypeAlias
 
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
+
+    # A fence, `HEADING` or `PROSE`.
+    _Mark: TypeAlias = re.Match[str] | str
 
 PARAGRAPH, ITEM, CODE, TABLE, QUOTE = "paragraph", "item", "code", "table", "quote"
 # A part of a paragraph or list item that is not its beginning.
 REST = "rest"
 _KIND_OF = (PARAGRAPH, ITEM, CODE, TABLE, QUOTE, REST)
 _TEXTS = (PARAGRAPH, ITEM, REST)
+HEADING, PROSE = "heading", "prose"
 _CODES = {kind: code for code, kind in enumerate(_KIND_OF)}
 NO_LEAD = -1
 # Until all units are known, the lead of what is within a list item.
@@ -32,6 +38,8 @@ _INSIDE = -2
 # A longer paragraph or list item is several units, none of them shorter than the minimum.
 WHOLE_CHARS_MAX = 280
 PART_CHARS_MIN = 80
+# No editor breaks lines at more than this.
+WIDTH_MAX = 120
 # Of a longer paragraph, only the last sentence introduces what follows.
 LEAD_CHARS_MAX = 120
 # A sentence ends here: also behind bold text (`**Do this.** Then …`).
@@ -60,6 +68,20 @@ _HEADING_LINE = re.compile(r"[A-Z][\w']*(?: [\w'/&-]+){1,4}\??")
 # It is below every heading of Markdown.
 _LINE_DEPTH = 7
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
+# A line of English, and not of code: some words of it are hardly ever found in a program.
+_ENGLISH = re.compile(
+    r"(?:the|an?|of|to|was|were|we|it|are|this|that|on|at|but|be|has|have|our|you|they|since|"
+    r"because|which)[.,:;)]?",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[A-Za-z][A-Za-z'-]*[.,:;!?)]*")
+_BEGINS_CODE = re.compile(r"\s|#|//|--|/\*|[$>%]\s|[<@\[{(]")
+_ENDS_CODE = ("{", ";", ",", "\\", "(", "[")
+PROSE_WORDS_MIN, PROSE_SHARE_MIN = 5, 0.6
+# What such a block holds may well be prose.
+_OUTPUT = re.compile(
+    r"\s*(?:text|txt|console|log|output|plain\w*|none|shell-session)?\s*", re.IGNORECASE
+)
 _LABEL_LINE = re.compile(r"[A-Z][^\n]{0,80}:\s*")
 _HEADING = re.compile(r" {0,3}#{1,6}\s")
 _KINDS = {
@@ -146,6 +168,10 @@ def _in_parts(
 
     A label such as `Fix:` begins one, and so does the sentence that introduces a block.
     """
+    if kind == PARAGRAPH and len(lines := list(_lines_by_hand(text, start, end))) > 1:
+        for begin, stop in lines:
+            yield from _in_parts(text, kind, begin, stop, above)
+        return
     is_long = end - start > WHOLE_CHARS_MAX
     introduces = end - start > LEAD_CHARS_MAX and _introduces(text[start:end])
     sentences = list(_sentences(text, start, end))
@@ -161,6 +187,27 @@ def _in_parts(
         else:
             found[-1] = last._replace(end=stop)
     yield from found
+
+
+def _lines_by_hand(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the lines that an author broke himself, each from where to where; short ones together.
+
+    An editor breaks a line where the next word does not fit into its width.
+    """
+    lines = [(at, at + len(line)) for at, line in _lines(text[:end], start)]
+    if end - start <= WHOLE_CHARS_MAX:
+        yield start, end
+        return
+    width = max(stop - begin for begin, stop in lines)
+    begin = start
+    for (_, stop), (after, after_stop) in pairwise(lines):
+        word = text[after:after_stop].split(" ", 1)[0]
+        last = text.rfind("\n", start, stop) + 1
+        is_broken = width > WIDTH_MAX or stop - max(last, start) + 1 + len(word) <= width
+        if is_broken and stop - begin >= PART_CHARS_MIN:
+            yield begin, stop
+            begin = after
+    yield begin, end
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -212,8 +259,8 @@ def _closes(fence: re.Match[str], opened: str) -> bool:
     return is_bare and fence["marks"].startswith(opened)
 
 
-def _marks(text: str, begin: int) -> Iterator[tuple[int, re.Match[str] | None]]:
-    """Yield where fences are, and with `None` where a heading seems to be.
+def _marks(text: str, begin: int) -> Iterator[tuple[int, _Mark]]:
+    """Yield where fences are, and where a heading or a line of prose seems to be.
 
     A comment in code looks like a heading of the first level, but code follows it at once.
     """
@@ -226,11 +273,24 @@ def _marks(text: str, begin: int) -> Iterator[tuple[int, re.Match[str] | None]]:
             continue
         is_alone = not before.strip() and ("##" in line[:5] or not after.strip())
         if is_alone and _HEADING.match(line):
-            yield at, None
+            yield at, HEADING
+        elif _is_prose(line):
+            yield at, PROSE
 
 
-def _ends_of_unclosed(marks: Sequence[tuple[int, re.Match[str] | None]]) -> Iterator[int]:
-    """Yield where each fence ends that nobody closed: before a heading, or before another fence.
+def _is_prose(line: str) -> bool:
+    """Whether a line reads as English, not as code."""
+    if _BEGINS_CODE.match(line) or line.rstrip().endswith(_ENDS_CODE):
+        return False
+    words = line.split()
+    told = [word for word in words if _WORD.fullmatch(word)]
+    return len(told) >= max(PROSE_WORDS_MIN, PROSE_SHARE_MIN * len(words)) and any(
+        map(_ENGLISH.fullmatch, told)
+    )
+
+
+def _ends_of_unclosed(marks: Sequence[tuple[int, _Mark]]) -> Iterator[int]:
+    """Yield where each fence ends that nobody closed: before a heading, prose or another fence.
 
     It was not closed if another one is opened within it, or if one is open at the end of the text.
     """
@@ -241,24 +301,28 @@ def _ends_of_unclosed(marks: Sequence[tuple[int, re.Match[str] | None]]) -> Iter
             yield marks[begin][0]
 
 
-def _end_of_unclosed(marks: Sequence[tuple[int, re.Match[str] | None]], begin: int) -> int | None:
+def _end_of_unclosed(marks: Sequence[tuple[int, _Mark]], begin: int) -> int | None:
     """Return the number of the mark before which the first such fence ends; `None` without one."""
     opened: re.Match[str] | None = None
-    heading: int | None = None  # The first one within the fence that is open.
+    end: int | None = None  # The first heading or line of prose within the fence that is open.
     earlier: int | None = None  # The first one within a fence that was closed.
     for number in range(begin, len(marks)):
-        fence = marks[number][1]
-        if fence is None:
-            heading = number if opened and heading is None else heading
+        mark = marks[number][1]
+        if isinstance(mark, str):
+            end = number if opened and end is None else end
         elif opened is None:
-            opened, heading = fence, None
-        elif _closes(fence, opened["marks"]):
-            opened, earlier = None, heading if earlier is None else earlier
-        elif fence["marks"].startswith(opened["marks"]) and not _MARKDOWN.match(opened["info"]):
-            return number if heading is None else heading
+            opened, end = mark, None
+        elif _closes(mark, opened["marks"]):
+            # Where any output may stand, prose says nothing.
+            is_sure = end is not None and (
+                marks[end][1] == HEADING or not _OUTPUT.fullmatch(opened["info"])
+            )
+            opened, earlier = None, end if earlier is None and is_sure else earlier
+        elif mark["marks"].startswith(opened["marks"]) and not _MARKDOWN.match(opened["info"]):
+            return number if end is None else end
     if opened is None:
         return None
-    return heading if earlier is None else earlier
+    return end if earlier is None else earlier
 
 
 def _parse(text: str, begin: int, end: int, headings: list[tuple[int, str]]) -> Iterator[Unit]:

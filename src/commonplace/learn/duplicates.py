@@ -17,9 +17,9 @@ from commonplace.files import atomic
 from commonplace.files.plain import make_folder, read_small
 from commonplace.foreign import OUTSIDE
 from commonplace.index.document import document
-from commonplace.index.passages import passages_to_embed
 from commonplace.index.ports import Filter
 from commonplace.index.terms import term_hash, term_set
+from commonplace.index.vector_passages import passages_to_embed
 from commonplace.learn.comparison import have_same_meaning
 from commonplace.learn.versions import was_edited_by_user
 from commonplace.recall.priors import UNTRIED, wilson
@@ -310,7 +310,8 @@ def _without_undone(reader: Reader, merges: Sequence[Merge]) -> list[Merge]:
 def _embedded_text(record: Record) -> str:
     """Return the text that the index embeds first of a record."""
     found = document(record)
-    return next(iter(passages_to_embed(found.title, found.text)), found.title)
+    first = next(iter(passages_to_embed(found)), None)
+    return found.title if first is None else first.text
 
 
 def _contradicted(

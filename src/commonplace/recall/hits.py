@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["UNTRUSTED", "Address", "Explanation", "Hit"]
 
 
+NO_NUMBERS_BY_UNIT: Mapping[int, float] = MappingProxyType({})
 NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
 
 
@@ -68,6 +69,8 @@ class Hit(NamedTuple):
     parsed: Document | None = None
     # The units of its text, if the index keeps them.
     units: Sequence[Unit] | None = None
+    # How well units of a long text say the question by their meaning: number → cosine.
+    likeness: Mapping[int, float] = NO_NUMBERS_BY_UNIT
     # The sentence of a long text that is a newer version of a rule below it.
     statement: str = ""
 

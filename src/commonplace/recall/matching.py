@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from commonplace.recall.query import Query
 
 # Cards are read this many at a time, best first; priors rarely lift anything from further down.
-PAGE = 40
+PAGE = 28
 # If few records pass the filters, up to this many are scored one by one.
 FILTERED_MAX = 2000
 # How many of the best by meaning alone are compared with the question's words as well.
@@ -208,6 +208,13 @@ class Matching:
                 self._pieces |= {(home, key): value for key, value in found.items()}
         known = ((address, self._pieces.get(address)) for address in addresses)
         return {address: value for address, value in known if value is not None}
+
+    def units(self, address: Address) -> dict[int, float]:
+        """Return how well each unit of a long document says the question, piece by piece."""
+        if self._vector is None:
+            return {}
+        home, key = address
+        return self._readers[home].unit_similarity(self._vector(), key)
 
     def likenesses(self, addresses: Collection[Address]) -> dict[Address, float]:
         """Return how alike the question and each document are, from 0 to 1.

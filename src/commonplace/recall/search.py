@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.index import bm25
+from commonplace.index.passages import PASSAGE_CHARS_MAX
 from commonplace.index.terms import term_hash, term_set
 from commonplace.recall import conflicts, dedupe, priors, scoring
 from commonplace.recall.candidates import Candidate, Candidates, Proposal
@@ -361,8 +362,17 @@ class Search:
             hit = self._candidates.hit(entry.candidate, entry.relevance)
             kept = units.get(hit.address)
             marks = self._marks(hit, entry)
+            is_long = len(hit.document.shown) > PASSAGE_CHARS_MAX
+            likeness = self.matching.units(hit.address) if is_long else hit.likeness
+            statement = entry.leads_by
             hits.append(
-                hit._replace(score=entry.score, marks=marks, units=kept, statement=entry.leads_by)
+                hit._replace(
+                    score=entry.score,
+                    marks=marks,
+                    units=kept,
+                    likeness=likeness,
+                    statement=statement,
+                )
             )
         return hits
 

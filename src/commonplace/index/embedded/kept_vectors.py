@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from commonplace.index.embedded.tables import Tables
     from commonplace.where.home import Home
 
+    # The codes of the pieces of a passage, and of which units they are (`piece_codes.Codes`).
+    Codes = tuple[bytes, bytes]
+
 
 class KeptVectors(NamedTuple):
     """Vectors by log and digest of their line, and the model that made them."""
@@ -31,7 +34,7 @@ class KeptVectors(NamedTuple):
     model: str
     by_line: dict[tuple[str, bytes], list[bytes]]
     # The codes of the word pieces of their passages (`piece_codes.py`).
-    codes_by_line: dict[tuple[str, bytes], list[bytes]]
+    codes_by_line: dict[tuple[str, bytes], list[Codes]]
 
 
 def read(home: Home, without: Collection[str]) -> KeptVectors | None:
@@ -71,10 +74,11 @@ def _read(connection: sqlite3.Connection, without: Collection[str]) -> KeptVecto
         for key, vector in connection.execute(f"SELECT key, v FROM {table} ORDER BY row"):
             if key in lines:
                 by_line[lines[key]].append(vector)
-    codes_by_line: dict[tuple[str, bytes], list[bytes]] = {}
-    for key, codes in connection.execute("SELECT key, codes FROM piece_code ORDER BY key, passage"):
+    codes_by_line: dict[tuple[str, bytes], list[Codes]] = {}
+    query = "SELECT key, codes, places FROM piece_code ORDER BY key, passage"
+    for key, codes, places in connection.execute(query):
         if key in lines:
-            codes_by_line.setdefault(lines[key], []).append(codes)
+            codes_by_line.setdefault(lines[key], []).append((codes, places))
     return KeptVectors(model, by_line, codes_by_line)
 
 
@@ -98,6 +102,8 @@ def restore(tables: Tables, kept: KeptVectors) -> None:
                     [(key, vector) for vector in vectors],
                 )
                 codes = kept.codes_by_line.get((log, digest), [])
-                piece_codes.store_codes(tables.connection, [(key, one) for one in codes])
+                piece_codes.store_codes(
+                    tables.connection, [(key, piece_codes.Codes(*one)) for one in codes]
+                )
                 tables.connection.execute("DELETE FROM unembedded WHERE key = ?", (key,))
         sign_blocks.pack(tables.connection)

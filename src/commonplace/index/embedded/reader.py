@@ -288,6 +288,13 @@ class Reader(TableFacts):
         found = piece_codes.similarities(question.pieces, list(codes.values()))
         return dict(zip(codes, found, strict=True))
 
+    def unit_similarity(self, question: Encoded, key: int) -> dict[int, float]:
+        if question.pieces is None:
+            return {}
+        from commonplace.index.embedded import piece_codes  # noqa: PLC0415 (loads NumPy)
+
+        return piece_codes.unit_similarities(self.connection, question.pieces, key)
+
     def _best_passages(self, vector: Vector, keys: Collection[int]) -> dict[int, int]:
         return self.vectors.best_passages(vector, keys)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Increase this when the tables change, which lines can be read, how records stand, or the text of a
 # document. An old index is rebuilt, as it is when the terms change.
-SCHEMA_VERSION = 2600 + terms.VERSION
+SCHEMA_VERSION = 2700 + terms.VERSION
 BUSY_MS_MAX = 30_000
 # SQLite maps its shared memory in pieces of this size; reading a truncated one kills the process.
 SHARED_BYTES_MIN = 32_768
@@ -84,7 +84,8 @@ CREATE TABLE vector (row INTEGER PRIMARY KEY AUTOINCREMENT, key INTEGER NOT NULL
 CREATE INDEX vector_key ON vector (key);
 CREATE TABLE sign_block (
     last_row INTEGER PRIMARY KEY, rows INTEGER, numbers BLOB, keys BLOB, signs BLOB);
-CREATE TABLE piece_code (key INTEGER NOT NULL, passage INTEGER NOT NULL, codes BLOB NOT NULL);
+CREATE TABLE piece_code (
+    key INTEGER NOT NULL, passage INTEGER NOT NULL, codes BLOB NOT NULL, places BLOB NOT NULL);
 CREATE INDEX piece_code_key ON piece_code (key, passage);
 CREATE TABLE old_vector (row INTEGER PRIMARY KEY, key INTEGER NOT NULL, v BLOB NOT NULL);
 CREATE INDEX old_vector_key ON old_vector (key);

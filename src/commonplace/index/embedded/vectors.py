@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from commonplace.embed.embedder import encode
+from commonplace.embed.embedder import PieceEmbedder, encode
 from commonplace.errors import EmbedderUnavailable
 from commonplace.index.document import document
 from commonplace.index.embedded import sign_blocks
-from commonplace.index.embedded.piece_codes import store_codes, to_codes
+from commonplace.index.embedded.piece_codes import Codes, places_of, store_codes, to_codes
 from commonplace.index.embedded.tables import select_in, state
 from commonplace.index.embedded.vector_search import EMPTY, to_bytes, with_order, with_rows
-from commonplace.index.passages import passages_to_embed
+from commonplace.index.vector_passages import passages_to_embed
 from commonplace.records import from_line
 from commonplace.rules import Standing
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from commonplace.embed.embedder import Embedder
     from commonplace.index.embedded.tables import Tables
     from commonplace.index.embedded.vector_search import VectorSnapshot
+    from commonplace.index.vector_passages import Passage
 
 FETCHED_ROWS = 256
 COUNTED_FROM = 1000
@@ -58,15 +59,20 @@ class VectorStore:
         if not waiting:
             return 0
         owners: list[int] = []
-        texts: list[str] = []
+        passages: list[Passage] = []
         for key, raw in waiting:
-            found = document(from_line(raw))
-            for text in passages_to_embed(found.title, found.text):
+            for passage in passages_to_embed(document(from_line(raw))):
                 owners.append(key)
-                texts.append(text)
-        encoded = encode(embedder, texts)
+                passages.append(passage)
+        encoded = encode(embedder, [one.text for one in passages])
         rows = to_bytes([one.vector for one in encoded])
-        codes = [to_codes(one.pieces) for one in encoded if one.pieces is not None]
+        codes = []
+        if isinstance(embedder, PieceEmbedder):
+            codes = [
+                Codes(to_codes(one.pieces), places_of(passage, embedder.count_pieces))
+                for one, passage in zip(encoded, passages, strict=True)
+                if one.pieces is not None
+            ]
         with self._lock, self._tables.writing():
             return self._store(embedder.name, [key for key, _raw in waiting], owners, rows, codes)
 
@@ -76,7 +82,7 @@ class VectorStore:
         keys: Collection[int],
         owners: list[int],
         rows: list[bytes],
-        codes: list[bytes],
+        codes: list[Codes],
     ) -> int:
         """Store the vectors of *owners*, a row each, and the codes of their pieces, if any."""
         connection = self._tables.connection

@@ -1,6 +1,8 @@
-"""Which parts of a text are problems of their own, and what is shown of them."""
+"""Which parts a text is made of, and what is shown of them."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -8,10 +10,13 @@ from hypothesis import strategies as st
 
 from commonplace.compose import tokens
 from commonplace.compose.excerpt import excerpt
-from commonplace.compose.problems import problems_of
-from commonplace.compose.unit_ranking import Wanted
+from commonplace.compose.parts import Part, part_of_text
+from commonplace.compose.unit_scores import Wanted
 from commonplace.index.terms import query_terms
 from commonplace.index.units import units_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PADDING = "It was looked at for a long time, and nothing else was found on that day. " * 4
 
@@ -20,6 +25,8 @@ FAULTS = f"""# Faults of the brewery
 ## The kettle stays cold in the morning
 
 Its fuse blows when both heaters start. {PADDING}
+
+Start them in turn:
 
 ```sh
 heater start --one-after-the-other
@@ -40,12 +47,23 @@ def shown(question: str, tokens_max: int, text: str) -> str:
     return excerpt(text, units_of(text), wanted, "A title", tokens_max)
 
 
-def numbers(text: str) -> list[int]:
-    return problems_of(text, units_of(text))
+def whole(text: str) -> Part:
+    units = units_of(text)
+    return part_of_text(text, units, range(len(units)))
 
 
-def test_sections_that_name_a_problem_each_are_problems() -> None:
-    assert sorted(set(numbers(FAULTS))) == [0, 1, 2]
+def leaves(part: Part) -> Iterator[int]:
+    for one in part.parts:
+        yield from leaves(one)
+    if not part.parts:
+        yield from part.numbers
+
+
+def test_sections_about_several_matters_are_parts_of_their_own() -> None:
+    found = whole(FAULTS)
+
+    assert len(found.parts) == 3
+    assert not found.is_one
 
 
 @pytest.mark.parametrize(
@@ -53,27 +71,31 @@ def test_sections_that_name_a_problem_each_are_problems() -> None:
     [
         "# A fault\n\n## Symptoms\n\nCold.\n\n## Cause\n\nA fuse.\n\n## Fix\n\nA new one.\n",
         "# A fault\n\n## What happened then\n\nCold.\n\n## Why it blew\n\nA.\n\n## What we did\n\nB.\n",
-        "# A plan\n\n## Phase 1: buy malt\n\nCheap.\n\n## Phase 2: brew the beer\n\nSlowly.\n",
         "# A fault\n\n## The kettle was cold\n\nIt was.\n\n## We looked at fuses\n\nAll.\n\n## Fix\n\nOne.\n",
         "**Problem.** It is cold.\n\n**Cause.** A fuse.\n\n**Fix.** A new one.\n",
         "It is cold.\n\nA fuse blew.\n\nPut in a new one.\n",
     ],
 )
-def test_the_parts_of_one_problem_are_no_problems(text: str) -> None:
-    assert set(numbers(text)) == {0}
+def test_symptom_cause_and_fix_are_one_matter(text: str) -> None:
+    assert whole(text).is_one
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "**Symptom one.** A\n\n**Why.** B\n\n**Fix.** C\n\n**Symptom two.** D\n\n**Why.** E\n\n**Fix.** F\n",
+        "**Kettle.** It is cold.\n\nA fuse.\n\n**Floor.** It is wet.\n\nA leak.\n",
         "Q: It is cold.\n\nA: A fuse.\n\nQ: It is wet.\n\nA: A leak.\n",
         "Kettle stays cold\n: A fuse.\n\nFloor is wet\n: A leak.\n",
         "# Faults\n\n- **Kettle stays cold**: a fuse.\n- **Floor is wet**: a leak.\n",
     ],
 )
-def test_bold_words_labels_and_terms_begin_problems_where_there_are_no_headings(text: str) -> None:
-    assert max(numbers(text)) == 1
+def test_bold_words_labels_terms_and_items_begin_parts_where_there_are_no_headings(
+    text: str,
+) -> None:
+    found = whole(text)
+
+    assert len(found.parts) == 2
+    assert not found.is_one
 
 
 def test_the_problem_that_is_asked_for_is_shown_whole_and_alone() -> None:
@@ -85,7 +107,8 @@ def test_the_problem_that_is_asked_for_is_shown_whole_and_alone() -> None:
 
 
 def test_of_a_problem_that_is_too_long_what_it_says_to_do_is_shown() -> None:
-    found = shown("the kettle stays cold", 70, FAULTS)
+    text = FAULTS.replace(PADDING, "It was cold for a long time. ", 1)
+    found = shown("the kettle stays cold", 60, text)
 
     assert "heater start" in found
     assert "vinegar" not in found
@@ -116,8 +139,9 @@ def test_the_beginning_of_a_block_that_does_not_fit_is_better_than_none_of_it() 
 
 
 @given(st.text(alphabet="#*Q:- ab\n1.`", max_size=300))
-def test_problems_are_numbered_in_the_order_of_the_text(text: str) -> None:
-    found = numbers(text)
+def test_every_unit_is_in_one_part_and_parts_are_in_the_order_of_the_text(text: str) -> None:
+    found = list(leaves(whole(text)))
 
-    assert found == sorted(found)
-    assert set(found) == set(range(len(set(found))))
+    # What only introduces several parts is in none of them.
+    assert found == sorted(set(found))
+    assert set(found) <= set(range(len(units_of(text))))
