@@ -30,7 +30,8 @@ _JOINED_SCRIPTS = r"\u0600-\u0dff\u1000-\u109f\u1780-\u180a\u1810-\u18af\ufb50-\
 _EMOJI = r"\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 _IDEOGRAPHS = r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 
-_SUSPECT = re.compile(f"[{_CONTROL}{_INVISIBLE}{_CHANGING}]")
+# Compiled by the first text that needs it: that takes milliseconds, and every command starts here.
+_SUSPECT = f"[{_CONTROL}{_INVISIBLE}{_CHANGING}]"
 # A whole colour sequence of a terminal, or any single character.
 _ALWAYS_HIDDEN = rf"\x1b\[[0-9;?]*[ -/]*[@-~]|[{_CONTROL}{_INVISIBLE}]"
 # The places that joiners and selectors have: a selector after the character that it changes, a
@@ -51,7 +52,7 @@ def may_hold_hidden(text: str) -> bool:
         if text.isprintable():
             return False
         return not text.replace("\n", "").replace("\t", "").replace("\r", "").isprintable()
-    return _SUSPECT.search(text) is not None
+    return re.search(_SUSPECT, text) is not None
 
 
 def holds_terminal_codes(text: str) -> bool:

@@ -407,7 +407,7 @@ class Engine:
             notes.append(
                 f"{count} no vectors yet, and only their words were compared; {_EMBED_HINT}"
             )
-        if any(index.in_memory for index in self.indexes if index.home.path.is_dir()):
+        if any(index.in_memory and index.home.path.is_dir() for index in self.indexes):
             notes.append("the home cannot be written; its index is in memory")
         return notes
 

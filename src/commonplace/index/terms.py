@@ -21,7 +21,8 @@ VERSION = 1
 # A run of word characters, with the characters that join paths, dotted names, flags, versions and
 # addresses.
 _RUN = re.compile(r"[^\W_][\w]*(?:[.\-/:@+#\\]+\w+)*|\w+(?:[.\-/:@+#\\]+\w+)*")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+# Compiled by the first word that needs it: that takes a millisecond.
+_CJK = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
 # A part ends at anything that is not a letter or digit, and at the case changes of camelCase.
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _MIXED = re.compile(r"[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|[._\-/:@+#\\]")
@@ -196,7 +197,7 @@ _TERMS_OF_RUN = _TermsOfRun()
 
 
 def _make_terms(run: str) -> list[str]:
-    if _CJK.search(run):
+    if not run.isascii() and re.search(_CJK, run):
         return _cjk_terms(run)
     lowered = run.lower()
     if not _MIXED.search(run):
@@ -219,7 +220,7 @@ def _cjk_terms(run: str) -> list[str]:
     """Return pairs of adjacent characters for CJK text, and the usual terms for the rest."""
     found: list[str] = []
     at = 0
-    for match in _CJK.finditer(run):
+    for match in re.finditer(_CJK, run):
         if rest := run[at : match.start()]:
             found += terms(rest)
         text = match.group()

@@ -167,7 +167,7 @@ class Candidates:
             meaning=None if one.meaning is None else round(one.meaning, 4),
             fused=round(one.fused, 4),
             parts={name: round(value, 4) for name, value in one.parts.items()},
-            factors=one.factors,
+            factors={name: round(value, 4) for name, value in one.factors.items()},
             relevance=None if relevance is None else round(relevance, 4),
         )
         return Hit(

@@ -233,10 +233,13 @@ def with_statement(entry: Entry, weights: Mapping[str, float]) -> Entry:
     if len(entry.terms) <= RULE_TERMS_MAX:
         return entry
     whole = sum(weights.values()) or 1.0
+    text = entry.text()
+    whole_text = text.lower()
+    known = [(stem, weight) for stem, weight in weights.items() if stem in whole_text]
     best, most = "", 0.0
-    for sentence in _SENTENCE.split(entry.text()):
+    for sentence in _SENTENCE.split(text) if known else ():
         lower = sentence.lower()
-        held = sum([weight for stem, weight in weights.items() if stem in lower])
+        held = sum([weight for stem, weight in known if stem in lower])
         if held > most or (held == most and best and len(sentence) < len(best)):
             best, most = sentence, held
     terms = frozenset(map(term_hash, term_set(best)))

@@ -119,12 +119,11 @@ class Priors:
             found["tags"] = 1 + weights.tags
         if query.files and names_any(text(), query.files):
             found["files"] = 1 + weights.files
-        return {
-            name: round(value, 4) for name, value in found.items() if not -_SAME < value - 1 < _SAME
-        }
+        return {name: value for name, value in found.items() if not -_SAME < value - 1 < _SAME}
 
     def _names_a_tag(self, tags: Iterable[str]) -> bool:
-        return any(len(tag) > 1 and tag in self._words for tag in tags)
+        words = self._words
+        return any([tag in words and len(tag) > 1 for tag in tags])  # noqa: C419 (it is quicker)
 
     def _of_kind(self, name: str) -> float:
         found = self._kinds.get(name)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import cached_property
 
 from commonplace.errors import unusable
 from commonplace.files import atomic
@@ -32,19 +33,29 @@ _ORIGINS_MAX = 5
 
 
 class Aliases:
-    """The aliases in some homes, the nearest first."""
+    """The aliases in some homes, the nearest first. They are read once they are asked for."""
 
     def __init__(self, homes: Sequence[Home]) -> None:
         self._homes = [home for home in homes if home.trusted]
-        self._logs: dict[str, str] = {}
+
+    @cached_property
+    def _logs(self) -> dict[str, str]:
+        """The log that each alias stands for."""
+        found: dict[str, str] = {}
         # The nearest home's lines come last, so they replace those of the others.
         for home in reversed(self._homes):
             for line in read_all(home.repos_file, _FILE_BYTES_MAX).splitlines():
                 if (pair := _pair_in(line)) is not None:
-                    self._logs[pair[0]] = pair[1]
-        self._aliases: dict[str, list[str]] = {}
+                    found[pair[0]] = pair[1]
+        return found
+
+    @cached_property
+    def _aliases(self) -> dict[str, list[str]]:
+        """The aliases of each log."""
+        found: dict[str, list[str]] = {}
         for alias, log in self._logs.items():
-            self._aliases.setdefault(log, []).append(alias)
+            found.setdefault(log, []).append(alias)
+        return found
 
     def log_of(self, alias: str) -> str:
         """Return the log that *alias* stands for, through any number of renamings; else ""."""
