@@ -76,7 +76,7 @@ def main() -> int:
         from tools.train_retriever import trials  # noqa: PLC0415
 
         run = trials.half_depth if arguments.step == "half-depth" else trials.reranker
-        print(run(work, arguments.minutes))
+        print(run(work, arguments.minutes, _device(arguments.device), arguments.start))
     else:
         from tools.train_retriever.evaluate import evaluate  # noqa: PLC0415
 
@@ -142,17 +142,19 @@ def _base_weights(work: Path) -> bytes:
 
 
 def _train(work: Path, arguments: argparse.Namespace) -> None:
-    import torch  # noqa: PLC0415
     from tools.train_retriever.train import plan_for, train  # noqa: PLC0415
 
-    device = (
-        arguments.device
-        if arguments.device != "auto"
-        else ("cuda" if torch.cuda.is_available() else "cpu")
-    )
     changes = dict(one.split("=", 1) for one in arguments.change)
-    plan = plan_for(device, arguments.minutes, changes)
+    plan = plan_for(_device(arguments.device), arguments.minutes, changes)
     train(work, arguments.into or work / "trained", plan, arguments.parts, arguments.start)
+
+
+def _device(wanted: str) -> str:
+    import torch  # noqa: PLC0415
+
+    if wanted != "auto":
+        return wanted
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 WIDTH, WIDE, HEADS, LAYERS, WORDS, POSITIONS = 384, 1536, 12, 6, 30_522, 512
 EPSILON = 1e-12
+# Texts that are embedded at once: fewer need less padding, more keep a GPU busy.
+CHUNK_CPU, CHUNK_GPU = 16, 256
 WORDS_NAME = "embeddings.word_embeddings.weight"
 SCALES_NAME = "embeddings.word_embeddings.scale"
 
@@ -206,12 +208,11 @@ def write_safetensors(weights: Mapping[str, NDArray[np.generic]], path: Path) ->
 
 def padded(texts: Sequence[NDArray[np.uint16]], device: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Ids and mask of a batch of texts in pieces."""
-    ids = np.zeros((len(texts), max(map(len, texts))), np.int64)
-    mask = np.zeros(ids.shape, np.float32)
-    for row, pieces in enumerate(texts):
-        ids[row, : len(pieces)] = pieces
-        mask[row, : len(pieces)] = 1
-    return torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
+    lengths = np.array([len(pieces) for pieces in texts])
+    held = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.zeros(held.shape, np.int64)
+    ids[held] = np.concatenate(texts)
+    return torch.from_numpy(ids).to(device), torch.from_numpy(held).to(device, torch.float32)
 
 
 class Read(NamedTuple):
@@ -223,12 +224,9 @@ class Read(NamedTuple):
     ids: torch.Tensor
 
 
-def read(model: MiniLM, texts: Sequence[NDArray[np.uint16]], device: str, chunk: int = 16) -> Read:
-    """Embed a batch. On a CPU it is padded a few texts of similar length at a time."""
-    if device != "cpu":
-        ids, mask = padded(texts, device)
-        tokens = model.tokens(ids, mask)
-        return Read(model.mean(tokens, mask), tokens, ids)
+def read(model: MiniLM, texts: Sequence[NDArray[np.uint16]], device: str) -> Read:
+    """Embed a batch, padded a few texts of similar length at a time."""
+    chunk = CHUNK_CPU if device == "cpu" else CHUNK_GPU
     order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
     longest = len(texts[order[-1]])
     vectors, all_tokens, all_ids = [], [], []
@@ -239,21 +237,32 @@ def read(model: MiniLM, texts: Sequence[NDArray[np.uint16]], device: str, chunk:
         behind = longest - ids.shape[1]
         all_tokens.append(F.pad(tokens, (0, 0, 0, behind)))
         all_ids.append(F.pad(ids, (0, behind)))
-    back = torch.tensor(np.argsort(order))
+    back = torch.from_numpy(np.argsort(order)).to(device)
     return Read(*(torch.cat(parts)[back] for parts in (vectors, all_tokens, all_ids)))
 
 
-@torch.inference_mode()
 def encode(
     model: MiniLM, texts: Sequence[NDArray[np.uint16]], device: str, batch: int = 64
 ) -> NDArray[np.float32]:
+    found: NDArray[np.float32] = encode_there(model, texts, device, batch).float().cpu().numpy()
+    return found
+
+
+@torch.inference_mode()
+def encode_there(
+    model: MiniLM,
+    texts: Sequence[NDArray[np.uint16]],
+    device: str,
+    batch: int = 64,
+    kind: torch.dtype = torch.float32,
+) -> torch.Tensor:
+    """The vectors of *texts*, where the model is."""
     model.eval()
-    vectors = np.zeros((len(texts), WIDTH), np.float32)
     order = np.argsort([-len(text) for text in texts], kind="stable")
+    vectors = torch.zeros((len(texts), WIDTH), dtype=kind, device=device)
     for start in range(0, len(order), batch):
         rows = order[start : start + batch]
         with torch.autocast(device, torch.bfloat16):
-            vectors[rows] = (
-                model(*padded([texts[row] for row in rows], device)).float().cpu().numpy()
-            )
+            some = model(*padded([texts[row] for row in rows], device))
+        vectors[torch.from_numpy(rows).to(device)] = some.to(kind)
     return vectors

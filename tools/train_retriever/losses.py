@@ -20,7 +20,7 @@ AT_ONCE = 64  # Questions that are compared piece by piece at the same time; mor
 
 def loss_of(
     model: bert.MiniLM, first: bert.MiniLM, batch: Batch, plan: Plan
-) -> tuple[torch.Tensor, dict[str, float]]:
+) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
     """The loss of a batch, and its parts to look at."""
     with torch.autocast(plan.device, torch.bfloat16):
         questions = bert.read(model, batch.queries, plan.device)
@@ -30,18 +30,18 @@ def loss_of(
     total = torch.zeros((), device=plan.device)
     for width, weight in plan.dimensions:
         total = total + weight * _by_vectors(questions, answers, same, target, width, plan)
-    parts = {"vectors": total.item()}
+    parts = {"vectors": total.detach()}
     if plan.pieces:
         with torch.autocast(plan.device, torch.bfloat16):
             likeness = piece_likeness(questions, answers)
         likeness = (likeness.float() / plan.pieces_temperature).masked_fill(same, -1e4)
         by_pieces = F.cross_entropy(likeness, target)
         total = total + plan.pieces * by_pieces
-        parts["pieces"] = by_pieces.item()
+        parts["pieces"] = by_pieces.detach()
     if plan.tie:
         apart = _apart(first, batch, questions, answers, plan)
         total = total + plan.tie * apart
-        parts["apart"] = apart.item()
+        parts["apart"] = apart.detach()
     return total, parts
 
 

@@ -39,17 +39,23 @@ def bm25_neighbours(
         np.float32
     )
     result = np.full((count, NEIGHBOURS), -1, np.int32)
+    scores = np.zeros(count, np.float32)
     for number, query in enumerate(queries):
         pieces = [p for p in np.unique(query[1:-1]) if 0 < found_in[p] <= POSTINGS_MAX]
         pieces.sort(key=lambda p: found_in[p])
         spans = [slice(starts[p], starts[p + 1]) for p in pieces[:QUERY_PIECES]]
         if not spans:
             continue
-        hits, where = np.unique(np.concatenate([documents[s] for s in spans]), return_inverse=True)
-        scores = np.bincount(where, np.concatenate([weights[s] for s in spans]))
-        own = scores[hits == number]
-        allowed = scores < TOO_CLOSE * own[0] if len(own) else scores < TOO_CLOSE * scores.max()
-        hits, scores = hits[allowed], scores[allowed]
-        best = np.argsort(-scores, kind="stable")[:NEIGHBOURS]
-        result[number, : len(best)] = hits[best]
+        hits = np.concatenate([documents[s] for s in spans])
+        for span in spans:
+            scores[documents[span]] += weights[span]  # No document is twice in a span.
+        limit = TOO_CLOSE * (scores[number] or scores[hits].max())
+        found = np.where(scores[hits] < limit, scores[hits], 0)
+        # A document is as often among the hits as it has pieces of the query.
+        most = min(len(hits), NEIGHBOURS * len(spans))
+        best = np.unique(hits[np.argpartition(-found, most - 1)[:most]])
+        best = best[scores[best] < limit]
+        best = best[np.argsort(-scores[best], kind="stable")][:NEIGHBOURS]
+        scores[hits] = 0
+        result[number, : len(best)] = best
     return result

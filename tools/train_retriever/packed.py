@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import lzma
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,36 +53,40 @@ def tokenise(texts: Sequence[str], vocabulary: Path, pieces_max: int) -> list[Pi
 def write_packed(
     pairs: list[Pair], vocabulary: Path, folder: Path, *, neighbours: bool = True
 ) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = [pairs[start : start + PART_PAIRS] for start in range(0, len(pairs), PART_PAIRS)]
+    paths = [folder / f"pairs-{number:03}.xz" for number in range(len(parts))]
+    write = partial(_write_part, vocabulary=vocabulary, neighbours=neighbours)
+    with ProcessPoolExecutor(2) as pool:
+        list(pool.map(write, parts, paths))
+
+
+def _write_part(part: list[Pair], path: Path, vocabulary: Path, *, neighbours: bool) -> None:
     from tools.train_retriever.neighbours import bm25_neighbours  # noqa: PLC0415
 
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, start in enumerate(range(0, len(pairs), PART_PAIRS)):
-        part = pairs[start : start + PART_PAIRS]
-        queries = tokenise([one.query for one in part], vocabulary, QUERY_PIECES_MAX)
-        positives = tokenise([one.positive for one in part], vocabulary, PIECES_MAX)
-        # Neighbours are looked for within a part, which is a random sample: so many are enough, and it stays quick.
-        found = (
-            bm25_neighbours(queries, positives)
-            if neighbours
-            else np.zeros((len(part), 0), np.int32)
-        )
-        head = {
-            "count": len(part),
-            "kinds": [one.kind for one in part],
-            "sources": [one.source for one in part],
-        }
-        arrays: list[NDArray[Any]] = [
-            np.concatenate(queries),
-            _lengths(queries),
-            np.concatenate(positives),
-            _lengths(positives),
-            found.ravel(),
-        ]
-        content = json.dumps(
-            {**head, "sizes": [a.nbytes for a in arrays], "width": found.shape[1]}
-        ).encode()
-        raw = len(content).to_bytes(8, "little") + content + b"".join(a.tobytes() for a in arrays)
-        (folder / f"pairs-{number:03}.xz").write_bytes(lzma.compress(raw, preset=4))
+    queries = tokenise([one.query for one in part], vocabulary, QUERY_PIECES_MAX)
+    positives = tokenise([one.positive for one in part], vocabulary, PIECES_MAX)
+    # Neighbours are looked for within a part, which is a random sample: so many are enough, and it stays quick.
+    found = (
+        bm25_neighbours(queries, positives) if neighbours else np.zeros((len(part), 0), np.int32)
+    )
+    arrays: list[NDArray[Any]] = [
+        np.concatenate(queries),
+        _lengths(queries),
+        np.concatenate(positives),
+        _lengths(positives),
+        found.ravel(),
+    ]
+    head = {
+        "count": len(part),
+        "kinds": [one.kind for one in part],
+        "sources": [one.source for one in part],
+        "sizes": [a.nbytes for a in arrays],
+        "width": found.shape[1],
+    }
+    content = json.dumps(head).encode()
+    raw = len(content).to_bytes(8, "little") + content + b"".join(a.tobytes() for a in arrays)
+    path.write_bytes(lzma.compress(raw, preset=4))
 
 
 def _lengths(texts: list[Pieces]) -> NDArray[np.uint16]:

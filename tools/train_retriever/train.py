@@ -9,6 +9,8 @@ given on any machine. A GPU also gets negatives that the model itself finds.
 from __future__ import annotations
 
 import json
+import queue
+import threading
 import time
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tools.train_retriever.batches import Batch
     from tools.train_retriever.packed import Packed
+
+
+AHEAD = 8  # Batches that are made before they are needed.
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ def plan_for(device: str, minutes: float, changes: dict[str, str]) -> Plan:
             frozen_layers=0,
             negatives=1,
             pieces_max=256,
-            check_minutes=2,
+            check_minutes=2.0,
             epochs=4,
             warm_steps=100,
         )
@@ -113,7 +118,7 @@ def train(
         _groups(model), lr=plan.rate, betas=(0.9, 0.98), fused=plan.device == "cuda"
     )
     step = 0
-    for batch in _all_batches(model, packed, written, plan):
+    for batch in ahead(all_batches(model, packed, written, plan)):
         done = (time.time() - started) / 60 / plan.minutes
         if done >= 1:
             break
@@ -125,17 +130,16 @@ def train(
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         step += 1
-        if step % 50 == 0:
-            note(step=step, done=round(done, 3), **{k: round(v, 4) for k, v in what.items()})
+        if step % 50 == 0:  # To ask for a number makes a GPU wait.
+            parts_now = {name: round(value.item(), 4) for name, value in what.items()}
+            note(step=step, done=round(done, 3), **parts_now)
         if time.time() - checked > 60 * plan.check_minutes:
             check(step)
             checked = time.time()
     check(step)
 
 
-def _all_batches(
-    model: bert.MiniLM, packed: Packed, written: Packed, plan: Plan
-) -> Iterator[Batch]:
+def all_batches(model: bert.MiniLM, packed: Packed, written: Packed, plan: Plan) -> Iterator[Batch]:
     """Pairs of packages, with written ones in between; for each epoch with negatives that the model of that moment confuses."""
     groups = group_batches(written, plan.batch, plan.seed)
     count = 0
@@ -146,6 +150,25 @@ def _all_batches(
             count += 1
             if plan.written_each and len(written) and count % (plan.written_each - 1) == 0:
                 yield of_groups(written, next(groups), plan.pieces_max)
+
+
+def ahead(items: Iterator[Batch]) -> Iterator[Batch]:
+    """The same, of which the next few are made in a thread meanwhile."""
+    made: queue.Queue[Batch | BaseException | None] = queue.Queue(AHEAD)
+
+    def make() -> None:
+        try:
+            for one in items:
+                made.put(one)
+            made.put(None)
+        except BaseException as error:  # noqa: BLE001 (it is raised below)
+            made.put(error)
+
+    threading.Thread(target=make, daemon=True).start()
+    while (one := made.get()) is not None:
+        if isinstance(one, BaseException):
+            raise one
+        yield one
 
 
 def measure(model: bert.MiniLM, test: Packed, device: str) -> dict[str, float]:
@@ -174,15 +197,9 @@ def _groups(model: bert.MiniLM) -> list[dict[str, object]]:
 
 def mine(model: bert.MiniLM, packed: Packed, plan: Plan) -> NDArray[np.int32]:
     """For each pair, answers that the model ranks high for its query but below its own answer; words' neighbours where there are none."""
-    asked = (
-        torch.from_numpy(bert.encode(model, packed.queries, plan.device, 512))
-        .to(plan.device)
-        .half()
-    )
-    told = (
-        torch.from_numpy(bert.encode(model, packed.positives, plan.device, 512))
-        .to(plan.device)
-        .half()
+    asked, told = (
+        bert.encode_there(model, texts, plan.device, 1024, torch.float16)
+        for texts in (packed.queries, packed.positives)
     )
     model.train()
     own = (asked * told).sum(dim=1)

@@ -1,63 +1,80 @@
 """What was tried beside the retriever and not shipped: a model of half the depth, and a small model that reorders the best ten.
 
-Both start from MiniLM's layers and learn from the same packed pairs, on one core. README.md has what came of it.
+Both start from MiniLM's layers and learn from the same packed pairs, on one core or a GPU. README.md has what came of it.
 """
 
 from __future__ import annotations
 
 import itertools
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from tools.train_retriever import bert
 from tools.train_retriever.batches import batches
+from tools.train_retriever.losses import loss_of
 from tools.train_retriever.measure import by_kind, gains, ranks
 from tools.train_retriever.packed import read_packed
-from tools.train_retriever.train import Plan, freeze, loss_of, measure
+from tools.train_retriever.sets import measure_sets, read_sets
+from tools.train_retriever.train import all_batches, freeze, measure, plan_for
 from torch import nn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
     from tools.train_retriever.packed import Packed
 
+_T = TypeVar("_T")
 HALF = (0, 2, 5)
 RERANKED = 10
 NEGATIVES = 3
 QUERY_PIECES, ANSWER_PIECES = 32, 96
 
 
-def half_depth(work: Path, minutes: float) -> str:
+def half_depth(work: Path, minutes: float, device: str, start: Path | None) -> str:
     """Train three of the six layers to find answers and to give the vectors of all six; return MRR@10 by kind, before and after."""
     torch.set_num_threads(1)
     packed, test = read_packed(work / "packed"), read_packed(work / "packed-dev")
-    teacher, model = (bert.load(work / "packed" / "base") for _ in range(2))
+    written, sets = read_packed(work / "packed-written"), read_sets(work / "packed-sets")
+    base = work / "packed" / "base"
+    teacher, model = (bert.load(base, start or base).to(device) for _ in range(2))
     teacher.eval()
     model.layers = nn.ModuleList(model.layers[number] for number in HALF)
     freeze(model, 0)
-    plan = Plan("cpu", minutes, batch=128, rate=2e-4, tie=3.0, tie_share=1.0, frozen_layers=0)
-    before, whole = measure(model, test, "cpu"), measure(teacher, test, "cpu")
+    changes = {"rate": "2e-4", "tie": "3", "tie_share": "1", "frozen_layers": "0", "negatives": "0"}
+    plan = plan_for(device, minutes, changes)
+    before, whole = (measure(one, test, device) for one in (model, teacher))
     optimiser = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=plan.rate)
     model.train()
     seen = 0
-    for rows, done in _until(minutes, packed, plan.batch):
+    for batch, done in _until(minutes, all_batches(model, packed, written, plan)):
         _set_rate(optimiser, plan.rate, done)
-        loss, apart = loss_of(model, teacher, packed, rows, None, plan)
+        loss, parts = loss_of(model, teacher, batch, plan)
         _step(optimiser, loss, model)
-        seen += len(rows)
-        if seen % (20 * plan.batch) < plan.batch:
-            print(f"{seen} pairs, loss {loss.item():.3f}, apart {apart:.3f}", flush=True)
-    after = measure(model, test, "cpu")
+        seen += len(batch.queries)
+        if seen % (50 * plan.batch) < plan.batch:
+            what = {name: round(value.item(), 4) for name, value in parts.items()}
+            print(f"{seen} pairs, loss {loss.item():.3f}, {what}", flush=True)
+    after = measure(model, test, device)
     bert.write_safetensors(
-        {name: value.numpy() for name, value in model.state_dict().items()},
+        {name: value.half().cpu().numpy() for name, value in model.state_dict().items() if "words" not in name},
         work / "half.safetensors",
+    )  # fmt: skip
+    sets_of = {"six layers": teacher, "three layers trained": model}
+    lines = [f"{name} {measure_sets(one, sets, device)}" for name, one in sets_of.items()]
+    return "\n".join(
+        [
+            f"{seen} pairs",
+            f"six layers {whole}",
+            f"three layers at first {before}",
+            f"three layers trained {after}",
+            *lines,
+        ]
     )
-    return f"{seen} pairs\nsix layers {whole}\nthree layers at first {before}\nthree layers trained {after}"
 
 
 class Reranker(nn.Module):
@@ -76,7 +93,8 @@ class Reranker(nn.Module):
             np.concatenate([q[:QUERY_PIECES], a[1:ANSWER_PIECES]]).astype(np.uint16)
             for q, a in pairs
         ]
-        ids, mask = bert.padded(texts, "cpu")
+        device = self.head.weight.device
+        ids, mask = bert.padded(texts, device.type)
         second = torch.zeros_like(ids)
         for row, (question, _answer) in enumerate(pairs):
             second[row, min(len(question), QUERY_PIECES) :] = 1
@@ -89,30 +107,33 @@ class Reranker(nn.Module):
         return self.head(x.sum(dim=1) / mask.sum(dim=1, keepdim=True)).squeeze(-1)
 
 
-def reranker(work: Path, minutes: float) -> str:
-    """Train a model that reorders the best ten of MiniLM; return MRR@10 by kind without it, with it, and of both together."""
+def reranker(work: Path, minutes: float, device: str, start: Path | None) -> str:
+    """Train a model that reorders the best ten; return MRR@10 by kind without it, with it, and of both together."""
     torch.set_num_threads(1)
     packed, test = read_packed(work / "packed"), read_packed(work / "packed-dev")
-    finder = bert.load(work / "packed" / "base")
-    model = Reranker(bert.load(work / "packed" / "base"))
+    base = work / "packed" / "base"
+    finder = bert.load(base, start or base).to(device)
+    model = Reranker(bert.load(base, start or base)).to(device)
     model.body.words.requires_grad_(requires_grad=False)
-    rate = 2e-4
+    rate, size = 2e-4, 32 if device == "cpu" else 256
     optimiser = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=rate)
     seen = 0
-    for rows, done in _until(minutes, packed, 32):
+    for rows, done in _until(minutes, batches(packed, size, 1)):
         _set_rate(optimiser, rate, done)
         groups = [_with_negatives(packed, row, rows) for row in rows]
         pairs = [
             (packed.queries[group[0]], packed.positives[one]) for group in groups for one in group
         ]
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(device, torch.bfloat16):
             scores = model(pairs).float().view(len(rows), 1 + NEGATIVES)
-        loss = F.cross_entropy(scores, torch.zeros(len(rows), dtype=torch.long))
+        loss = F.cross_entropy(
+            scores, torch.zeros(len(rows), dtype=torch.long, device=scores.device)
+        )
         _step(optimiser, loss, model)
         seen += len(rows)
-        if seen % (50 * 32) < 32:
+        if seen % (50 * size) < size:
             print(f"{seen} pairs, loss {loss.item():.3f}", flush=True)
-    return f"{seen} pairs\n" + _reranked(model, finder, test)
+    return f"{seen} pairs\n" + _reranked(model, finder, test, device)
 
 
 def _with_negatives(packed: Packed, row: int, rows: Sequence[int]) -> list[int]:
@@ -123,16 +144,16 @@ def _with_negatives(packed: Packed, row: int, rows: Sequence[int]) -> list[int]:
 
 
 @torch.inference_mode()
-def _reranked(model: Reranker, finder: bert.MiniLM, test: Packed) -> str:
+def _reranked(model: Reranker, finder: bert.MiniLM, test: Packed, device: str) -> str:
     model.eval()
-    asked, told = (bert.encode(finder, texts, "cpu") for texts in (test.queries, test.positives))
+    asked, told = (bert.encode(finder, texts, device) for texts in (test.queries, test.positives))
     cosines = asked @ told.T
     best = np.argsort(-cosines, axis=1, kind="stable")[:, :RERANKED]
     own = np.full(cosines.shape, -np.inf, np.float32)
     for row, columns in enumerate(best):
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(device, torch.bfloat16):
             scores = model([(test.queries[row], test.positives[one]) for one in columns])
-        own[row, columns] = scores.float().numpy()
+        own[row, columns] = scores.float().cpu().numpy()
     lines = [f"best ten by cosine {by_kind(gains(ranks(asked, told)), test.kinds)}"]
     for weight in (0.02, 0.05, 0.1, 1.0):
         mixed = (0 if weight == 1 else 1) * cosines + weight * own
@@ -143,14 +164,14 @@ def _reranked(model: Reranker, finder: bert.MiniLM, test: Packed) -> str:
     return "\n".join(lines)
 
 
-def _until(minutes: float, packed: Packed, size: int) -> Iterator[tuple[list[int], float]]:
-    """Batches until the time is over, each with the share of it that is over."""
+def _until(minutes: float, items: Iterable[_T]) -> Iterator[tuple[_T, float]]:
+    """Yield *items* until the time is over, each with the share of it that is over."""
     started = time.time()
-    for rows in batches(packed, size, 1):
+    for one in items:
         done = (time.time() - started) / 60 / minutes
         if done >= 1:
             return
-        yield rows, done
+        yield one, done
 
 
 def _set_rate(optimiser: torch.optim.Optimizer, rate: float, done: float) -> None:
