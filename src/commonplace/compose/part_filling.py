@@ -51,8 +51,11 @@ SAYS_MOST, LEAD_MIN = 1.0, 0.25
 CODE_SHARE = 0.25
 # The share of that between the items of a list.
 LIST_SHARE = 0.3
-# What is worth less than this share of the best is not shown.
-WORTH_SHARE_MIN = 0.1
+# Of the worth of the best, the share that what is shown needs, unless its section goes on with it:
+# pieces from here and there are hard to follow.
+WORTH_SHARE_MIN = 0.25
+# A longer paragraph says something by itself, even if it announces what follows.
+LEAD_CHARS_MAX = 120
 # A paragraph is shown whole, unless it needs more than this share of the room.
 WHOLE_SHARE_MAX = 0.5
 # A smaller part of a block of code is not shown, unless it is this share of all that fits.
@@ -94,7 +97,8 @@ def _announces_nothing(page: Page, number: int, chosen: AbstractSet[int]) -> boo
     """Whether a unit is shown that only announces another, which is not."""
     following = number + 1
     is_lead = following < len(page.units) and page.units[following].lead == number
-    return is_lead and following not in chosen and _announces(page, number)
+    is_short = len(page.words(number)) <= LEAD_CHARS_MAX
+    return is_lead and is_short and following not in chosen and _announces(page, number)
 
 
 def _choose(
@@ -106,7 +110,6 @@ def _choose(
     """Return the units of the best of *groups* that fit together."""
     left = list(groups)
     best = max(one.worth for one in left) or 1.0
-    least = WORTH_SHARE_MIN * best
     chosen: set[int] = set()
     worths: dict[int, float] = {}
 
@@ -115,10 +118,12 @@ def _choose(
 
     while left:
         found = max(left, key=worth)
-        if chosen and worth(found) < least:
-            break
         left.remove(found)
         first = found.numbers[0]
+        beside = chosen & {first - 1, found.numbers[-1] + 1}
+        is_next = any(page.units[one].headings == page.units[first].headings for one in beside)
+        if chosen and not is_next and worth(found) < WORTH_SHARE_MIN * best:
+            continue
         wider = {*chosen, *found.numbers, *page.leads(first)}
         if page.fits(wider, tokens_max):
             chosen = wider
