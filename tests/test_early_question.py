@@ -6,13 +6,16 @@ import os
 import subprocess
 import sys
 import threading
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
 from commonplace import Memory
+from commonplace.cli import asking
 from commonplace.embed.early import EarlyQuestion
 from commonplace.embed.minilm import MiniLM
+from commonplace.embed.service import EmbeddingService
 from commonplace.errors import EmbedderUnavailable
 
 if TYPE_CHECKING:
@@ -148,3 +151,34 @@ def test_a_command_gives_the_answer_that_the_memory_gives(tmp_path: Path) -> Non
     assert done.stdout.strip() == wanted.strip()
     assert "Docker" in wanted
     assert not done.stderr
+
+
+@pytest.mark.parametrize(
+    ("config", "is_started"),
+    [(None, True), ("[recall]\ndense = 0.5\n", True), ('[embedder]\nkind = "none"\n', False)],
+)
+def test_a_command_starts_it_unless_the_home_names_an_embedder(
+    tmp_path: Path, config: str | None, is_started: bool
+) -> None:
+    if config is not None:
+        (tmp_path / "config.toml").write_text(config)
+
+    early = asking._start_early(str(tmp_path), QUESTION)
+
+    assert (early is not None) == is_started
+    if early is not None:
+        early.close()
+
+
+def test_a_command_without_a_question_starts_nothing(tmp_path: Path) -> None:
+    assert asking._start_early(str(tmp_path), "") is None
+
+
+def test_a_service_of_another_embedder_ends_the_process() -> None:
+    early = started()
+    pid = early._pid
+
+    service = EmbeddingService({"embedder.kind": "none"}, datetime.now, early=early)
+
+    assert service._early is None
+    assert is_gone(pid)

@@ -19,7 +19,6 @@ from commonplace.record_changer import RecordChanger
 from commonplace.records import Record, encode, to_utc
 from commonplace.scope import Scope, Searched
 from commonplace.usage import Usage
-from commonplace.vocabulary import QUERY_CHARS_MAX
 from commonplace.where import repository, trust
 from commonplace.where.aliases import Aliases
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from typing import Self, Unpack
 
+    from commonplace.embed.early import EarlyQuestion
     from commonplace.engine import Answer, Engine
     from commonplace.erasure import Receipt
     from commonplace.log.check import Finding
@@ -366,30 +366,28 @@ class Recaller(RecordChanger):
         whole = ident if ident.startswith(TEXT_PREFIXES) else self._lookup.resolve(ident)[1]
         return self.engine().why(self._query(query, narrowing), whole)
 
-    def engine(self, *, only_question: str = "") -> Engine:
+    def engine(self, *, for_one_query: bool = False, early: EarlyQuestion | None = None) -> Engine:
         """Return the engine that answers questions, opened on first use.
 
-        *only_question* is what a process asks that asks once and ends: it is embedded faster.
+        *for_one_query* is for a process that asks once and ends: it loads the model faster, or has
+        the *early* question embedded already.
         """
         if self._origin is not None:
             return self._origin.engine()
         if self._engine is None:
             from commonplace.embed.service import EmbeddingService
+            from commonplace.engine import Engine
 
             with self._engine_lock:  # Two threads of a server may come first.
                 if self._engine is None:
-                    # Before the engine is imported: another process embeds the question meanwhile.
-                    embedding = EmbeddingService(
-                        self.settings, self._clock, only_question=only_question[:QUERY_CHARS_MAX]
-                    )
-                    from commonplace.engine import Engine
-
                     self._engine = Engine(
                         self.homes,
                         self.settings,
                         clock=self._clock,
-                        embedding=embedding,
-                        for_one_query=bool(only_question),
+                        embedding=EmbeddingService(
+                            self.settings, self._clock, for_one_query=for_one_query, early=early
+                        ),
+                        for_one_query=for_one_query,
                         background=self.background,
                     )
         return self._engine

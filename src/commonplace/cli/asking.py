@@ -9,15 +9,20 @@ import json
 import os
 
 import commonplace
+from commonplace.files.plain import read_small
 from commonplace.served import ASK_PATH, find_server, nearest_home, send, state_folder
+from commonplace.vocabulary import QUERY_CHARS_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from commonplace.embed.early import EarlyQuestion
+
 # A server that does not answer in this time is not waited for.
 SERVER_S_MAX = 2.0
 REPLY_BYTES_MAX = 64 << 20
+CONFIG_BYTES_MAX = 1 << 20
 
 
 def ask(home: str | None, request: dict[str, Any]) -> Any:  # noqa: ANN401 (its JSON)
@@ -53,10 +58,31 @@ def ask_server(home: str | None, request: dict[str, Any]) -> Any:  # noqa: ANN40
 
 def ask_memory(home: str | None, request: dict[str, Any]) -> Any:  # noqa: ANN401 (see above)
     """Return the answer of the memory itself, opened in this process."""
-    # These load the libraries of the index. A server answers in a third of that time.
-    from commonplace.ask import answer  # noqa: PLC0415
-    from commonplace.cli.open_memory import open_memory  # noqa: PLC0415
+    # Before all imports: another process embeds the question meanwhile.
+    early = _start_early(home, (request.get("text") or "")[:QUERY_CHARS_MAX])
+    try:
+        # These load the libraries of the index. A server answers in a third of that time.
+        from commonplace.ask import answer  # noqa: PLC0415
+        from commonplace.cli.open_memory import open_memory  # noqa: PLC0415
 
-    with open_memory(home) as memory:
-        memory.engine(only_question=request.get("text") or "")
-        return answer(memory, request)
+        with open_memory(home) as memory:
+            memory.engine(for_one_query=True, early=early)
+            return answer(memory, request)
+    finally:
+        if early is not None:
+            early.close()
+
+
+def _start_early(home: str | None, text: str) -> EarlyQuestion | None:
+    """Have the question embedded by another process, unless the home may want another embedder."""
+    try:
+        folder = os.path.expanduser(home) if home else nearest_home(os.getcwd(), os.environ)
+        if b"embedder" in read_small(os.path.join(folder, "config.toml"), CONFIG_BYTES_MAX):
+            return None
+    except OSError:
+        pass  # There is none, or whoever opens the home says what is wrong with it.
+    if not text:
+        return None
+    from commonplace.embed.early import EarlyQuestion  # noqa: PLC0415
+
+    return EarlyQuestion.start(text)

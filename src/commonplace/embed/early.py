@@ -16,12 +16,18 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from commonplace.embed import embedder as embedders
 from commonplace.embed.embedder import Encoded, PieceEmbedder, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from commonplace.embed.embedder import Embedder, Vectors
+
+
+def load_packaged() -> Embedder:
+    """Load the model in the package, as a process does that embeds one text and ends."""
+    return embedders.load("minilm", for_one_query=True)
 
 
 class EarlyQuestion:
@@ -33,7 +39,7 @@ class EarlyQuestion:
         self._pipe = pipe
 
     @classmethod
-    def start(cls, text: str, load: Callable[[], Embedder]) -> EarlyQuestion | None:
+    def start(cls, text: str, load: Callable[[], Embedder] = load_packaged) -> EarlyQuestion | None:
         """Have a child process *load* the model and embed *text*; `None` where that gains nothing.
 
         A process with threads is not forked: the child could wait for a lock of theirs for ever.

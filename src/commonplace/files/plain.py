@@ -107,13 +107,13 @@ def read_all(path: Path, bytes_max: int = FILE_BYTES_MAX) -> bytes:
     return content
 
 
-def read_start(path: Path, bytes_max: int) -> bytes:
+def read_start(path: Path | str, bytes_max: int) -> bytes:
     """Return the first bytes of the file at *path*. Raises `OSError`."""
     with open(path, "rb", opener=_opener) as stream:
         return stream.read(bytes_max)
 
 
-def read_small(path: Path, bytes_max: int) -> bytes:
+def read_small(path: Path | str, bytes_max: int) -> bytes:
     """Return all bytes of the file at *path*. Raises `OSError`, also if they are too many."""
     content = read_start(path, bytes_max + 1)
     if len(content) > bytes_max:
