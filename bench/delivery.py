@@ -34,13 +34,9 @@ class Asked(NamedTuple):
 
 
 def read_set(folder: Path, name: str) -> tuple[dict[str, dict[str, Any]], list[Asked]]:
-    notes = map(json.loads, (folder / f"{name}_notes.jsonl").open(encoding="utf-8"))
-    documents = {
-        row["id"]: {"text": row["text"], "repo": "notes", "timestamp": "2026-01-01T00:00:00Z"}
-        for row in notes
-    }
     rows = map(json.loads, (folder / f"{name}_questions.jsonl").open(encoding="utf-8"))
-    return documents, [Asked(row["note"], row["question"], row["needs"]) for row in rows]
+    asked = [Asked(row["note"], row["question"], row["needs"]) for row in rows]
+    return judged.read_notes(folder / f"{name}_notes.jsonl"), asked
 
 
 def squeeze(text: str) -> str:

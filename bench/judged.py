@@ -1,7 +1,7 @@
 """Blind judging of answers: sheets for a judge who does not know which system wrote what, and the scores of the grades.
 
     python bench/judged.py prepare --sheets FOLDER --key FILE [--count 62] [--kinds symptom] [--budget 300] [--seed 7]
-        [--questions FILE]
+        [--questions FILE] [--notes FILE]
     python bench/judged.py score --key FILE GRADES...
 
 `prepare` asks the questions of the retrieval set of three systems, with the same limit in tokens (UTF-8 bytes / 4):
@@ -11,7 +11,7 @@
 - FTS5 documents: the best notes from their start until the tokens are spent.
 
 With `--questions`, it asks those of a file instead, a line each: `{"question": "…", "note": ID}`, written by somebody who
-has read the notes and never our answers.
+has read the notes and never our answers. With `--notes`, the notes are those of a file, too: `{"id": ID, "text": "…"}`.
 
 It writes sheets of some questions each: the question, the three texts in an order drawn for each question, and the
 note that holds the answer, for the judge alone. Beside them it writes README.md, which says how to grade, and
@@ -109,9 +109,12 @@ def without_frame(text: str) -> str:
 
 
 def prepare(arguments: argparse.Namespace) -> int:
-    found = quality.retrieval_set(arguments.retrieval)
-    kinds = arguments.kinds.split(",")
     chance = random.Random(arguments.seed)
+    kinds = arguments.kinds.split(",")
+    if arguments.notes:
+        found = quality.Set(arguments.notes.stem, read_notes(arguments.notes), [])
+    else:
+        found = quality.retrieval_set(arguments.retrieval)
     if arguments.questions:
         questions = read_questions(arguments.questions)
     else:
@@ -159,6 +162,14 @@ def prepare(arguments: argparse.Namespace) -> int:
 def read_questions(path: Path) -> list[quality.Question]:
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [quality.Question(row["question"], frozenset([row["note"]]), (), "") for row in rows]
+
+
+def read_notes(path: Path) -> dict[str, dict[str, Any]]:
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {
+        row["id"]: {"text": row["text"], "repo": "notes", "timestamp": "2026-01-01T00:00:00Z"}
+        for row in rows
+    }
 
 
 def sheet_part(name: str, question: str, texts: dict[str, str], source: str) -> str:
@@ -243,6 +254,7 @@ def main() -> int:
     one.add_argument("--count", type=int, default=62)
     one.add_argument("--kinds", default="symptom")
     one.add_argument("--questions", type=Path, help="ask those of this file instead")
+    one.add_argument("--notes", type=Path, help="of the notes of this file")
     one.add_argument("--budget", type=int, default=300)
     one.add_argument("--per-sheet", type=int, default=PER_SHEET)
     one.add_argument("--seed", type=int, default=7)
