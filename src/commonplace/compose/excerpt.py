@@ -103,14 +103,7 @@ class Choice:
     def _fill(self, part: Part) -> list[int]:
         """Return as much of one matter as fits, in the order of the text, but its fix first."""
         units = self._page.units
-        chosen = fill(
-            self._page,
-            part.numbers,
-            self._scores,
-            self._tokens_max,
-            self._weigh,
-            is_named=part.is_named,
-        )
+        chosen = fill(self._page, part, self._scores, self._tokens_max, self._weigh)
         fixes = fix_sections(units, part.numbers) if part.is_named else set()
         return sorted(chosen, key=lambda one: (units[one].headings not in fixes, one))
 

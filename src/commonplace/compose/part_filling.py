@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
+    from commonplace.compose.parts import Part
     from commonplace.compose.unit_layout import Page
     from commonplace.index.units import Unit
 
@@ -35,9 +36,9 @@ USE_WEIGHTS = {FIX: 0.8, IMPERATIVE: 0.3, ADVICE: 0.2, CAUSE: 0.1, BACKGROUND: -
 HEADING_WEIGHTS = {FIX: 0.75, ADVICE: 0.3, CAUSE: 0.15, BACKGROUND: -0.45}
 # A message that is quoted is like the question, which often quotes it too.
 MESSAGE_WORTH = -0.2
-# What follows what is shown, what stands before it, what it introduces ("Run this:"), and a block
-# that stands behind it.
-FOLLOWS, PRECEDES, INTRODUCED, BEHIND = 0.4, 0.2, 2.0, 1.0
+# What follows what is shown, less if that is a block, what stands before it, what it introduces
+# ("Run this:"), and a block that stands behind it.
+FOLLOWS, BLOCK_FOLLOWS, PRECEDES, INTRODUCED, BEHIND = 0.7, 0.4, 0.2, 2.0, 1.0
 # A story begins with what was seen and ends with the fix: how much more its end is worth than its
 # beginning, and how many parts it has at least.
 LATE, STORY_MIN = 0.4, 4
@@ -73,23 +74,19 @@ class Group(NamedTuple):
 
 def fill(
     page: Page,
-    numbers: Sequence[int],
+    part: Part,
     scores: Mapping[int, float],
     tokens_max: int,
     weigh: Callable[[Sequence[str]], list[float]],
-    *,
-    is_named: bool = False,
 ) -> set[int]:
-    """Return the units of *numbers* that fit together, best first; those beside them count more.
-
-    *is_named* says that headings tell what each is for.
-    """
-    groups = list(_groups(page, numbers, scores, tokens_max, is_named=is_named))
-    chosen = _choose(page, groups, tokens_max, weigh)
+    """Return the units of *part* that fit together, best first; those beside them count more."""
+    groups = list(_groups(page, part, scores, tokens_max))
+    share_min = 0.0 if part.is_talk else WORTH_SHARE_MIN
+    chosen = _choose(page, groups, tokens_max, weigh, share_min)
     empty = {one for one in chosen if _announces_nothing(page, one, chosen)}
     if empty and len(empty) < len(chosen):
         rest = [one for one in groups if one.numbers[0] not in empty]
-        chosen = _choose(page, rest, tokens_max, weigh)
+        chosen = _choose(page, rest, tokens_max, weigh, share_min)
     return chosen
 
 
@@ -106,8 +103,12 @@ def _choose(
     groups: Sequence[Group],
     tokens_max: int,
     weigh: Callable[[Sequence[str]], list[float]],
+    share_min: float,
 ) -> set[int]:
-    """Return the units of the best of *groups* that fit together."""
+    """Return the units of the best of *groups* that fit together.
+
+    Those that stand apart need *share_min* of the worth of the best.
+    """
     left = list(groups)
     best = max(one.worth for one in left) or 1.0
     chosen: set[int] = set()
@@ -122,7 +123,7 @@ def _choose(
         first = found.numbers[0]
         beside = chosen & {first - 1, found.numbers[-1] + 1}
         is_next = any(page.units[one].headings == page.units[first].headings for one in beside)
-        if chosen and not is_next and worth(found) < WORTH_SHARE_MIN * best:
+        if chosen and not is_next and worth(found) < share_min * best:
             continue
         wider = {*chosen, *found.numbers, *page.leads(first)}
         if page.fits(wider, tokens_max):
@@ -142,20 +143,17 @@ def _instead_of_lead(page: Page, chosen: set[int], number: int, tokens_max: int)
 
 
 def _groups(
-    page: Page,
-    numbers: Sequence[int],
-    scores: Mapping[int, float],
-    tokens_max: int,
-    *,
-    is_named: bool,
+    page: Page, part: Part, scores: Mapping[int, float], tokens_max: int
 ) -> Iterator[Group]:
+    numbers = part.numbers
     units = page.units
     # What all of them stand under says nothing of one of them.
     shared = _count_shared(units, numbers)
     uses: dict[int, float] = {}
     begun: set[str] = set()
     paragraphs = [number for number in numbers if units[number].kind not in (REST, ITEM)]
-    is_story = not is_named and len({units[number].headings for number in numbers}) == 1
+    sections = {units[number].headings for number in numbers}
+    is_story = not (part.is_named or part.is_talk) and len(sections) == 1
     is_story = is_story and len(paragraphs) >= STORY_MIN
     for run in _runs(units, numbers, WHOLE_SHARE_MAX * tokens.BYTES_PER_TOKEN * tokens_max):
         uses[run[0]] = use = _use(page, run, uses, shared)
@@ -164,11 +162,11 @@ def _groups(
         worth = max(scores[one] for one in run)
         if units[run[0]].kind in (CODE, QUOTE):
             worth *= CODE_SHARE
-        elif use != BACKGROUND and _leads(run, scores):
+        elif use != BACKGROUND and not part.is_talk and _leads(run, scores):
             worth += SAYS_MOST
         weights = USE_WEIGHTS if by_heading is None else HEADING_WEIGHTS
         worth += weights.get(use, 0.0)
-        if is_named and by_heading == FIX and headings[0] not in begun:
+        if part.is_named and by_heading == FIX and headings[0] not in begun:
             worth += STATEMENT
             begun.add(headings[0])
         if is_story and units[run[0]].kind != ITEM:
@@ -230,7 +228,8 @@ def _beside(page: Page, numbers: Sequence[int], worths: Mapping[int, float]) -> 
     if lead in worths and units[first].kind in BLOCKS:
         return INTRODUCED if _announces(page, lead) else BEHIND
     if first - 1 in worths and units[first - 1].headings == units[first].headings:
-        return _between(page, first - 1, first, FOLLOWS) * worths[first - 1]
+        weight = BLOCK_FOLLOWS if units[first].kind in BLOCKS else FOLLOWS
+        return _between(page, first - 1, first, weight) * worths[first - 1]
     if following in worths and units[following].headings == units[first].headings:
         return _between(page, first, following, PRECEDES) * worths[following]
     return 0.0

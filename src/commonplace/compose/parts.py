@@ -61,6 +61,8 @@ class Part(NamedTuple):
     is_one: bool = False
     # Whether headings, lines in bold or labels say which is the fix.
     is_named: bool = False
+    # Whether it is a conversation, in which the answer may be anywhere.
+    is_talk: bool = False
     # Whether its parts are the items of a list.
     is_list: bool = False
 
@@ -68,7 +70,7 @@ class Part(NamedTuple):
 def part_of_text(text: str, units: Sequence[Unit], numbers: Sequence[int]) -> Part:
     """Return the text as one part, made of its sections."""
     if is_conversation(text):
-        return Part(tuple(numbers), is_one=True)  # It goes to and fro.
+        return Part(tuple(numbers), is_one=True, is_talk=True)  # It goes to and fro.
     return _section(text, units, tuple(numbers), 0)
 
 

@@ -27,6 +27,8 @@ STEP = 2
 # More pieces of a passage than these are not kept, and more of a question not compared.
 PIECES_MAX = 256
 QUESTION_PIECES_MAX = 64
+# Of a passage that is compared with others: with more, long ones would be nearer to any question.
+RANKED_MAX = 128
 # OpenBLAS multiplies as much as this in the thread that asks. For more it wakes up others, which
 # then keep a core busy while they wait.
 PRODUCTS_MAX = 200_000
@@ -101,14 +103,18 @@ def unit_similarities(
     return dict(zip(found, similarities(question, joined), strict=True))
 
 
-def similarities(question: Vectors, passages: Sequence[bytes]) -> list[float]:
+def similarities(
+    question: Vectors, passages: Sequence[bytes], pieces_max: int = PIECES_MAX
+) -> list[float]:
     """Return for each of *passages*, by its codes, how well it says the pieces of *question*.
 
-    That is the mean, over the pieces of the question, of the best cosine with a piece of the
-    passage; about, since the passage has signs only. It is 0 for a passage without codes.
+    That is the mean, over the pieces of the question, of the best cosine with one of the first
+    *pieces_max* pieces of the passage; about, since the passage has signs only. It is 0 for a
+    passage without codes.
     """
     wanted = np.ascontiguousarray(question[:QUESTION_PIECES_MAX, ::STEP], np.float32)
     code_bytes = _code_bytes(question)
+    passages = [passage[: pieces_max * code_bytes] for passage in passages]
     lengths = [len(passage) // code_bytes for passage in passages]
     if not len(wanted) or not any(lengths):
         return [0.0] * len(passages)

@@ -285,7 +285,9 @@ class Reader(TableFacts):
 
         passages = self._best_passages(question.vector, keys)
         codes = piece_codes.read_codes(self.connection, passages)
-        found = piece_codes.similarities(question.pieces, list(codes.values()))
+        found = piece_codes.similarities(
+            question.pieces, list(codes.values()), piece_codes.RANKED_MAX
+        )
         return dict(zip(codes, found, strict=True))
 
     def unit_similarity(self, question: Encoded, key: int) -> dict[int, float]:
