@@ -172,7 +172,10 @@ def embed(memory: Memory, size: int, vectors_max: int) -> float:
             codes = draw.integers(0, 256, (len(some), PIECES, 24), np.uint8)
             piece_codes.store_codes(
                 tables.connection,
-                [(key, code.tobytes()) for key, code in zip(some, codes, strict=True)],
+                [
+                    (key, piece_codes.Codes(code.tobytes()))
+                    for key, code in zip(some, codes, strict=True)
+                ],
             )
         tables.connection.execute("DELETE FROM unembedded")
         sign_blocks.pack(tables.connection)
