@@ -2,8 +2,9 @@
 
 If all of it fits, all of it is shown. Else the text is taken apart where its author took it apart,
 and of its parts the one is shown that says most of the question: whole, in its order, below its
-heading. Others stand beside it only if they say nearly as much. Of a part that does not fit, what
-answers is shown and what belongs to that. `…` stands for all that is left out.
+heading. Others stand behind it if there is room and they say at least a third as much. Of a part
+that does not fit, what answers is shown and what belongs to that. `…` stands for all that is left
+out.
 """
 
 from __future__ import annotations

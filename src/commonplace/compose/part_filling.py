@@ -39,6 +39,8 @@ MESSAGE_WORTH = -0.2
 # What follows what is shown, less if that is a block, what stands before it, what it introduces
 # ("Run this:"), and a block that stands behind it.
 FOLLOWS, BLOCK_FOLLOWS, PRECEDES, INTRODUCED, BEHIND = 0.7, 0.4, 0.2, 2.0, 1.0
+# Of these weights, the share that holds between the items of a list.
+LIST_SHARE = 0.3
 # A story begins with what was seen and ends with the fix: how much more its end is worth than its
 # beginning, and how many parts it has at least.
 LATE, STORY_MIN = 0.4, 4
@@ -50,8 +52,6 @@ SAYS_MOST, LEAD_MIN = 1.0, 0.25
 # Code that holds the words of the question is often a message or a transcript, which whoever asks
 # has seen: what it says counts for less.
 CODE_SHARE = 0.25
-# The share of that between the items of a list.
-LIST_SHARE = 0.3
 # Of the worth of the best, the share that what is shown needs, unless its section goes on with it:
 # pieces from here and there are hard to follow.
 WORTH_SHARE_MIN = 0.25
