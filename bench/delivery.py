@@ -5,7 +5,7 @@
 For each limit in tokens (UTF-8 bytes / 4): the share of questions whose answer has all the words that are needed, and the mean length of
 an answer; beside it the same of FTS5 chunks (`bench/judged.py`). `first` is the share of questions with the right note in first place.
 Who wrote the notes and questions had not seen the code. A program counts words, so it does not say whether an answer is readable;
-`bench/judged.py` does. The sets are 80 notes (half of them documents, half written down during work) and 180 questions; they were first measured with and then
+`bench/judged.py` does. The sets are 140 notes (half of them documents, half written down during work) and 300 questions; they were first measured with and then
 looked at, so the figures are in-sample. `--misses` prints the questions whose answer of that length lacks something.
 """
 
@@ -24,6 +24,7 @@ import quality
 
 SETS = Path(__file__).parent / "sets"
 BUDGETS = (120, 200, 300, 500)
+NAMES = ("delivery_formal", "delivery_informal", "delivery_formal2", "delivery_informal2")
 
 
 class Asked(NamedTuple):
@@ -76,7 +77,7 @@ def report(name: str, folder: Path, home: Path, budgets: list[int], misses: int)
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--folder", type=Path, default=SETS)
-    parser.add_argument("--sets", default="delivery_formal,delivery_informal")
+    parser.add_argument("--sets", default=",".join(NAMES))
     parser.add_argument("--budgets", default=",".join(map(str, BUDGETS)))
     parser.add_argument("--home", type=Path, help="keep the ingested homes here")
     parser.add_argument("--misses", type=int, default=0, metavar="BUDGET")

@@ -19,7 +19,7 @@ Metrics, over all queries of a set:
 - against words alone: the difference of R@1 and nDCG@10 to plain BM25 (our terms, no priors), paired by question, with the
   95 % interval of 2,000 bootstrap samples. The bar: below words alone nowhere, by an interval that lies below zero.
 
-Rankings are taken with the cut-off off, so that all systems return ten; evidence and tokens@none as an agent gets them.
+Rankings are taken with the cut-off off and room for all, so that all systems return ten; evidence and tokens@none as an agent gets them.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BUDGETS = (300, 600, 1000)
+# An answer of so many tokens has room for ten memories.
+RANKED_TOKENS = 100_000
 # Other memories beside those of our own sets, made by bench/texts.py.
 OTHERS = {"errors": 160, "notes": 400, "dialogue": 0}
 SAMPLES = 2000
@@ -279,7 +281,9 @@ class Ours:
         return self._with(
             lambda: [
                 hit.id
-                for hit in self.memory.recall(question, all_repos=True, limit=10, cutoff=False).hits
+                for hit in self.memory.recall(
+                    question, all_repos=True, limit=10, cutoff=False, tokens_max=RANKED_TOKENS
+                ).hits
             ]
         )
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from commonplace.compose import tokens
 from commonplace.compose.answer import compose
+from commonplace.compose.unit_scores import Wanted
 from commonplace.index.terms import query_terms
 from commonplace.recall.consultation import name_others
 from commonplace.recall.hits import Explanation, Hit
@@ -62,13 +63,13 @@ def hit(ident: str, lesson: str, relevance: float = 0.5, repo: str = "app", **mo
 
 
 def answer(*hits: Hit, limit: int = 300, question: str = QUESTION) -> str:
-    return compose(hits, query_terms(question), lambda _term: 1.0, limit).text
+    return compose(hits, Wanted(query_terms(question), lambda _term: 1.0), limit).text
 
 
 @given(st.lists(TEXTS.filter(str.strip), min_size=1, max_size=4), st.integers(30, 400))
 def test_every_entry_has_its_id_and_the_limit_holds(texts: list[str], limit: int) -> None:
     hits = [hit(f"les-{number}", text) for number, text in enumerate(texts)]
-    found = compose(hits, query_terms("first item"), lambda _term: 1.0, limit)
+    found = compose(hits, Wanted(query_terms("first item"), lambda _term: 1.0), limit)
 
     assert tokens.count(found.text) <= limit
     entries = re.findall(r"^\d+\. \[2026-01-01\]", found.text, re.MULTILINE)

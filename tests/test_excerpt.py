@@ -14,7 +14,7 @@ from commonplace.compose import tokens
 from commonplace.compose.excerpt import excerpt
 from commonplace.compose.unit_cutting import MORE
 from commonplace.compose.unit_layout import show_unit
-from commonplace.compose.unit_scores import Wanted
+from commonplace.compose.unit_scores import Wanted, asks_why
 from commonplace.index.terms import query_terms
 from commonplace.index.units import units_of
 from test_units import TEXTS
@@ -453,7 +453,7 @@ def test_the_sentence_that_states_the_fix_is_shown_with_the_beginning_of_long_co
         f"# Slow start\n\n## Fix\n\nKeep the registry in a cache:\n\n```sh\n{code}\n```\n\n"
         "## Root cause\n\nEvery start reads the whole registry again.\n"
     )
-    found = shown("slow start reads the registry", 60, text)
+    found = shown("slow start reads the registry", 70, text)
 
     assert "Fix:\n   Keep the registry in a cache:\n   ```sh\n   step 0 of the script\n" in found
     assert f"```\n   {MORE}" in found
@@ -672,3 +672,41 @@ def test_what_is_not_the_fix_does_not_come_before_it(heading: str) -> None:
 
     assert "Bleed the line" in found
     assert "torch" not in found
+
+
+LONG = "It was looked at for a long time, and nothing else was found on that day. " * 3
+
+
+def test_who_asks_why_is_told_the_cause() -> None:
+    text = (
+        f"# Slow start\n\n## Root cause\n\nThe registry is read at every start. {LONG}\n\n"
+        f"## Fix\n\nKeep the registry in a cache. {LONG}\n\n## Result\n\nTwo seconds.\n"
+    )
+    asked = Wanted(query_terms("slow start"), lambda _term: 1.0)
+    for asks, first in ((False, "Keep the registry"), (True, "The registry is read")):
+        wanted = asked._replace(asks_why=asks)
+        found = excerpt(text, units_of(text), wanted, "Slow start", 40)
+        assert first in found
+    assert asks_why("all reads hang, db idle – why?")
+    assert asks_why("what causes the second restart")
+    assert not asks_why("why not restart it: how do I do that")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "static void configure(void)\n{\n" + "    write(REGISTER, 1);\n" * 30 + "}",
+        "with rows as (\n    select a\n    from b\n),\n" + "more as (\n    select c\n),\n" * 20,
+        "class Kettle:\n" + "    def boil(self):\n        self.heat(1)\n" * 20,
+        "+------+   AXI    +------+\n| M7   |----------| RAM  |\n" * 20,
+    ],
+)
+def test_code_of_which_no_whole_statements_fit_is_left_out(code: str) -> None:
+    text = (
+        f"# Still\n\nThe still needs a register that is set at its start.\n\nIt is this:\n\n"
+        f"```\n{code}\n```\n\nWithout it the still stays cold.\n"
+    )
+    found = shown("still needs a register", 80, text)
+
+    assert "```" not in found
+    assert "The still needs a register" in found

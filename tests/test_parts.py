@@ -145,3 +145,28 @@ def test_every_unit_is_in_one_part_and_parts_are_in_the_order_of_the_text(text: 
     # What only introduces several parts is in none of them.
     assert found == sorted(set(found))
     assert set(found) <= set(range(len(units_of(text))))
+
+
+def test_lines_in_brackets_begin_matters_of_their_own() -> None:
+    text = (
+        f"[kettle stays cold]\nThe fuse blows when both heaters start. {PADDING}\n\n"
+        "[valves close early]\nThe float sticks. Clean it with vinegar.\n\n"
+        f"[labels come off]\nGlue needs a dry bottle. {PADDING}\n"
+    )
+    found = shown("why do the valves close", 60, text)
+
+    assert "[valves close early]\n   The float sticks. Clean it with vinegar." in found
+    assert "fuse" not in found
+
+
+def test_if_the_part_that_answers_says_nothing_of_what_to_do_others_are_shown_too() -> None:
+    text = (
+        "# The still\n\n## What does error E7 on the display of the still mean?\n\n"
+        "Error E7 is the sensor of the still.\n\n"
+        f"## So what is to be set?\n\nSet the sensor of the still to mode 2. {PADDING}\n\n"
+        f"## Who built it?\n\nNobody knows. {PADDING}\n"
+    )
+    found = shown("error E7 on the display of the still", 80, text)
+
+    assert "Error E7 is the sensor" in found
+    assert "Set the sensor of the still to mode 2." in found

@@ -35,14 +35,53 @@ def test_units_are_in_order_whole_and_none_is_empty(text: str) -> None:
     assert load(dump(units)) == units
 
 
-@given(TEXTS.filter(lambda text: "---" not in text))  # It makes a heading of what is above it.
+@given(TEXTS)
 def test_no_word_outside_of_headings_and_comments_is_lost(text: str) -> None:
     covered = set[int]()
-    for unit in units_of(text):
+    units = units_of(text)
+    for unit in units:
         covered |= set(range(unit.start, unit.end))
     lost = "".join(char if at not in covered else "\0" for at, char in enumerate(text))
+    # A line above one of dashes may be a title.
+    titles = {title for unit in units for title in unit.headings}
+    for title in titles:
+        lost = lost.replace(title, "")
     for word in ("paragraph", "item", "inside", "first", "indented", "quoted"):
         assert word not in lost
+
+
+def test_records_between_lines_of_dashes_are_units_and_no_headings() -> None:
+    record = "kind: lesson\nproblem: {0} stays cold\nfix: light {0}"
+    text = "\n---\n".join(record.format(one) for one in ("the still", "the kettle", "the oven"))
+
+    assert [unit.of(text) for unit in units_of(text)] == text.split("\n---\n")
+    assert not any(unit.headings for unit in units_of(text))
+    for short in ("Use pnpm.\n---\nUse uv.\n---\n", "use pnpm\n---\nuse uv\n---\n"):
+        assert [unit.of(short) for unit in units_of(short)] == short.split("\n")[::2][:2]
+    assert kinds_and_texts("Title\n---\n- an item") == [("item", "- an item")]
+    fields = "# Stills\n\n---\ntags: a\ndate: b\n---\n\n"
+    assert kinds_and_texts(f"{fields}Text.") == [("paragraph", "Text.")]
+    assert len(units_of(f"{fields}tags: c\ndate: d\n")) == 2
+
+
+def test_a_drawing_without_a_fence_is_one_block_of_code() -> None:
+    drawing = (
+        "            +------+   AXI    +--------+\n   CPU --D$-|  M7  |----------| D1 RAM |\n"
+        "            +--+---+          +--------+\n               | TCM               | bridge\n"
+        "            +------+          +--------+"
+    )
+    text = f"The buses:\n\n{drawing}\n\nSo DMA1 needs D2."
+
+    units = units_of(text)
+    assert kinds_and_texts(text)[1] == ("code", drawing)
+    assert [unit.lead for unit in units] == [-1, 0, -1]
+
+
+def test_a_sentence_around_code_belongs_to_it() -> None:
+    text = "We turned on, in every service,\n\n```\na: true\n```\n\n(since 3.3). It helped."
+    assert [unit.lead for unit in units_of(text)] == [-1, 0, 1]
+    other = "It is on.\n\n```\na: true\n```\n\nThe rest is as before."
+    assert [unit.lead for unit in units_of(other)] == [-1, -1, -1]
 
 
 def test_code_with_comments_that_look_like_headings_is_one_unit() -> None:

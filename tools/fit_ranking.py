@@ -142,6 +142,9 @@ class Cached:
     def encode(self, texts: Sequence[str]) -> Vectors:
         return np.array([one.vector for one in self.encode_pieces(texts)], np.float32)
 
+    def count_pieces(self, text: str) -> int:
+        return self.inner.count_pieces(text)
+
 
 class Pool(NamedTuple):
     """The texts of a store, each with its question."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 from commonplace import backlog
 from commonplace.background import Background
 from commonplace.compose.answer import compose, latest_line
+from commonplace.compose.unit_scores import Wanted, asks_why
 from commonplace.errors import CommonplaceError
 from commonplace.index.embedded.index import EmbeddedIndex
 from commonplace.index.ports import Filter, no_progress
@@ -299,8 +300,7 @@ class Engine:
         hits = found.hits if query.repos is not None else name_others(found.hits, query.here)
         return compose(
             hits,
-            search.matching.wanted,
-            cache(best.idf),
+            Wanted(search.matching.wanted, cache(best.idf), asks_why=asks_why(query.text)),
             query.tokens_max,
             NOTHING,
             choose=self._settings["recall.passages"],

@@ -22,7 +22,7 @@ from commonplace.records.episodes import summarise
 from commonplace.records.sentences import sentence_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from commonplace.index.document import Document
     from commonplace.index.units import Unit
@@ -57,8 +57,7 @@ class AnswerText(NamedTuple):
 
 def compose(
     hits: Sequence[Hit],
-    wanted: Mapping[str, float],
-    idf: Callable[[str], float],
+    wanted: Wanted,
     tokens_max: int,
     nothing: str = "No relevant memories.",
     *,
@@ -77,11 +76,11 @@ def compose(
         if entries and not _is_worth_adding(hits, lines, index, left):
             continue
         room = left - _kept_for_next(hits, lines, index, left)
-        text_of = _text_of(hit, wanted, idf, choose=choose)
+        text_of = _text_of(hit, wanted, choose=choose)
         entry = _entry(len(entries) + 1, hit, lines[index], text_of, room)
         # A part of a memory, or a title alone, is useful only as the first entry.
         if not entry and not entries:
-            cut_text_of = _cut_text_of(hit, wanted, idf)
+            cut_text_of = _cut_text_of(hit, wanted)
             entry = _entry(1, hit, lines[index], cut_text_of, room) or _title_entry(hit, left)
         if entry:
             entries.append(entry)
@@ -141,26 +140,22 @@ def _kept_for_next(hits: Sequence[Hit], lines: Sequence[str], index: int, left: 
     return cost if cost <= min(SHORT_TOKENS_MAX, left * SHORT_SHARE_MAX) else 0
 
 
-def _text_of(
-    hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float], *, choose: bool = True
-) -> Callable[[int], str]:
+def _text_of(hit: Hit, wanted: Wanted, *, choose: bool = True) -> Callable[[int], str]:
     """Return what makes the text of a memory that fits in so many tokens, of whole units."""
     if isinstance(hit.record, Episode):
-        return partial(_episode, hit.record, wanted, idf)
-    return (
-        partial(_excerpt, hit, Wanted(wanted, idf, hit.statement, hit.likeness))
-        if choose
-        else partial(_beginning, hit)
-    )
+        return partial(_episode, hit.record, wanted)
+    return partial(_excerpt, hit, _of(hit, wanted)) if choose else partial(_beginning, hit)
 
 
-def _cut_text_of(
-    hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float]
-) -> Callable[[int], str]:
+def _of(hit: Hit, wanted: Wanted) -> Wanted:
+    return wanted._replace(statement=hit.statement, likeness=hit.likeness)
+
+
+def _cut_text_of(hit: Hit, wanted: Wanted) -> Callable[[int], str]:
     """Return what makes the text of a memory when not even one unit of it fits whole."""
     if isinstance(hit.record, Episode):
         return lambda _room: ""
-    return partial(_excerpt, hit, Wanted(wanted, idf, hit.statement, hit.likeness), may_cut=True)
+    return partial(_excerpt, hit, _of(hit, wanted), may_cut=True)
 
 
 def _title_entry(hit: Hit, tokens_max: int) -> str:
@@ -209,13 +204,11 @@ def _with_tail(text: str, tail: str) -> str:
     return text + tail
 
 
-def entry_text(
-    hit: Hit, wanted: Mapping[str, float], idf: Callable[[str], float], tokens_max: int
-) -> str:
+def entry_text(hit: Hit, wanted: Wanted, tokens_max: int) -> str:
     """Return a memory as an entry of a list, without its number; "" if nothing of it fits."""
     line = _short(hit)
-    entry = _entry(1, hit, line, _text_of(hit, wanted, idf), tokens_max)
-    entry = entry or _entry(1, hit, line, _cut_text_of(hit, wanted, idf), tokens_max)
+    entry = _entry(1, hit, line, _text_of(hit, wanted), tokens_max)
+    entry = entry or _entry(1, hit, line, _cut_text_of(hit, wanted), tokens_max)
     return entry.partition(". ")[2]
 
 
@@ -301,9 +294,7 @@ def _one_line(text: str) -> str:
     return render("".join(p if p[:1] == "`" else re.sub(r"\s+", " ", p) for p in parts).strip())
 
 
-def _episode(
-    record: Episode, wanted: Mapping[str, float], idf: Callable[[str], float], tokens_max: int
-) -> str:
+def _episode(record: Episode, wanted: Wanted, tokens_max: int) -> str:
     """Return the episode in a sentence or two, with the errors that share words with the question.
 
     Where that is too long, one error is told, then less of the goal: the fix is worth most.
@@ -311,7 +302,9 @@ def _episode(
 
     def rank(sentence: str) -> float:
         held = term_set(sentence)
-        return sum(weight * idf(term) for term, weight in wanted.items() if term in held)
+        return sum(
+            weight * wanted.idf(term) for term, weight in wanted.terms.items() if term in held
+        )
 
     whole = ""
     for errors_max, goal_chars_max in EPISODE_SIZES:

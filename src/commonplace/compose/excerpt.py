@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from commonplace.compose.part_filling import fill, fix_sections
+from commonplace.compose.part_filling import fill, fix_sections, says_what_to_do
 from commonplace.compose.parts import part_of_text
 from commonplace.compose.unit_layout import Page, says_something
 from commonplace.compose.unit_scores import score_units, weigh_lines
@@ -31,6 +31,10 @@ TABLE_SHARE_MAX = 0.5
 # Of what the best part says of the question, the share that another one needs beside it. To stand
 # beside the best is not enough (`unit_scores.BESIDE_WEIGHT`).
 BESIDE_SHARE_MIN = 0.35
+# If this share of the room is left, other parts are shown, too.
+ROOM_SHARE = 0.3
+# They need this share of what the best part says of the question.
+ADDED_SHARE_MIN = 0.2
 
 
 def excerpt(
@@ -77,6 +81,7 @@ class Choice:
         self._page = page
         self._scores = scores
         self._weigh = partial(weigh_lines, wanted=wanted)
+        self._asks_why = wanted.asks_why
         self._tokens_max = tokens_max
 
     def of(self, part: Part) -> list[int]:
@@ -98,14 +103,26 @@ class Choice:
                 chosen = self._beside(one, chosen)
         if part.is_list:
             return sorted(chosen)
+        least = ADDED_SHARE_MIN * self._score(order[0])
+        for one in order[1:]:
+            if self._score(one) >= least and not says_what_to_do(self._page, chosen):
+                chosen = self._add(one, chosen)
         # What the question is about comes first, and what else there is behind it.
         return first + sorted(chosen - set(first))
 
     def _fill(self, part: Part) -> list[int]:
         """Return as much of one matter as fits, in the order of the text, but its fix first."""
         units = self._page.units
-        chosen = fill(self._page, part, self._scores, self._tokens_max, self._weigh)
-        fixes = fix_sections(units, part.numbers) if part.is_named else set()
+        chosen = fill(
+            self._page,
+            part,
+            self._scores,
+            self._tokens_max,
+            self._weigh,
+            asks_why=self._asks_why,
+        )
+        leads = part.is_named and not self._asks_why
+        fixes = fix_sections(units, part.numbers) if leads else set()
         return sorted(chosen, key=lambda one: (units[one].headings not in fixes, one))
 
     def _beside(self, part: Part, chosen: set[int]) -> set[int]:
@@ -116,6 +133,18 @@ class Choice:
         if part.is_one or not part.parts:
             return chosen
         return self._beside(max(part.parts, key=self._score), chosen)
+
+    def _add(self, part: Part, chosen: set[int]) -> set[int]:
+        """Return *chosen* with as much of *part* as there is room for, if there is much."""
+        room = self._tokens_max - self._page.tokens_of(sorted(chosen))
+        if room < ROOM_SHARE * self._tokens_max or chosen & set(part.numbers):
+            return chosen
+        wider = self._beside(part, chosen)
+        if wider == chosen:
+            wider = chosen | fill(
+                self._page, part, self._scores, room, self._weigh, asks_why=self._asks_why
+            )
+        return wider if self._fits(wider) else chosen
 
     def _with_leads(self, part: Part) -> set[int]:
         return {*part.numbers} | self._page.leads(part.numbers[0])

@@ -21,7 +21,7 @@ from commonplace.compose.unit_uses import (
 from commonplace.index.units import CODE, ITEM, QUOTE, REST, TABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from commonplace.compose.parts import Part
@@ -34,6 +34,9 @@ BLOCKS = (CODE, TABLE, QUOTE)
 USE_WEIGHTS = {FIX: 0.8, IMPERATIVE: 0.3, ADVICE: 0.2, CAUSE: 0.1, BACKGROUND: -0.3}
 # If a heading says so, it is surer.
 HEADING_WEIGHTS = {FIX: 0.75, ADVICE: 0.3, CAUSE: 0.15, BACKGROUND: -0.45}
+# The same if the question asks why.
+WHY_WEIGHTS = {FIX: 0.2, IMPERATIVE: 0.1, ADVICE: 0.1, CAUSE: 0.8, BACKGROUND: -0.3}
+WHY_HEADING_WEIGHTS = {FIX: 0.2, ADVICE: 0.1, CAUSE: 0.75, BACKGROUND: -0.3}
 # A message that is quoted is like the question, which often quotes it too.
 MESSAGE_WORTH = -0.2
 # What follows what is shown, less if that is a block, what stands before it, what it introduces
@@ -55,8 +58,8 @@ CODE_SHARE = 0.25
 # Of the worth of the best, the share that what is shown needs, unless its section goes on with it:
 # pieces from here and there are hard to follow.
 WORTH_SHARE_MIN = 0.25
-# A longer paragraph says something by itself, even if it announces what follows.
-LEAD_CHARS_MAX = 120
+# A longer line says something by itself, even if it announces what follows: "Keep it in a cache:".
+LEAD_WORDS_MAX = 5
 # A paragraph is shown whole, unless it needs more than this share of the room.
 WHOLE_SHARE_MAX = 0.5
 # A smaller part of a block of code is not shown, unless it is this share of all that fits.
@@ -78,9 +81,11 @@ def fill(
     scores: Mapping[int, float],
     tokens_max: int,
     weigh: Callable[[Sequence[str]], list[float]],
+    *,
+    asks_why: bool = False,
 ) -> set[int]:
     """Return the units of *part* that fit together, best first; those beside them count more."""
-    groups = list(_groups(page, part, scores, tokens_max))
+    groups = list(_groups(page, part, scores, tokens_max, asks_why=asks_why))
     share_min = 0.0 if part.is_talk else WORTH_SHARE_MIN
     chosen = _choose(page, groups, tokens_max, weigh, share_min)
     empty = {one for one in chosen if _announces_nothing(page, one, chosen)}
@@ -90,12 +95,26 @@ def fill(
     return chosen
 
 
+def says_what_to_do(page: Page, numbers: Iterable[int]) -> bool:
+    """Whether one of these units is instructions, or code that is no message."""
+    return any(
+        not page.is_message(number)
+        if page.units[number].kind == CODE
+        else use_of_unit(page.units[number], page.words(number), page.units[number].headings)
+        >= IMPERATIVE
+        for number in numbers
+    )
+
+
 def _announces_nothing(page: Page, number: int, chosen: AbstractSet[int]) -> bool:
     """Whether a unit is shown that only announces another, which is not."""
     following = number + 1
     is_lead = following < len(page.units) and page.units[following].lead == number
-    is_short = len(page.words(number)) <= LEAD_CHARS_MAX
-    return is_lead and is_short and following not in chosen and _announces(page, number)
+    return is_lead and following not in chosen and _only_announces(page, number)
+
+
+def _only_announces(page: Page, number: int) -> bool:
+    return _announces(page, number) and len(page.words(number).split()) <= LEAD_WORDS_MAX
 
 
 def _choose(
@@ -123,7 +142,8 @@ def _choose(
         first = found.numbers[0]
         beside = chosen & {first - 1, found.numbers[-1] + 1}
         is_next = any(page.units[one].headings == page.units[first].headings for one in beside)
-        if chosen and not is_next and worth(found) < share_min * best:
+        is_little = worth(found) < share_min * best
+        if chosen and not is_next and is_little and says_what_to_do(page, chosen):
             continue
         wider = {*chosen, *found.numbers, *page.leads(first)}
         if page.fits(wider, tokens_max):
@@ -143,8 +163,11 @@ def _instead_of_lead(page: Page, chosen: set[int], number: int, tokens_max: int)
 
 
 def _groups(
-    page: Page, part: Part, scores: Mapping[int, float], tokens_max: int
+    page: Page, part: Part, scores: Mapping[int, float], tokens_max: int, *, asks_why: bool
 ) -> Iterator[Group]:
+    asked_for = CAUSE if asks_why else FIX
+    by_text = WHY_WEIGHTS if asks_why else USE_WEIGHTS
+    by_headings = WHY_HEADING_WEIGHTS if asks_why else HEADING_WEIGHTS
     numbers = part.numbers
     units = page.units
     # What all of them stand under says nothing of one of them.
@@ -164,9 +187,9 @@ def _groups(
             worth *= CODE_SHARE
         elif use != BACKGROUND and not part.is_talk and _leads(run, scores):
             worth += SAYS_MOST
-        weights = USE_WEIGHTS if by_heading is None else HEADING_WEIGHTS
+        weights = by_text if by_heading is None else by_headings
         worth += weights.get(use, 0.0)
-        if part.is_named and by_heading == FIX and headings[0] not in begun:
+        if part.is_named and by_heading == asked_for and headings[0] not in begun:
             worth += STATEMENT
             begun.add(headings[0])
         if is_story and units[run[0]].kind != ITEM:

@@ -33,9 +33,12 @@ _FIX = re.compile(
 )
 _BOLD = re.compile(r"\s*(?:[-*+]\s+|\d+[.)]\s+)?(?:\*\*|__)(?P<head>[^*_\n]{2,100})(?:\*\*|__)")
 _LABEL = re.compile(
-    r"\s*(?P<head>(?:Q|Question|Problem|Symptom|Issue|Error|Case)\b[^:\n]{0,20}):", re.IGNORECASE
+    r"\s*(?P<head>(?:Q|Question|Problem|Symptom|Issue|Error|Case|Kind|Type|Title|Topic|Subject|"
+    r"Entry|Record|Bug|Task|Gotcha)\b[^:\n]{0,20}):",
+    re.IGNORECASE,
 )
 _TERM = re.compile(r"(?P<head>[^\n]{2,100})\n:\s")
+_BRACKETS = re.compile(r"\s*\[(?P<head>[^\]\n]{4,100})\]\s*(?:\n|\Z)")
 _ORDINAL = re.compile(
     r"(?P<head>(?:the )?(?:(?:second|third|fourth|fifth|another|unrelated|separately)\b"
     r"(?! (?:time|attempt|step|run|try|argument|line|way|option)\b)|(?:2nd|3rd|4th|5th)\b))",
@@ -185,7 +188,7 @@ def _head_of(text: str, units: Sequence[Unit], number: int) -> str:
         return found["head"] if found else ""
     if number and _RULE.search(text, units[number - 1].end, unit.start):
         return words[:40]
-    for pattern in (_BOLD, _LABEL, _TERM, _ORDINAL, _NUMBERED):
+    for pattern in (_BOLD, _LABEL, _TERM, _BRACKETS, _ORDINAL, _NUMBERED):
         if found := pattern.match(words):
             return found["head"]
     return ""

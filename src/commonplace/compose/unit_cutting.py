@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from commonplace.compose import tokens
 from commonplace.foreign import block, longer_fence, render
-from commonplace.index.units import CODE, SENTENCE, TABLE, Unit
+from commonplace.index.units import CODE, SENTENCE, TABLE, Unit, is_drawn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,15 +19,19 @@ INFO_CHARS_MAX = 20
 TABLE_HEAD_LINES = 2
 # A row that answers this much worse than the best one is not shown beside it.
 ROW_SHARE_MIN = 0.3
-# Of the lines of code that fit, at least this share is shown; before a blank line, a larger one.
-STATEMENTS_SHARE_MIN, SECTION_SHARE_MIN = 0.25, 0.5
+# Of a block of code, less than this share and fewer lines than these say nothing: it begins with
+# what the rest needs.
+STATEMENTS_SHARE_MIN, STATEMENTS_MIN = 0.3, 4
+# Of what fits, the share that is shown at least if it ends before a blank line.
+SECTION_SHARE_MIN = 0.5
 MORE = "…"
 FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _CODE_SPAN = re.compile(r"(`+)(?:(?!`).)+\1", re.DOTALL)
 # What ends a block or goes on with it.
 _ENDS_BLOCK = re.compile(
-    r"\s*(?:done|fi|esac|end|else|elif|except|finally|catch|then|do|EOF)\b|\s*[)\]}]"
+    r"\s*(?:done|fi|esac|end|else|elif|except|finally|catch|then|do|EOF|and|or)\b|\s*[)\]}{|.]"
 )
+_GOES_ON = (",", "\\", "|", "&&", "=", "(", "[", "{", ":")
 _COMMENT = re.compile(r"\s*(?:#|//|--\s|/?\*)")
 _INFO = re.compile(r"[\w.+#-]*")
 
@@ -55,11 +60,17 @@ def fenced(info: str, lines: Sequence[str]) -> str:
 
 
 def part_of(
-    unit: Unit, text: str, tokens_max: int, weigh: Callable[[Sequence[str]], list[float]]
+    unit: Unit,
+    text: str,
+    tokens_max: int,
+    weigh: Callable[[Sequence[str]], list[float]],
+    *,
+    is_alone: bool = False,
 ) -> str:
     """Return as much of a unit as fits: of a table the best rows, of others the beginning.
 
-    That is cut where a line of code or a sentence ends.
+    That is cut where a statement or a sentence ends. If nothing else is shown, code is cut at any
+    line.
     """
     if unit.kind == TABLE:
         return _best_rows(text.split("\n"), tokens_max, weigh)
@@ -68,7 +79,10 @@ def part_of(
         kept = _longest(
             len(lines), lambda count: f"{fenced(info, lines[:count])}\n{MORE}", tokens_max
         )
-        whole = _without_last_comment(_whole_statements(lines, kept)) if kept else ()
+        end = 0 if is_drawn(lines) else _end_of_statements(lines, kept)
+        if is_alone:
+            end = end or _end_within(lines, kept) or kept
+        whole = _without_last_comment(lines[:end])
         return f"{fenced(info, whole)}\n{MORE}" if whole else ""
     for glue, parts in (("\n", text.split("\n")), (" ", SENTENCE.split(text))):
 
@@ -123,28 +137,39 @@ def _longest(count: int, show: Callable[[int], str], tokens_max: int) -> int:
     return kept
 
 
-def _whole_statements(lines: Sequence[str], count: int) -> Sequence[str]:
-    """Return at most *count* lines, up to where a statement ends.
+def _end_of_statements(lines: Sequence[str], count: int) -> int:
+    """Return how many of the first *count* lines are whole statements; 0 if too few are.
 
-    That is before a line with the least margin, if enough lines are left; else before one that is
-    not within the line above it.
+    A statement ends before a line with the least margin, outside of brackets.
     """
     least = min((margin_of(one) for one in lines if one.strip()), default=0)
-    ends = [end for end in range(count, 0, -1) if _begins_statement(lines[end])]
-    # Within brackets, no statement ends.
-    ends = [end for end in ends if not _open_brackets(lines[:end])] or ends
+    enough = min(STATEMENTS_MIN, math.ceil(STATEMENTS_SHARE_MIN * len(lines)))
+    ends = [
+        end
+        for end in range(count, enough - 1, -1)
+        if _begins_statement(lines[end])
+        and margin_of(lines[end]) <= least
+        and _ends_statement(lines[:end])
+    ]
     for end in ends:
         if not lines[end - 1].strip() and end >= count * SECTION_SHARE_MIN:
-            return lines[:end]
-    for end in ends:
-        if margin_of(lines[end]) <= least and end >= count * STATEMENTS_SHARE_MIN:
-            return lines[:end]
-    inner = (
-        end
-        for end in ends
-        if lines[end - 1].strip() and margin_of(lines[end]) <= margin_of(lines[end - 1])
+            return end
+    return ends[0] if ends else 0
+
+
+def _end_within(lines: Sequence[str], count: int) -> int:
+    """Return how many of the first *count* lines end with a statement of an inner block."""
+    ends = range(count, 0, -1)
+    return next(
+        (
+            end
+            for end in ends
+            if _begins_statement(lines[end])
+            and lines[end - 1].strip()
+            and margin_of(lines[end]) <= margin_of(lines[end - 1])
+        ),
+        0,
     )
-    return lines[: next(inner, count)]
 
 
 def _without_last_comment(lines: Sequence[str]) -> Sequence[str]:
@@ -155,9 +180,12 @@ def _without_last_comment(lines: Sequence[str]) -> Sequence[str]:
     return lines[:end] or lines
 
 
-def _open_brackets(lines: Sequence[str]) -> int:
-    text = "\n".join(lines)
-    return sum(map(text.count, "([{")) - sum(map(text.count, ")]}"))
+def _ends_statement(lines: Sequence[str]) -> bool:
+    """Whether nothing in *lines* is open: a bracket, a list, a line that goes on."""
+    text = "\n".join(lines).rstrip()
+    return not text.endswith(_GOES_ON) and all(
+        text.count(opens) <= text.count(closes) for opens, closes in ("()", "[]", "{}")
+    )
 
 
 def _begins_statement(line: str) -> bool:

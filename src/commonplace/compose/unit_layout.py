@@ -18,7 +18,7 @@ from commonplace.compose.unit_cutting import (
     part_of,
     with_more,
 )
-from commonplace.compose.unit_uses import find_fix_word, is_message
+from commonplace.compose.unit_uses import begins_with_label, find_fix_word, is_message
 from commonplace.foreign import block, one_line, quote, render
 from commonplace.index.units import CODE, ITEM, NO_LEAD, PARAGRAPH, QUOTE, REST, Unit
 
@@ -78,13 +78,25 @@ class Page:
         return tokens.count(self.show(sorted(numbers)))
 
     def leads(self, number: int) -> set[int]:
-        """Return what introduces a unit, and what introduces that."""
+        """Return what introduces a unit, and what introduces that.
+
+        "Fix: …" within a paragraph is the fix of what that begins with.
+        """
         found: set[int] = set()
+        if self._is_in_paragraph(number) and begins_with_label(self.words(number)):
+            found.add(number - 1)
         lead = self.units[number].lead
         while lead != NO_LEAD:
             found.add(lead)
             lead = self.units[lead].lead
         return found
+
+    def _is_in_paragraph(self, number: int) -> bool:
+        """Whether a unit goes on with the paragraph or the item of the one before it."""
+        if number == 0:
+            return False
+        gap = self._text[self.units[number - 1].end : self.units[number].start]
+        return gap.count("\n") < 2 and self._is(number, REST, PARAGRAPH)
 
     def _is(self, number: int, *kinds: str) -> bool:
         return 0 <= number < len(self.units) and self.units[number].kind in kinds
@@ -198,7 +210,7 @@ class Page:
         room = tokens_max - tokens.count("\n".join(above)) - 1
         text = unit.of(self._text)
         # The margin needs tokens, too.
-        while room >= CUT_TOKENS_MIN and (short := part_of(unit, text, room, weigh)):
+        while room >= CUT_TOKENS_MIN and (short := part_of(unit, text, room, weigh, is_alone=True)):
             found = "\n".join([*above, _with_margin(short)])
             if tokens.count(found) <= tokens_max:
                 return found

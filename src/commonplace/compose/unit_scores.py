@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.terms import term_set
@@ -18,6 +19,11 @@ BESIDE_WEIGHT = 0.3
 MEANING_SHARE = 0.5
 # The score of the unit with the sentence that must be shown: above all others.
 STATED = 4.0
+_WHY = re.compile(
+    r"\bwhy\b(?! not\b)|\bhow come\b|\bwhat (?:causes?|caused|is the (?:cause|reason)|"
+    r"does (?:it|this|that) mean)\b|\b(?:root )?cause of\b|\breason for\b",
+    re.IGNORECASE,
+)
 
 
 class Wanted(NamedTuple):
@@ -29,6 +35,13 @@ class Wanted(NamedTuple):
     statement: str = ""
     # How well units say the question by their meaning: number → cosine. Empty without vectors.
     likeness: Mapping[int, float] = {}
+    # Whether it asks why something is so: then the cause is what must be shown.
+    asks_why: bool = False
+
+
+def asks_why(question: str) -> bool:
+    """Whether a question asks for a cause, not for what to do."""
+    return _WHY.search(question) is not None
 
 
 def score_units(

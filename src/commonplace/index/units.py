@@ -65,6 +65,8 @@ _MARKDOWN = re.compile(r"\s*(?:md|markdown|mdx)\b", re.IGNORECASE)
 _BOLD_LINE = re.compile(r"\s*(?:\*{2,3}[^*\n]+\*{2,3}|_{2,3}[^_\n]+_{2,3})[.:]?\s*")
 # A line that stands alone as a heading does: a few words without an end.
 _HEADING_LINE = re.compile(r"[A-Z][\w']*(?: [\w'/&-]+){1,4}\??")
+# A longer line above one of dashes is no heading.
+TITLE_CHARS_MAX = 100
 # It is below every heading of Markdown.
 _LINE_DEPTH = 7
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
@@ -82,10 +84,18 @@ PROSE_WORDS_MIN, PROSE_SHARE_MIN = 5, 0.6
 _OUTPUT = re.compile(
     r"\s*(?:text|txt|console|log|output|plain\w*|none|shell-session)?\s*", re.IGNORECASE
 )
+# A line of a drawing: a box, or an arrow to one.
+_DRAWN = re.compile(r"[│┌└┐┘├┤┬┴┼─═▼▲►◄]|\+-{2,}|-{2,}\+|[|+]\s{2,}[|+]|--+>\s|<--+")
+DRAWN_LINES_MIN, DRAWN_SHARE_MIN = 3, 0.5
+# What stands behind code and goes on with its sentence: "(since 3.3)", "and run it again".
+_GOES_ON = re.compile(r"\(?[a-z][a-z']+\b[^(:=]")
+# A sentence that goes on with code: "so we run".
+_UNFINISHED = re.compile(r"(?<![.!?])\s[a-z]+,?\Z")
 _LABEL_LINE = re.compile(r"[A-Z][^\n]{0,80}:\s*")
 _HEADING = re.compile(r" {0,3}#{1,6}\s")
 _KINDS = {
     "paragraph_open": PARAGRAPH,
+    "heading_open": PARAGRAPH,  # If it is no heading.
     "fence": CODE,
     "code_block": CODE,
     "table_open": TABLE,
@@ -148,7 +158,7 @@ def units_of(text: str) -> list[Unit]:
     headings: list[tuple[int, str]] = []
     for start, end in _segments(text, begin):
         found += _parse(text, start, end, headings)
-    return _with_leads(found, text)
+    return _with_leads(_join_drawn(found, text), text)
 
 
 def _paragraphs(text: str, begin: int) -> Iterator[Unit]:
@@ -334,22 +344,17 @@ def _parse(text: str, begin: int, end: int, headings: list[tuple[int, str]]) -> 
     starts[-1] = end
     tokens = _block_tokens(part)
     for number, token in enumerate(tokens):
-        if token.type == "heading_open":
-            if _FIELDS.fullmatch(tokens[number + 1].content):
-                continue  # Front matter behind another line: its last line makes it a heading.
-            depth = int(token.tag[1:])
-            headings[:] = [one for one in headings if one[0] < depth]
-            headings.append((depth, " ".join(tokens[number + 1].content.split())))
-            continue
-        if token.type == "paragraph_open" and token.level == 0 and _is_heading(tokens, number):
-            headings[:] = [one for one in headings if one[0] < _LINE_DEPTH]
-            headings.append((_LINE_DEPTH, tokens[number + 1].content.strip("*_ ")))
+        if heading := _heading_at(tokens, number):
+            headings[:] = [one for one in headings if one[0] < heading[0]]
+            headings.append(heading)
             continue
         is_item = token.type == "list_item_open" and token.level == 1
         kind = ITEM if is_item else _KINDS.get(token.type, "") if token.level == 0 else ""
-        if not kind or token.map is None:
+        if not kind or token.map is None or _is_front_matter(tokens, number):
             continue
         first, last = (starts[min(line, len(starts) - 1)] for line in token.map)
+        if token.type == "heading_open":
+            last = starts[token.map[1] - 1]  # Without the line of dashes.
         if token.type == "html_block" and _WITHOUT_WORDS.fullmatch(text, first, last):
             continue
         above = tuple(title for _, title in headings)
@@ -362,7 +367,45 @@ def _parse(text: str, begin: int, end: int, headings: list[tuple[int, str]]) -> 
             yield Unit(kind, start, stop, above)
 
 
-def _is_heading(tokens: Sequence[Token], number: int) -> bool:
+def _heading_at(tokens: Sequence[Token], number: int) -> tuple[int, str] | None:
+    """Return the depth and the text of the heading that a token begins, if it does."""
+    token = tokens[number]
+    if token.type == "heading_open" and not _is_underlined(tokens, number):
+        return int(token.tag[1:]), " ".join(tokens[number + 1].content.split())
+    if token.type == "paragraph_open" and token.level == 0 and _stands_alone(tokens, number):
+        return _LINE_DEPTH, tokens[number + 1].content.strip("*_ ")
+    return None
+
+
+def _is_underlined(tokens: Sequence[Token], number: int) -> bool:
+    """Whether a heading is text above a line that was meant to separate it from what follows."""
+    if tokens[number].markup != "-":
+        return False
+    content = tokens[number + 1].content
+    if "\n" in content or len(content) > TITLE_CHARS_MAX or content.endswith((".", "!")):
+        return True
+    # A title stands above a text.
+    following = tokens[number + 3] if number + 3 < len(tokens) else None
+    return following is None or (
+        following.type == "heading_open" and following.tag <= tokens[number].tag
+    )
+
+
+def _is_front_matter(tokens: Sequence[Token], number: int) -> bool:
+    """Whether these are the fields of a text that has a title above them.
+
+    The line below them makes them a heading.
+    """
+    if tokens[number].type != "heading_open" or not number or tokens[number - 1].type != "hr":
+        return False
+    fields = [_FIELDS.fullmatch(one.content) for one in tokens if one.type == "inline"]
+    place = sum(one.type == "inline" for one in tokens[:number])
+    # Several of them are records, and behind a text they are no front matter.
+    is_first = not any(one.type in _KINDS for one in tokens[:number] if one.type != "heading_open")
+    return is_first and bool(fields[place]) and not any(fields[place + 1 :])
+
+
+def _stands_alone(tokens: Sequence[Token], number: int) -> bool:
     """Whether a paragraph is a line that stands above others as a heading does."""
     line = tokens[number + 1].content
     is_followed = number + 3 < len(tokens) and tokens[number + 3].type != "heading_open"
@@ -416,6 +459,40 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark").enable("table")
 
 
+def _join_drawn(units: Sequence[Unit], text: str) -> list[Unit]:
+    """Return *units* with each drawing as one block of code, which keeps its spaces.
+
+    Without a fence, the margins of its lines make it paragraphs and code by turns.
+    """
+    found: list[Unit] = []
+    for unit in units:
+        before = found[-1] if found else None
+        if before and _goes_on_drawing(before, unit, text):
+            found[-1] = before._replace(kind=CODE, end=unit.end)
+        elif unit.kind == PARAGRAPH and is_drawn(unit.of(text).split("\n")):
+            found.append(unit._replace(kind=CODE))
+        else:
+            found.append(unit)
+    return found
+
+
+def _goes_on_drawing(before: Unit, unit: Unit, text: str) -> bool:
+    if not (_may_be_drawn(before, text) and _may_be_drawn(unit, text)):
+        return False
+    is_near = text[before.end : unit.start].strip(" ") == "\n"
+    return is_near and is_drawn(text[before.start : unit.end].split("\n"))
+
+
+def _may_be_drawn(unit: Unit, text: str) -> bool:
+    return unit.kind in (CODE, PARAGRAPH, REST) and not _FENCE.match(text, unit.start, unit.end)
+
+
+def is_drawn(lines: Sequence[str]) -> bool:
+    """Whether the lines draw something: boxes, arrows."""
+    drawn = sum(_DRAWN.search(one) is not None for one in lines)
+    return drawn >= max(DRAWN_LINES_MIN, DRAWN_SHARE_MIN * len(lines))
+
+
 def _with_leads(units: list[Unit], text: str) -> list[Unit]:
     """Return *units*, each with what introduces it.
 
@@ -429,14 +506,23 @@ def _with_leads(units: list[Unit], text: str) -> list[Unit]:
         if before is None or before.headings != unit.headings:
             before, item = None, NO_LEAD
         lead = NO_LEAD
-        if unit.kind == REST:
+        if before and before.kind == CODE and _GOES_ON.match(text, unit.start):
+            lead = number - 1
+        elif unit.kind == REST:
             item = number if item == number - 1 and number else item
         elif unit.lead == _INSIDE:
             lead = item
         else:
             if unit.kind == ITEM and item != NO_LEAD:
                 lead = of_list
-            elif before and before.kind in _TEXTS and _introduces(before.of(text)):
+            elif (
+                before
+                and before.kind in _TEXTS
+                and (
+                    _introduces(before.of(text))
+                    or (unit.kind == CODE and _UNFINISHED.search(text, before.start, before.end))
+                )
+            ):
                 lead = number - 1
             of_list, item = (lead, number) if unit.kind == ITEM else (NO_LEAD, NO_LEAD)
         found.append(unit._replace(lead=lead))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.compose import tokens as token_count
 from commonplace.compose.answer import entry_text, summary_line
+from commonplace.compose.unit_scores import Wanted
 from commonplace.errors import UsageError
 from commonplace.foreign import FRAME, one_line, origin, render
 from commonplace.learn.gathering import Task, gather, purpose
@@ -19,7 +20,7 @@ from commonplace.records import micros, to_utc
 from commonplace.vocabulary import TOKENS_MIN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from commonplace.learn.gathering import Found
     from commonplace.recall.consultation import Consultation
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from commonplace.recaller import Recaller
     from commonplace.settings import Settings
 
-    Terms = tuple[Mapping[str, float], Callable[[str], float]]
 
 TOKENS = 1500
 TOKENS_MAX = 20_000
@@ -158,7 +158,7 @@ def brief(
         blank = Brief(goal.strip(), task.task_id, task.action)
         merged = merge(found, memory.settings)
         limits = Limits(tokens, fits)
-        return _compose(blank, found, merged, consultation.terms(query), limits)
+        return _compose(blank, found, merged, Wanted(*consultation.terms(query)), limits)
 
     made, remarks = memory.engine().consult(query, ask, Brief.hits)
     if query.untrusted:
@@ -204,7 +204,7 @@ class Limits(NamedTuple):
     fits: Callable[[str], bool]
 
 
-def _compose(blank: Brief, found: Found, merged: list[Hit], terms: Terms, limits: Limits) -> Brief:
+def _compose(blank: Brief, found: Found, merged: list[Hit], asked: Wanted, limits: Limits) -> Brief:
     """Return the brief with as many of its entries as fit, the most useful first."""
     tokens_max = limits.tokens_max
     wanted = _by_use(found, merged)
@@ -219,7 +219,7 @@ def _compose(blank: Brief, found: Found, merged: list[Hit], terms: Terms, limits
     for index, (name, hit, other) in enumerate(wanted):
         left = limit - token_count.count(_text(parts)) - token_count.count(_title(name, 99))
         room = max(int(left * SHARE), left - titles - sum(lines[index + 1 :]))
-        entry = _entry(hit, other, terms, room, left)
+        entry = _entry(hit, other, asked, room, left)
         fuller = {**parts, name: [*parts[name], entry]}
         text = _text(fuller)
         if entry.text and token_count.count(text) <= limit and limits.fits(text):
@@ -263,11 +263,11 @@ def _by_use(found: Found, merged: list[Hit]) -> list[tuple[str, Hit, Hit | None]
     ]
 
 
-def _entry(hit: Hit, other: Hit | None, terms: Terms, room: int, tokens_max: int) -> Entry:
+def _entry(hit: Hit, other: Hit | None, asked: Wanted, room: int, tokens_max: int) -> Entry:
     """Return the entry in *room*, or else in one line, if that has at most *tokens_max*."""
     line = _line(hit, other)
     is_long = other is None and hit.kind not in ("handoff", "skill")
-    text = entry_text(hit, *terms, room) if is_long else ""
+    text = entry_text(hit, asked, room) if is_long else ""
     fits = token_count.count(line) + NUMBER_TOKENS <= tokens_max
     return Entry(hit, summary_of(hit), text or (line if fits else ""), other)
 

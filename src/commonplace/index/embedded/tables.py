@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Increase this when the tables change, which lines can be read, how records stand, or the text of a
 # document. An old index is rebuilt, as it is when the terms change.
-SCHEMA_VERSION = 2700 + terms.VERSION
+SCHEMA_VERSION = 2800 + terms.VERSION
 BUSY_MS_MAX = 30_000
 # SQLite maps its shared memory in pieces of this size; reading a truncated one kills the process.
 SHARED_BYTES_MIN = 32_768
