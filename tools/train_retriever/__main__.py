@@ -75,8 +75,13 @@ def main() -> int:
     elif arguments.step in ("half-depth", "reranker"):
         from tools.train_retriever import trials  # noqa: PLC0415
 
-        run = trials.half_depth if arguments.step == "half-depth" else trials.reranker
-        print(run(work, arguments.minutes, _device(arguments.device), arguments.start))
+        device = _device(arguments.device)
+        if arguments.step == "half-depth":
+            print(trials.half_depth(work, arguments.minutes, device, arguments.start))
+        else:
+            into = arguments.into or work / "reranker.safetensors"
+            plan = trials.reranker_plan(dict(one.split("=", 1) for one in arguments.change))
+            print(trials.reranker(work, arguments.minutes, device, arguments.start, into, plan))
     else:
         from tools.train_retriever.evaluate import evaluate  # noqa: PLC0415
 
