@@ -5,7 +5,8 @@
 Memories and questions are made by bench/texts.py; the first table shows their shape beside that of real logs. Metrics:
 warm p50 and p95 of `Memory.recall` in one process, in three rounds of 200 questions that were not asked before, after
 20 others: those of the quickest round, and the p50 of the slowest, since a machine shared with others slows down by half
-for minutes at a time; the same by words alone; p50 of FTS5 (porter, `OR` of the words, bm25, ten rows); a cold `commonplace recall` as a multiple of `python -c pass`
+for minutes at a time; the same by words alone; the same where a small model may read the best again (`recall.reading`, on by default, which is off for
+the lines before; `reading` is the share of questions that took it); p50 of FTS5 (porter, `OR` of the words, bm25, ten rows); a cold `commonplace recall` as a multiple of `python -c pass`
 (medians of whole processes), with the embedder and without; memories per second into the index, and that get their
 vectors; bytes of `.index/` and `log/`. Memory is measured by bench/memory.py: this process holds the texts too. Above --vectors-max, vectors are drawn at random
 instead of embedded (a model would need hours for a million, and the search takes the same time), and the query is embedded by
@@ -96,6 +97,8 @@ def measure(home: Path, size: int, vectors_max: int) -> dict[str, float]:
     count = WARM_UP + ROUNDS * ASKED
     questions = [texts.question(randomness, randomness.choice(lessons)) for _ in range(2 * count)]
     with Memory.open(home, background=False) as memory:
+        reads = memory.settings["recall.reading"]
+        memory.settings.override({"recall.reading": 0.0})
         memory.append_lines(json.dumps(row).encode() for row in lessons)
         start = time.perf_counter()
         memory.engine().catch_up()
@@ -109,6 +112,9 @@ def measure(home: Path, size: int, vectors_max: int) -> dict[str, float]:
             if size <= 100_000
             else (0.0,) * 3
         )
+        memory.settings.override({"recall.reading": reads})
+        reading = time_questions(memory, questions[:count])
+        share = share_read(memory, questions[:ASKED])
         (status,) = memory.engine().status()
     with Memory.open(home, background=False, settings={"embedder.kind": "none"}) as memory:
         words = time_questions(memory, questions[count:])
@@ -116,7 +122,8 @@ def measure(home: Path, size: int, vectors_max: int) -> dict[str, float]:
     cold, cold_words = cold_ratios(home, questions[0]) if size <= 100_000 else (0.0, 0.0)
     return {
         "size": size, "build_per_s": built, "vectors_per_s": vectors, "p50_ms": warm[0], "p95_ms": warm[1],
-        "p50_slowest_ms": warm[2], "words_p50_ms": words[0], "words_p95_ms": words[1],
+        "p50_slowest_ms": warm[2], "reading_p50_ms": reading[0], "reading_p95_ms": reading[1],
+        "reading_share": share, "words_p50_ms": words[0], "words_p95_ms": words[1],
         "as_of_ratio": past[0] / warm[0], "fts5_p50_ms": fts, "cold_ratio": cold,
         "cold_words_ratio": cold_words, "index_mb": status.bytes / 1e6,
         "log_mb": sum(path.stat().st_size for path in (home / "log").rglob("*.jsonl")) / 1e6,
@@ -199,6 +206,15 @@ def time_questions(
     return *min(rounds), max(rounds)[0]
 
 
+def share_read(memory: Memory, questions: list[str]) -> float:
+    """The share of questions whose best memories a model read again."""
+    read = 0
+    for one in questions:
+        hits = memory.recall(one, all_repos=True).hits
+        read += any(hit.why is not None and "by_reading" in hit.why.parts for hit in hits)
+    return read / len(questions)
+
+
 def fts5(lessons: list[dict[str, object]], questions: list[str]) -> float:
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE VIRTUAL TABLE d USING fts5(text, tokenize='porter unicode61')")
@@ -246,7 +262,7 @@ def show(row: dict[str, float]) -> None:
     print(f"\n{int(row['size']):,} memories")
     for name, value in row.items():
         if name != "size":
-            print(f"  {name:18} {value:12,.1f}")
+            print(f"  {name:18} {value:12,.{2 if name == 'reading_share' else 1}f}")
     print(f"  {'times faster than FTS5':18} {row['fts5_p50_ms'] / row['p50_ms']:8.1f}", flush=True)
 
 

@@ -179,7 +179,7 @@ def test_no_texts_give_no_vectors(embedder: MiniLM) -> None:
 
 @given(st.lists(st.integers(2, PIECES_MAX), max_size=60))
 def test_every_text_is_in_one_run_and_a_run_is_small(lengths: list[int]) -> None:
-    batches = minilm._batches(lengths)
+    batches = minilm.batches(lengths)
 
     assert sorted(place for places in batches for place in places) == list(range(len(lengths)))
     for places in batches:

@@ -184,7 +184,7 @@ class Engine:
                     Consultation(
                         readers,
                         lambda one, by_words: self._make_search(
-                            readers, one, None if by_words else vector
+                            readers, one, None if by_words else vector, reads=False
                         ),
                     )
                 )
@@ -377,14 +377,23 @@ class Engine:
             return search, found, Sizes(searched, best)
 
     def _make_search(
-        self, readers: Sequence[Reader], query: Query, vector: Callable[[], Encoded] | None
+        self,
+        readers: Sequence[Reader],
+        query: Query,
+        vector: Callable[[], Encoded] | None,
+        *,
+        reads: bool = True,
     ) -> Search:
         uses = self.usage.counter() if query.as_of_micros is None else _no_uses
         if vector is not None and not any(reader.has_vectors() for reader in readers):
             vector = None
         weights = Weights.from_settings(self._settings)
         fusion = Fusion.from_settings(self._settings, query.relevance_min)
-        return Search(readers, query, vector, uses, weights, fusion)
+        # It takes too long for hooks, and for what asks several questions at once.
+        reads = reads and bool(fusion.reading) and not query.automatic
+        model = self.embedding.reranker() if reads else None
+        read = None if model is None else model.scores
+        return Search(readers, query, vector, uses, weights, fusion, read)
 
     def _notes(self, *, compares_meaning: bool, is_asked: bool) -> list[str]:
         """Return remarks on an answer: whether meaning was compared, and where the index is.

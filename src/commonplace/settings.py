@@ -90,6 +90,13 @@ SETTINGS: dict[str, Setting] = {
         minimum=0,
         maximum=2,
     ),
+    "recall.reading": Setting(
+        0.03,
+        "what it weighs how well the best memories answer when a small model reads them together "
+        "with the question, if the first place is in doubt; 0 = it does not",
+        minimum=0,
+        maximum=1,
+    ),
     "recall.relevance_min": Setting(
         0.06,
         "the minimum relevance of a hit: the probability (0 to 1) that it answers; 0 = no minimum",

@@ -68,9 +68,11 @@ class MiniLM:
         *for_one_query* loads it about 10 ms faster, for a process that embeds one text and ends.
         """
         folder = folder or FOLDER
-        checksums = _checksums_of_complete_files(folder)
+        checksums = read_checksums(folder, MODEL)
         pieces = WordPiece.load(folder / VOCABULARY)
-        return cls(folder, checksums, pieces, _session(folder / MODEL, for_one_query=for_one_query))
+        return cls(
+            folder, checksums, pieces, open_session(folder / MODEL, for_one_query=for_one_query)
+        )
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """Return one vector of length 1 for each of *texts*, in their order."""
@@ -111,17 +113,17 @@ class MiniLM:
         self, outputs: list[str], ids: Sequence[list[int]]
     ) -> Iterator[tuple[list[int], list[Floats]]]:
         """Yield the positions of texts of similar length, and the model's outputs for them."""
-        batches = _batches([len(pieces) for pieces in ids])
+        found = batches([len(pieces) for pieces in ids])
         run = partial(self._run, outputs)
-        together = [[ids[position] for position in positions] for positions in batches]
-        if len(batches) == 1:
-            return iter([(batches[0], run(together[0]))])
+        together = [[ids[position] for position in positions] for positions in found]
+        if len(found) == 1:
+            return iter([(found[0], run(together[0]))])
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  (2 ms of a cold recall)
 
         # Two runs in parallel, each on one core, are faster than one run on both, whose threads
         # would wait for each other.
         with ThreadPoolExecutor(min(THREADS_MAX, os.cpu_count() or 1)) as threads:
-            return zip(batches, threads.map(run, together), strict=True)
+            return zip(found, threads.map(run, together), strict=True)
 
     def _run(self, outputs: list[str], batch: Sequence[Sequence[int]]) -> list[Floats]:
         import numpy as np  # noqa: PLC0415  (an extra)
@@ -139,26 +141,29 @@ def _says_much(piece: int) -> bool:
     return piece in LETTERS_AND_DIGITS or piece >= FREQUENT_END
 
 
-def _batches(lengths: Sequence[int]) -> list[list[int]]:
+def batches(lengths: Sequence[int]) -> list[list[int]]:
     """Return batches of positions of texts of similar length, the longest first.
 
     So there is little padding, and no thread has the longest batch left at the end.
     """
-    batches: list[list[int]] = []
+    found: list[list[int]] = []
     for position in sorted(range(len(lengths)), key=lambda position: -lengths[position]):
-        if batches and (len(batches[-1]) + 1) * lengths[batches[-1][0]] <= BATCH_PIECES_MAX:
-            batches[-1].append(position)
+        if found and (len(found[-1]) + 1) * lengths[found[-1][0]] <= BATCH_PIECES_MAX:
+            found[-1].append(position)
         else:
-            batches.append([position])
-    return batches
+            found.append([position])
+    return found
 
 
 def _damaged_error(path: Path) -> EmbedderUnavailable:
     return EmbedderUnavailable(f"`{path}` is missing or damaged", "install `commonplace` again")
 
 
-def _checksums_of_complete_files(folder: Path) -> dict[str, str]:
-    """Return the checksum of each file of the model, after checking the files' sizes."""
+def read_checksums(folder: Path, model: str) -> dict[str, str]:
+    """Return the checksum of each file in *folder*, after checking the files' sizes.
+
+    *model* is the graph that must be among them.
+    """
     listing = folder / "checksums.txt"
     checksums = {}
     try:
@@ -171,12 +176,13 @@ def _checksums_of_complete_files(folder: Path) -> dict[str, str]:
         raise _damaged_error(Path(error.filename or listing)) from error
     except ValueError as error:
         raise _damaged_error(listing) from error
-    if not {MODEL, VOCABULARY} <= checksums.keys():
+    if not {model, VOCABULARY} <= checksums.keys():
         raise _damaged_error(listing)
     return checksums
 
 
-def _session(path: Path, *, for_one_query: bool) -> Session:
+def open_session(path: Path, *, for_one_query: bool) -> Session:
+    """Open the graph at *path*; raise `EmbedderUnavailable` if that is not possible."""
     # Without this, importing it writes a device id below ~/.cache and looks up a telemetry host.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from commonplace.embed.embedder import Embedder, Encoded
+    from commonplace.embed.reranker import Reranker
     from commonplace.settings import Settings
 
 # How long a service may take for one answer, and how long it is not called after a failure.
@@ -99,6 +100,8 @@ class EmbeddingService:
             self._early = None
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
+        self._reranker: Reranker | None = None
+        self._is_given = False  # Whether `use` has named another embedder.
         self._reason = ""
         self._paused_until: datetime | None = None
         self._loading: threading.Thread | None = None
@@ -131,10 +134,21 @@ class EmbeddingService:
                 self._load()
             return self._embedder
 
+    def reranker(self) -> Reranker | None:
+        """Return the model that reads the best memories again, once the embedder is loaded.
+
+        A process that asks once does not load it: that would take longer than the answer.
+        """
+        if self._reranker is None and self._embedder is not None:
+            with self._lock:
+                self._load_reranker()
+        return self._reranker
+
     def use(self, embedder: Embedder) -> None:
         """Use *embedder* instead of the one that the settings name."""
         with self._lock:
             self._embedder, self._reason = embedder, ""
+            self._reranker, self._is_given = None, True
 
     def require(self) -> Embedder:
         """Return the embedder; raise `EmbedderUnavailable` if there is none."""
@@ -156,6 +170,8 @@ class EmbeddingService:
 
     def _load_and_notify(self) -> None:
         self._load()
+        # So that no question of a server waits for it.
+        self._load_reranker()
         with self._lock:
             self._loading = None
 
@@ -176,6 +192,21 @@ class EmbeddingService:
             key_variable=self._settings["embedder.key_variable"],
             for_one_query=self._for_one_query,
         )
+
+    def _has_own_model(self) -> bool:
+        is_named = self._settings["embedder.kind"] == "minilm"
+        return is_named and self._embedder is not None and not self._is_given
+
+    def _load_reranker(self) -> None:
+        wanted = self._settings["recall.reading"] and not self._for_one_query
+        if wanted and self._reranker is None and self._has_own_model():
+            from commonplace.embed.reranker import Reranker  # noqa: PLC0415 (not in a cold recall)
+
+            try:
+                self._reranker = Reranker.load()
+            except EmbedderUnavailable as error:
+                # The package is damaged, and that must be said.
+                self._embedder, self._reason = None, str(error)
 
     def is_loading(self) -> bool:
         """Whether it is being loaded in the background."""

@@ -273,6 +273,9 @@ class Reader(Facts, Protocol):
     def similarity(self, vector: Vector, keys: Collection[int]) -> dict[int, float]:
         """Return the cosine of the best passage of each of *keys* that has a vector."""
 
+    def best_passages(self, vector: Vector, keys: Collection[int]) -> dict[int, int]:
+        """Return which passage of each of *keys* is most like *vector*, counted from 0."""
+
     def unit_similarity(self, question: Encoded, key: int) -> dict[int, float]:
         """Return how well each unit of a long document says the question, as `piece_similarity`.
 

@@ -7,6 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.document import Document, document
+from commonplace.index.passages import PASSAGE_CHARS_MAX
+from commonplace.index.vector_passages import passages_to_embed
 from commonplace.recall import scoring
 from commonplace.recall.hits import Explanation, Hit
 from commonplace.recall.priors import Priors
@@ -55,6 +57,12 @@ class Candidate(NamedTuple):
         return Candidate(
             self.address, self.card, self.words, self.meaning, fused, self.factors, score, parts
         )
+
+    def with_reading(self, added: float) -> Candidate:
+        """Return this one with what reading it together with the question adds to its score."""
+        score = round((self.fused + added) * math.prod(self.factors.values()), 6)
+        parts = scoring.add_reading(self.parts, added)
+        return self._replace(fused=self.fused + added, score=score, parts=parts)
 
 
 class _WeightedCard(NamedTuple):
@@ -153,6 +161,16 @@ class Candidates:
         """Return the text of the record at *address*."""
         self.read([address])
         return self._documents[address][1].text
+
+    def passage(self, address: Address, number: int) -> str:
+        """Return a passage of the document at *address*, as it was embedded."""
+        self.read([address])
+        found = self._documents[address][1]
+        units = (
+            self.read_units([address]).get(address) if len(found.text) > PASSAGE_CHARS_MAX else None
+        )
+        passages = passages_to_embed(found, units)
+        return passages[min(number, len(passages) - 1)].text
 
     def hits(self, candidates: Sequence[Candidate]) -> list[Hit]:
         """Return *candidates* as hits, with their records."""

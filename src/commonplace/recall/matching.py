@@ -209,6 +209,17 @@ class Matching:
         known = ((address, self._pieces.get(address)) for address in addresses)
         return {address: value for address, value in known if value is not None}
 
+    def best_passages(self, addresses: Collection[Address]) -> dict[Address, int]:
+        """Return which passage of each document is most like the question, counted from 0."""
+        if self._vector is None:
+            return {}
+        found: dict[Address, int] = {}
+        for home, reader in enumerate(self._readers):
+            keys = [key for number, key in addresses if number == home]
+            best = reader.best_passages(self._vector().vector, keys) if keys else {}
+            found |= {(home, key): place for key, place in best.items()}
+        return found
+
     def units(self, address: Address) -> dict[int, float]:
         """Return how well each unit of a long document says the question, piece by piece."""
         if self._vector is None:

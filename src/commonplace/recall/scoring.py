@@ -92,6 +92,11 @@ def add_pieces(parts: Mapping[str, float], share: float, weight: float) -> dict[
     }
 
 
+def add_reading(parts: Mapping[str, float], added: float) -> dict[str, float]:
+    """Return *parts* with what reading a memory together with the question adds."""
+    return {**parts, "by_reading": added}
+
+
 def estimate_words(held: float, terms: int, average_terms: float) -> float:
     """Return about the BM25 score of a document that only its meaning proposed.
 

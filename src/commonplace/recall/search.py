@@ -36,6 +36,10 @@ CANDIDATES_MAX = 6400
 CLOSE = 12
 # How many of the best are compared with the question piece by piece.
 PIECES_COMPARED = 20
+# How many of the best are read together with the question, if the second is nearly as good as the
+# first: so near it must be, and the others less so, as shares of the score of the best.
+READ_MAX = 4
+READ_IF_WITHIN, READ_WITHIN = 0.1, 0.25
 # Among this many, a long record may state a newer version of a rule in one sentence.
 RESTATING = 24
 # Of this many, what a long record says in one sentence is always compared with later ones.
@@ -58,6 +62,8 @@ class Fusion(NamedTuple):
     dense: float = 0.5
     # What the word pieces weigh beside all of that.
     pieces: float = 0.25
+    # And what reading the best together with the question weighs.
+    reading: float = 0.03
     relevance_min: float = 0.06
     # Of the odds of the best hit, the share that another one needs.
     odds_share_min: float = 0.15
@@ -72,6 +78,7 @@ class Fusion(NamedTuple):
             dense=settings["recall.dense"],
             # Without meaning, the order is that of plain BM25.
             pieces=settings["recall.pieces"] if settings["recall.dense"] else 0.0,
+            reading=settings["recall.reading"] if settings["recall.dense"] else 0.0,
             relevance_min=max(least, relevance_min),
             odds_share_min=cls().odds_share_min if least else 0.0,
             dedupe=settings["recall.same"],
@@ -90,7 +97,8 @@ class Search:
     """One search in the *readers* of some homes, the nearest first.
 
     *vector* returns the question's vectors, after waiting for the model if needed; `None` if
-    they cannot be used.
+    they cannot be used. *read* says how well each of some texts answers a question; `None` if
+    no model does.
     """
 
     def __init__(
@@ -101,8 +109,10 @@ class Search:
         uses: Callable[[str], int],
         weights: Weights,
         fusion: Fusion,
+        read: Callable[[str, Sequence[str]], Sequence[float]] | None = None,
     ) -> None:
         self._readers = readers
+        self._read = read
         self._query = query
         self._fusion = fusion
         self._candidates = Candidates(readers, query, uses, weights)
@@ -174,6 +184,8 @@ class Search:
             if plenty or not more or last:
                 found.sort(key=_by_score)
                 found = self._compare_pieces(found, weight) if weight else found
+                if weight and self._read is not None:
+                    found = self._read_best(found, self._read)
                 return len(proposals), _first_of_each_id(found)
             limit *= 4
 
@@ -194,6 +206,33 @@ class Search:
             value = found.get(one.address, mean if place < PIECES_COMPARED else least)
             weighed.append(one.with_pieces(max(0.0, value) / best, weight))
         return sorted(weighed, key=_by_score)
+
+    def _read_best(
+        self,
+        ranked: list[Candidate],
+        read: Callable[[str, Sequence[str]], Sequence[float]],
+    ) -> list[Candidate]:
+        """Return *ranked* in the order that reading the best with the question gives.
+
+        Only if the first place is in doubt: reading takes longer than all the rest.
+        """
+        best = ranked[0].score if ranked else 0.0
+        if len(ranked) < 2 or ranked[1].score < (1 - READ_IF_WITHIN) * best:
+            return ranked
+        near = [one for one in ranked[:READ_MAX] if one.score >= (1 - READ_WITHIN) * best]
+        places = self.matching.best_passages([one.address for one in near])
+        if not places:
+            return ranked
+        texts = [self._candidates.passage(one.address, places.get(one.address, 0)) for one in near]
+        said = read(self._query.text, texts)
+        # None of them falls below those that were not read.
+        least = min(said)
+        weight = self._fusion.reading * best
+        weighed = [
+            one.with_reading(weight * (value - least))
+            for one, value in zip(near, said, strict=True)
+        ]
+        return sorted([*weighed, *ranked[len(near) :]], key=_by_score)
 
     # --- Relevance --------------------------------------------------------------------------------
 

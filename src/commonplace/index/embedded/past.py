@@ -225,10 +225,10 @@ class PastReader(Reader):
             vector_search.as_keys(key for key, _v in rows), scores, len(rows)
         )
 
-    def _best_passages(self, vector: Vector, keys: Collection[int]) -> dict[int, int]:
+    def best_passages(self, vector: Vector, keys: Collection[int]) -> dict[int, int]:
         from commonplace.index.embedded import vector_search  # noqa: PLC0415 (loads NumPy)
 
-        found = super()._best_passages(vector, keys)
+        found = super().best_passages(vector, keys)
         query = "SELECT key, v FROM old_vector WHERE key IN ({}) ORDER BY row"
         rows = select_in(self.connection, query, keys)
         if rows:

@@ -283,7 +283,7 @@ class Reader(TableFacts):
             return {}
         from commonplace.index.embedded import piece_codes  # noqa: PLC0415 (loads NumPy)
 
-        passages = self._best_passages(question.vector, keys)
+        passages = self.best_passages(question.vector, keys)
         codes = piece_codes.read_codes(self.connection, passages)
         found = piece_codes.similarities(
             question.pieces, list(codes.values()), piece_codes.RANKED_MAX
@@ -297,7 +297,7 @@ class Reader(TableFacts):
 
         return piece_codes.unit_similarities(self.connection, question.pieces, key)
 
-    def _best_passages(self, vector: Vector, keys: Collection[int]) -> dict[int, int]:
+    def best_passages(self, vector: Vector, keys: Collection[int]) -> dict[int, int]:
         return self.vectors.best_passages(vector, keys)
 
     def first_vectors(self, keys: Collection[int]) -> dict[int, Vector]:
