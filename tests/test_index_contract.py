@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace.embed.embedder import Encoded
 from commonplace.errors import EmbedderUnavailable
 from commonplace.index import bm25
 from commonplace.index.ports import Card, Filter
@@ -731,6 +732,7 @@ def nearest(index: Index, text: str, limit: int = 10, as_of: int | None = None) 
     (vector,) = Letters().encode([text])
     with index.reading(None if as_of is None else at(as_of)) as reader:
         found = reader.nearest(vector, limit)
+        assert reader.begin_nearest(lambda: Encoded(vector), limit)() == found
         known = reader.cards(found)
     return {known[key].id: score for key, score in found.items() if key in known}
 

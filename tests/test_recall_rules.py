@@ -870,6 +870,9 @@ def test_what_only_meaning_proposes_is_judged_by_its_words_as_well(
         def nearest(self, _vector: Any, _limit: int) -> dict[int, float]:
             return {keys["far"]: 0.8, keys["none"]: 0.8}
 
+        def begin_nearest(self, _question: Any, limit: int) -> Any:
+            return lambda: self.nearest(None, limit)
+
         def similarity(self, _vector: Any, _keys: Any) -> dict[int, float]:
             return {}
 
@@ -900,6 +903,9 @@ def test_meaning_is_weighed_with_words_and_a_document_without_vectors_is_judged_
 
         def nearest(self, _vector: Any, _limit: int) -> dict[int, float]:
             return {keys["b"]: 0.8, keys["a"]: 0.4}
+
+        def begin_nearest(self, _question: Any, limit: int) -> Any:
+            return lambda: self.nearest(None, limit)
 
         def similarity(self, _vector: Any, _keys: Any) -> dict[int, float]:
             return {}

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from commonplace import backlog
 from commonplace import vectors as question_vectors
 from commonplace.backlog import start_worker as really_start_worker
-from commonplace.embed.embedder import Embedder, load
+from commonplace.embed.embedder import Embedder, Encoded, load
 from commonplace.embed.http import HttpEmbedder
 from commonplace.embed.minilm import MiniLM
 from commonplace.errors import EmbedderUnavailable, SettingsInvalid, UsageError
@@ -260,6 +260,30 @@ def test_the_shortlist_by_signs_finds_what_the_exact_search_finds(
     assert 20 <= len(scan._shortlist(wanted, 20)) < 60, "some are chosen, and not all"
     assert next(iter(approximate)) == next(iter(exact)) == keys[123]
     assert approximate == pytest.approx(exact)
+
+
+def test_many_vectors_are_searched_in_a_thread_that_raises_what_the_model_raises(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many(memory, 30)
+    embedded(memory)
+    index = index_of(memory)
+    monkeypatch.setattr(vector_search, "HALVES_MIN", 10)
+    threads = list[str]()
+
+    def question() -> Encoded:
+        threads.append(threading.current_thread().name)
+        return Encoded(wanted)
+
+    def broken() -> Encoded:
+        raise EmbedderUnavailable("the model is gone", "install it again")
+
+    with index.reading() as reader:
+        wanted = next(iter(reader.first_vectors(list(range(30))).values()))
+        assert reader.begin_nearest(question, 5)() == reader.nearest(wanted, 5)
+        with pytest.raises(EmbedderUnavailable):
+            reader.begin_nearest(broken, 5)()
+    assert threads == ["commonplace-nearest"]
 
 
 def test_a_filter_that_lets_few_through_looks_further_by_meaning_too(memory: Memory) -> None:

@@ -270,6 +270,12 @@ class Reader(Facts, Protocol):
     def nearest(self, vector: Vector, limit: int) -> dict[int, float]:
         """Return the documents with the most similar passages: key → cosine."""
 
+    def begin_nearest(
+        self, question: Callable[[], Encoded], limit: int
+    ) -> Callable[[], dict[int, float]]:
+        """Begin what `nearest` does, beside other work if it takes long; return what ends it."""
+        ...
+
     def similarity(self, vector: Vector, keys: Collection[int]) -> dict[int, float]:
         """Return the cosine of the best passage of each of *keys* that has a vector."""
 

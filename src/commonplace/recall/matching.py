@@ -68,6 +68,11 @@ class Matching:
     def propose(self, limit: int) -> tuple[list[Proposal], bool]:
         """Return the proposals of both engines, best first, and whether there may be more."""
         words: dict[Address, float] = {}
+        # Among many vectors, they are searched while words are.
+        searches = [
+            reader.begin_nearest(self._vector, limit) if self._vector is not None else dict
+            for reader in self._readers
+        ]
         # Of a home with more matches than these, the score that the others have at most.
         left_out: dict[int, float] = {}
         for home, reader in enumerate(self._readers):
@@ -84,7 +89,7 @@ class Matching:
         if self._vector is not None:
             vector = self._vector().vector
             for home, reader in enumerate(self._readers):
-                near = reader.nearest(vector, limit)
+                near = searches[home]()
                 rest = [key for number, key in words if number == home and key not in near]
                 cosines = near | reader.similarity(vector, rest)
                 meaning |= {(home, key): cosine for key, cosine in cosines.items()}

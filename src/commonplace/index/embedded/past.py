@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from typing import Any
 
-    from commonplace.embed.embedder import Vector
+    from commonplace.embed.embedder import Encoded, Vector
     from commonplace.index.embedded.snapshot import Snapshot
     from commonplace.index.embedded.vector_search import VectorSnapshot
     from commonplace.index.ports import Filter
@@ -210,6 +210,11 @@ class PastReader(Reader):
         keys = [key for (key,) in rows]
         found = self.similarity(vector, keys)
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit])
+
+    def begin_nearest(
+        self, question: Callable[[], Encoded], limit: int
+    ) -> Callable[[], dict[int, float]]:
+        return lambda: self.nearest(question().vector, limit)
 
     def similarity(self, vector: Vector, keys: Collection[int]) -> dict[int, float]:
         return super().similarity(vector, keys) | self._old_similarity(vector, keys)

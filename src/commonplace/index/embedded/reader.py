@@ -275,6 +275,17 @@ class Reader(TableFacts):
     def nearest(self, vector: Vector, limit: int) -> dict[int, float]:
         return self.vectors.nearest(vector, limit)
 
+    def begin_nearest(
+        self, question: Callable[[], Encoded], limit: int
+    ) -> Callable[[], dict[int, float]]:
+        if not self.vectors.is_slow:
+            return lambda: self.nearest(question().vector, limit)
+        from commonplace.index.embedded.vector_search import Nearest  # noqa: PLC0415 (NumPy)
+
+        search = Nearest(self.vectors, question, limit)
+        search.start()
+        return search.result
+
     def similarity(self, vector: Vector, keys: Collection[int]) -> dict[int, float]:
         return self.vectors.similarity(vector, keys)
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import TypeAlias
 
     from numpy.typing import NDArray
 
-    from commonplace.embed.embedder import Vector, Vectors
+    from commonplace.embed.embedder import Encoded, Vector, Vectors
     from commonplace.index.embedded.sign_blocks import StoredRows
 
     Ints = NDArray[np.int64]
@@ -30,7 +31,7 @@ SHORTLIST = 800
 # Dimensions below this share of the question's mean are ignored.
 LARGE_VALUE_MIN = 0.5
 SCALE = 127.0
-SCAN_ROWS = 32_768
+SCAN_ROWS = 65_536
 WORD_BITS = 64
 # A byte can count the bits of this many words without overflow. It is half of 384 signs.
 WORDS_A_BYTE = 3
@@ -78,6 +79,11 @@ class VectorSnapshot(NamedTuple):
             scores = cosines(self.rows[rows], query)
         best = _top(scores, 4 * limit)  # A document may have several passages.
         return best_by_key(keys[best], scores[best], limit)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a search takes so long that a thread for it is worth its start."""
+        return self.size >= HALVES_MIN and isinstance(self.rows, np.ndarray)
 
     def similarity(self, query: Vector, keys: Collection[int]) -> dict[int, float]:
         """Return the cosine of the best passage of each of *keys* that has a vector."""
@@ -177,6 +183,33 @@ def _nearest_rows(distance: Distances, chosen: int) -> Ints:
     limit = np.searchsorted(np.cumsum(np.bincount(sample)), place, "right")
     rows: Ints = np.flatnonzero(distance <= limit)[: 4 * chosen]
     return rows
+
+
+class Nearest(threading.Thread):
+    """A search for the nearest in another thread, beside the search by words."""
+
+    def __init__(
+        self, snapshot: VectorSnapshot, question: Callable[[], Encoded], limit: int
+    ) -> None:
+        super().__init__(name="commonplace-nearest", daemon=True)
+        self._snapshot = snapshot
+        self._question = question
+        self._limit = limit
+        self._found: dict[int, float] = {}
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._found = self._snapshot.nearest(self._question().vector, self._limit)
+        except BaseException as error:  # noqa: BLE001 (`result` raises it)
+            self._error = error
+
+    def result(self) -> dict[int, float]:
+        """Wait for what was found and return it; raise what the search raised."""
+        self.join()
+        if self._error is not None:
+            raise self._error
+        return self._found
 
 
 _NONE = np.zeros(0, np.int64)
