@@ -692,6 +692,14 @@ def test_who_asks_why_is_told_the_cause() -> None:
     assert not asks_why("why not restart it: how do I do that")
 
 
+def test_a_fence_around_nothing_is_not_shown_and_an_unfinished_sentence_keeps_its_code() -> None:
+    text = f"# Still\n\nThe still needs a register.\n\n```\n```\n\n{LONG}\n\nThen we run\n\n    boil --now\n\nand wait.\n"
+    for limit in (20, 30, 40, 60, 80, 100):
+        found = shown("still needs a register, boil", limit, text)
+        assert "```\n   ```" not in found
+        assert "Then we run" not in found or "boil --now" in found
+
+
 @pytest.mark.parametrize(
     "code",
     [

@@ -74,8 +74,10 @@ def test_a_model_that_cannot_be_opened_is_said_and_asked_for_once(
         embedding = memory.engine().embedding
         assert embedding.embedder() is not None
         assert embedding.reranker() is None
-        assert "reranker.onnx" in embedding.reason
-        assert embedding.embedder() is None
+        assert "reranker.onnx" in embedding.reranker_reason
+        memory.log(repo="r", event_type="learned", lesson="The kettle is blue.")
+        notes = memory.recall("which kettle is blue", repo="r").notes
+        assert any("reranker.onnx" in note for note in notes)
 
 
 class Reads:
@@ -162,6 +164,25 @@ def test_what_is_read_never_falls_below_what_is_not(tmp_path: Path) -> None:
     assert count <= search.READ_MAX
     assert sorted(after[:count]) == sorted(before[:count])
     assert after[count:] == before[count:]
+
+
+def test_texts_of_headings_only_are_read_too(tmp_path: Path) -> None:
+    heads = ["\n\n".join(f"# The blue kettle {name} boils {n}" for n in range(60)) for name in "ab"]
+    model = Reads("kettle b")
+    with with_model(tmp_path / "home", model, *heads, *NEARLY_ALIKE) as memory:
+        assert ids(memory, "how does the blue kettle boil")
+
+
+def test_what_the_priors_say_of_a_memory_does_not_change_what_reading_adds(tmp_path: Path) -> None:
+    with with_model(tmp_path / "home", Reads("nine"), *NEARLY_ALIKE) as memory:
+        question = "how long does the blue kettle take"
+        read = memory.recall(question, repo="r", cutoff=False).hits
+        memory.settings.override({"recall.reading": 0.0})
+        plain = memory.recall(question, repo="r", cutoff=False).hits
+    best = max(hit.score for hit in plain)
+    scores = {hit.id: hit.score for hit in plain}
+    (added,) = {round(hit.score - scores[hit.id], 4) for hit in read if hit.id == "t1"}
+    assert added == pytest.approx(0.03 * best * 18, rel=0.05)
 
 
 def test_a_process_that_asks_once_does_not_load_it(tmp_path: Path) -> None:

@@ -62,6 +62,13 @@ def test_records_between_lines_of_dashes_are_units_and_no_headings() -> None:
     fields = "# Stills\n\n---\ntags: a\ndate: b\n---\n\n"
     assert kinds_and_texts(f"{fields}Text.") == [("paragraph", "Text.")]
     assert len(units_of(f"{fields}tags: c\ndate: d\n")) == 2
+    framed = "".join(f"---\nKind: gotcha\nFix: {one}\n---\n\n" for one in "abcd")
+    assert [unit.of(framed)[-1] for unit in units_of(framed)] == ["a", "b", "c", "d"]
+    short = "Why?\n\n---\nDeploys fail (see ops)\n---\nTokens expire\n---\nNobody knows"
+    assert [unit.of(short) for unit in units_of(short)] == short.replace("\n\n", "\n").split(
+        "\n---\n"
+    )
+    assert not any(unit.headings for unit in units_of(short))
 
 
 def test_a_drawing_without_a_fence_is_one_block_of_code() -> None:

@@ -390,7 +390,7 @@ class Engine:
         weights = Weights.from_settings(self._settings)
         fusion = Fusion.from_settings(self._settings, query.relevance_min)
         # It takes too long for hooks, and for what asks several questions at once.
-        reads = reads and bool(fusion.reading) and not query.automatic
+        reads = reads and bool(fusion.reading) and vector is not None and not query.automatic
         model = self.embedding.reranker() if reads else None
         read = None if model is None else model.scores
         return Search(readers, query, vector, uses, weights, fusion, read)
@@ -416,6 +416,8 @@ class Engine:
             notes.append(
                 f"{count} no vectors yet, and only their words were compared; {_EMBED_HINT}"
             )
+        if self.embedding.reranker_reason:
+            notes.append(f"the best are not read again: {self.embedding.reranker_reason}")
         if any(index.in_memory and index.home.path.is_dir() for index in self.indexes):
             notes.append("the home cannot be written; its index is in memory")
         return notes

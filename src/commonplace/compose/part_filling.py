@@ -260,7 +260,9 @@ def _beside(page: Page, numbers: Sequence[int], worths: Mapping[int, float]) -> 
 
 def _announces(page: Page, number: int) -> bool:
     """Whether a unit says nothing without what follows it: "Run this:"."""
-    return page.words(number).rstrip().endswith(":")
+    following = page.units[number + 1] if number + 1 < len(page.units) else None
+    goes_on = following is not None and following.kind == CODE and following.lead == number
+    return goes_on or page.words(number).rstrip().endswith(":")
 
 
 def _between(page: Page, first: int, second: int, weight: float) -> float:

@@ -79,7 +79,7 @@ def part_of(
         kept = _longest(
             len(lines), lambda count: f"{fenced(info, lines[:count])}\n{MORE}", tokens_max
         )
-        end = 0 if is_drawn(lines) else _end_of_statements(lines, kept)
+        end = 0 if not kept or is_drawn(lines) else _end_of_statements(lines, kept)
         if is_alone:
             end = end or _end_within(lines, kept) or kept
         whole = _without_last_comment(lines[:end])

@@ -362,6 +362,8 @@ def says_something(unit: Unit, text: str, title: str) -> bool:
     if unit.end - unit.start > max(METADATA_CHARS_MAX, len(title) + TITLE_SLACK):
         return True
     words = one_line(unit.of(text))
+    if unit.kind == CODE and not words.strip("`~ "):
+        return False  # A fence around nothing.
     if unit.kind == PARAGRAPH and _METADATA.fullmatch(words):
         return False
     return not (title and words.strip("*_ .") in title)

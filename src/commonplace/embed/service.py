@@ -101,6 +101,7 @@ class EmbeddingService:
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
         self._reranker: Reranker | None = None
+        self._reranker_reason = ""
         self._is_given = False  # Whether `use` has named another embedder.
         self._reason = ""
         self._paused_until: datetime | None = None
@@ -139,9 +140,10 @@ class EmbeddingService:
 
         A process that asks once does not load it: that would take longer than the answer.
         """
-        if self._reranker is None and self._embedder is not None:
+        if self._reranker is None and self._loading is None and self._wants_reranker():
             with self._lock:
-                self._load_reranker()
+                if self._reranker is None and self._wants_reranker():
+                    self._reranker = self._open_reranker()
         return self._reranker
 
     def use(self, embedder: Embedder) -> None:
@@ -171,8 +173,10 @@ class EmbeddingService:
     def _load_and_notify(self) -> None:
         self._load()
         # So that no question of a server waits for it.
-        self._load_reranker()
+        reranker = self._open_reranker() if self._wants_reranker() else None
         with self._lock:
+            if self._wants_reranker():
+                self._reranker = reranker
             self._loading = None
 
     def _load(self) -> None:
@@ -193,20 +197,22 @@ class EmbeddingService:
             for_one_query=self._for_one_query,
         )
 
-    def _has_own_model(self) -> bool:
-        is_named = self._settings["embedder.kind"] == "minilm"
-        return is_named and self._embedder is not None and not self._is_given
+    def _wants_reranker(self) -> bool:
+        """Whether the reranker may be loaded: our own embedder is there, and the process stays."""
+        has_own = self._embedder is not None and not self._is_given
+        is_wanted = self._settings["recall.reading"] and not self._for_one_query
+        is_ours = self._settings["embedder.kind"] == "minilm"
+        is_open = not (self._closed or self._reranker_reason)
+        return bool(has_own and is_wanted and is_ours and is_open)
 
-    def _load_reranker(self) -> None:
-        wanted = self._settings["recall.reading"] and not self._for_one_query
-        if wanted and self._reranker is None and self._has_own_model():
-            from commonplace.embed.reranker import Reranker  # noqa: PLC0415 (not in a cold recall)
+    def _open_reranker(self) -> Reranker | None:
+        from commonplace.embed.reranker import Reranker  # noqa: PLC0415 (not in a cold recall)
 
-            try:
-                self._reranker = Reranker.load()
-            except EmbedderUnavailable as error:
-                # The package is damaged, and that must be said.
-                self._embedder, self._reason = None, str(error)
+        try:
+            return Reranker.load()
+        except EmbedderUnavailable as error:
+            self._reranker_reason = str(error)
+            return None
 
     def is_loading(self) -> bool:
         """Whether it is being loaded in the background."""
@@ -216,6 +222,11 @@ class EmbeddingService:
     def reason(self) -> str:
         """Return why there are no vectors, if that is a fault; "" if they are switched off."""
         return "" if self.is_off else self._reason
+
+    @property
+    def reranker_reason(self) -> str:
+        """Return why the best memories are not read again, if that is a fault."""
+        return self._reranker_reason
 
     # --- Questions --------------------------------------------------------------------------------
 
@@ -248,9 +259,9 @@ class EmbeddingService:
                         self._queue.put(None)
                         break
                     waiting.append(another)
-            embedder = self._embedder
-            assert embedder is not None, "questions are started once it is loaded"
             try:
+                embedder = self._embedder
+                assert embedder is not None, "questions are started once it is loaded"
                 encoded = embedders.encode(embedder, [text for text, _pending in waiting])
             except BaseException as error:  # noqa: BLE001 (`result` raises it)
                 for _text, pending in waiting:

@@ -67,6 +67,9 @@ _BOLD_LINE = re.compile(r"\s*(?:\*{2,3}[^*\n]+\*{2,3}|_{2,3}[^_\n]+_{2,3})[.:]?\
 _HEADING_LINE = re.compile(r"[A-Z][\w']*(?: [\w'/&-]+){1,4}\??")
 # A longer line above one of dashes is no heading.
 TITLE_CHARS_MAX = 100
+# What ends with a line of dashes, and what marks a title.
+_LINES = ("hr", "heading_close")
+_TITLE_MARKS = ("=", *("#" * depth for depth in range(1, 7)))
 # It is below every heading of Markdown.
 _LINE_DEPTH = 7
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
@@ -123,8 +126,7 @@ class Unit(NamedTuple):
 
 def has_markup(text: str) -> bool:
     """Whether a parser is needed to find the units of *text*."""
-    front = _FRONT_MATTER.match(text)
-    return _MARKUP.search(text, front.end() if front else 0) is not None
+    return _MARKUP.search(text, _end_of_front_matter(text)) is not None
 
 
 def dump(units: list[Unit]) -> str:
@@ -150,8 +152,7 @@ def load(kept: str) -> list[Unit]:
 
 def units_of(text: str) -> list[Unit]:
     """Return the units of *text* in their order. Headings are no units, nor is front matter."""
-    front = _FRONT_MATTER.match(text)
-    begin = front.end() if front else 0
+    begin = _end_of_front_matter(text)
     if not _MARKUP.search(text, begin):
         return list(_paragraphs(text, begin))
     found: list[Unit] = []
@@ -159,6 +160,14 @@ def units_of(text: str) -> list[Unit]:
     for start, end in _segments(text, begin):
         found += _parse(text, start, end, headings)
     return _with_leads(_join_drawn(found, text), text)
+
+
+def _end_of_front_matter(text: str) -> int:
+    """Return where the front matter of a text ends. If more fields follow, all are records."""
+    front = _FRONT_MATTER.match(text)
+    if front is None or _FRONT_MATTER.match(text[front.end() :].lstrip()):
+        return 0
+    return front.end()
 
 
 def _paragraphs(text: str, begin: int) -> Iterator[Unit]:
@@ -382,7 +391,11 @@ def _is_underlined(tokens: Sequence[Token], number: int) -> bool:
     if tokens[number].markup != "-":
         return False
     content = tokens[number + 1].content
-    if "\n" in content or len(content) > TITLE_CHARS_MAX or content.endswith((".", "!")):
+    before = tokens[number - 1] if number else None
+    is_between = before is not None and before.markup.startswith("-") and before.type in _LINES
+    if is_between or "\n" in content or len(content) > TITLE_CHARS_MAX:
+        return True
+    if content.endswith((".", "!")):
         return True
     # A title stands above a text.
     following = tokens[number + 3] if number + 3 < len(tokens) else None
@@ -398,11 +411,12 @@ def _is_front_matter(tokens: Sequence[Token], number: int) -> bool:
     """
     if tokens[number].type != "heading_open" or not number or tokens[number - 1].type != "hr":
         return False
-    fields = [_FIELDS.fullmatch(one.content) for one in tokens if one.type == "inline"]
-    place = sum(one.type == "inline" for one in tokens[:number])
-    # Several of them are records, and behind a text they are no front matter.
-    is_first = not any(one.type in _KINDS for one in tokens[:number] if one.type != "heading_open")
-    return is_first and bool(fields[place]) and not any(fields[place + 1 :])
+    # Behind a text they are no front matter, and several of them are records.
+    if any(one.type in _KINDS and one.markup not in _TITLE_MARKS for one in tokens[:number]):
+        return False
+    rest = (one.content for one in tokens[number + 2 :] if one.type == "inline")
+    is_one = _FIELDS.fullmatch(tokens[number + 1].content) is not None
+    return is_one and not any(map(_FIELDS.fullmatch, rest))
 
 
 def _stands_alone(tokens: Sequence[Token], number: int) -> bool:

@@ -60,9 +60,11 @@ class Candidate(NamedTuple):
 
     def with_reading(self, added: float) -> Candidate:
         """Return this one with what reading it together with the question adds to its score."""
-        score = round((self.fused + added) * math.prod(self.factors.values()), 6)
-        parts = scoring.add_reading(self.parts, added)
-        return self._replace(fused=self.fused + added, score=score, parts=parts)
+        share = added / (math.prod(self.factors.values()) or 1.0)
+        parts = scoring.add_reading(self.parts, share)
+        return self._replace(
+            fused=self.fused + share, score=round(self.score + added, 6), parts=parts
+        )
 
 
 class _WeightedCard(NamedTuple):
@@ -170,7 +172,8 @@ class Candidates:
             self.read_units([address]).get(address) if len(found.text) > PASSAGE_CHARS_MAX else None
         )
         passages = passages_to_embed(found, units)
-        return passages[min(number, len(passages) - 1)].text
+        # A text of headings only has none.
+        return passages[min(number, len(passages) - 1)].text if passages else found.text
 
     def hits(self, candidates: Sequence[Candidate]) -> list[Hit]:
         """Return *candidates* as hits, with their records."""

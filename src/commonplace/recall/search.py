@@ -143,9 +143,9 @@ class Search:
         """Return the ranking up to the limit of the question, without reading the records.
 
         For a caller that takes all of it: the word pieces, which order the first of an answer, are
-        not compared.
+        not compared, and nothing is read again.
         """
-        return self._rank(pieces=0.0)[1][: self._query.limit]
+        return self._rank(is_quick=True)[1][: self._query.limit]
 
     def bytes_of_best(self, count: int) -> int:
         """Return the size of the *count* best records, whole, after `run`."""
@@ -163,10 +163,10 @@ class Search:
         hits = [self._candidates.hit(one, value) for one, value in zip(ranked, values, strict=True)]
         return hits, self.relevance_floor(max(values[:EXPLAINED], default=0.0))
 
-    def _rank(self, pieces: float | None = None) -> tuple[int, list[Candidate]]:
+    def _rank(self, *, is_quick: bool = False) -> tuple[int, list[Candidate]]:
         """Return how many proposals there were, and the best that may be shown, in order."""
         query = self._query
-        weight = self._fusion.pieces if pieces is None else pieces
+        weight, reads = (0.0, False) if is_quick else (self._fusion.pieces, True)
         enough = max(CLOSE, query.limit) + PAGE // 2
         limit = max(CANDIDATES, 2 * query.limit)
         while True:
@@ -184,9 +184,10 @@ class Search:
             if plenty or not more or last:
                 found.sort(key=_by_score)
                 found = self._compare_pieces(found, weight) if weight else found
-                if weight and self._read is not None:
+                found = _first_of_each_id(found)
+                if reads and self._read is not None:
                     found = self._read_best(found, self._read)
-                return len(proposals), _first_of_each_id(found)
+                return len(proposals), found
             limit *= 4
 
     def _compare_pieces(self, ranked: list[Candidate], full: float) -> list[Candidate]:
