@@ -88,7 +88,7 @@ _OUTPUT = re.compile(
     r"\s*(?:text|txt|console|log|output|plain\w*|none|shell-session)?\s*", re.IGNORECASE
 )
 # A line of a drawing: a box, or an arrow to one.
-_DRAWN = re.compile(r"[│┌└┐┘├┤┬┴┼─═▼▲►◄]|\+-{2,}|-{2,}\+|[|+]\s{2,}[|+]|--+>\s|<--+")
+_DRAWN = re.compile(r"[│┌└┐┘├┤┬┴┼─═▼▲►◄]|\|-{2,}\|\s?\w|\+-{2,}|-{2,}\+|[|+]\s{2,}[|+]|--+>\s|<--+")
 DRAWN_LINES_MIN, DRAWN_SHARE_MIN = 3, 0.5
 # What stands behind code and goes on with its sentence: "(since 3.3)", "and run it again".
 _GOES_ON = re.compile(r"\(?[a-z][a-z']+\b[^(:=]")
