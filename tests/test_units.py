@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.index.units import Unit, dump, load, units_of
+from commonplace.index.units import Unit, _end_of_front_matter, dump, load, units_of
 
 LINES = st.sampled_from(
     [
@@ -37,7 +37,7 @@ def test_units_are_in_order_whole_and_none_is_empty(text: str) -> None:
 
 @given(TEXTS)
 def test_no_word_outside_of_headings_and_comments_is_lost(text: str) -> None:
-    covered = set[int]()
+    covered = set(range(_end_of_front_matter(text)))
     units = units_of(text)
     for unit in units:
         covered |= set(range(unit.start, unit.end))
@@ -64,6 +64,8 @@ def test_records_between_lines_of_dashes_are_units_and_no_headings() -> None:
     assert len(units_of(f"{fields}tags: c\ndate: d\n")) == 2
     framed = "".join(f"---\nKind: gotcha\nFix: {one}\n---\n\n" for one in "abcd")
     assert [unit.of(framed)[-1] for unit in units_of(framed)] == ["a", "b", "c", "d"]
+    assert len(units_of("---\nSome words of a paragraph.\n---\nand more")) == 2
+    assert len(units_of("---\ntags: a\n---\n")) == 1
     short = "Why?\n\n---\nDeploys fail (see ops)\n---\nTokens expire\n---\nNobody knows"
     assert [unit.of(short) for unit in units_of(short)] == short.replace("\n\n", "\n").split(
         "\n---\n"

@@ -53,6 +53,8 @@ _MARKUP = re.compile(
     r"^\s*(?:[#>|`~+*-]|\d+[.)]\s|</?[a-z])|^(?: {4}|\t)|^\s*[=-]+\s*$|\||<!--", re.MULTILINE
 )
 _FRONT_MATTER = re.compile(r"\A---\r?\n.*?\n---\r?(?:\n|\Z)", re.DOTALL)
+# A line of front matter: a field, what stands below one, a comment, the last line.
+_YAML = re.compile(r"\s*$|[\w-]+:|\s|- |#|---")
 _FIELDS = re.compile(r"[\w-]+:[^\n]*(?:\n[\w-]+:[^\n]*)+")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 # HTML that says nothing: a comment, or tags such as `</details>`.
@@ -165,9 +167,10 @@ def units_of(text: str) -> list[Unit]:
 def _end_of_front_matter(text: str) -> int:
     """Return where the front matter of a text ends. If more fields follow, all are records."""
     front = _FRONT_MATTER.match(text)
-    if front is None or _FRONT_MATTER.match(text[front.end() :].lstrip()):
+    if front is None or not all(map(_YAML.match, front[0].split("\n")[1:-1])):
         return 0
-    return front.end()
+    rest = text[front.end() :].lstrip()
+    return front.end() if rest and not _FRONT_MATTER.match(rest) else 0
 
 
 def _paragraphs(text: str, begin: int) -> Iterator[Unit]:
