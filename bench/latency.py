@@ -33,6 +33,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import texts
 
@@ -208,11 +209,13 @@ def time_questions(
 
 def share_read(memory: Memory, questions: list[str]) -> float:
     """The share of questions whose best memories a model read again."""
-    read = 0
-    for one in questions:
-        hits = memory.recall(one, all_repos=True).hits
-        read += any(hit.why is not None and "by_reading" in hit.why.parts for hit in hits)
-    return read / len(questions)
+    model = memory.engine().embedding.reranker()
+    if model is None:
+        return 0.0
+    with mock.patch.object(model, "scores", wraps=model.scores) as read:
+        for one in questions:
+            memory.recall(one, all_repos=True)
+    return read.call_count / len(questions)
 
 
 def fts5(lessons: list[dict[str, object]], questions: list[str]) -> float:

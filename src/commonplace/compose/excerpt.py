@@ -31,7 +31,8 @@ TABLE_SHARE_MAX = 0.5
 # Of what the best part says of the question, the share that another one needs beside it. To stand
 # beside the best is not enough (`unit_scores.BESIDE_WEIGHT`).
 BESIDE_SHARE_MIN = 0.35
-# If this share of the room is left, other parts are shown, too.
+# If nothing that is shown says what to do, and this share of the room is left, other parts are
+# shown, too.
 ROOM_SHARE = 0.3
 # They need this share of what the best part says of the question.
 ADDED_SHARE_MIN = 0.2
